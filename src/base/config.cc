@@ -1,0 +1,115 @@
+// Words of the user, turned into a Config; every refusal names the choices.
+#include "base/config.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace weft {
+namespace {
+
+constexpr std::array<const char*, kEngines> kEngineNames = {"native", "assist", "function",
+                                                           "thread", "tcc",    "auto"};
+
+Result<int> parse_number(std::string_view text, int low, const std::string& what) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low)
+    return Error{what + " needs a whole number of at least " + std::to_string(low) + ", not '" +
+                 std::string(text) + "'"};
+  return value;
+}
+
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (text.substr(0, prefix.size()) != prefix) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+Result<PlacementPolicy> parse_core_list(std::string_view text) {
+  PlacementPolicy policy{PlacementPolicy::Kind::list, 1, {}};
+  while (true) {
+    const auto comma = text.find(',');
+    auto core = parse_number(text.substr(0, comma), 0, "placement list:C,C,…");
+    if (!core) return core.error();
+    policy.cores.push_back(*core);
+    if (comma == std::string_view::npos) return policy;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+const char* engine_name(Engine engine) { return kEngineNames[static_cast<std::size_t>(engine)]; }
+
+Result<Engine> parse_engine(std::string_view text) {
+  for (int i = 0; i < kEngines; ++i)
+    if (text == kEngineNames[i]) return static_cast<Engine>(i);
+  return Error{"unknown engine '" + std::string(text) +
+               "'; choose one of native, assist, function, thread, tcc, auto"};
+}
+
+Result<PlacementPolicy> parse_placement(std::string_view text) {
+  if (text == "bind") return PlacementPolicy{};
+  if (text == "numa") return PlacementPolicy{PlacementPolicy::Kind::numa, 1, {}};
+  std::string_view rest = text;
+  if (take_prefix(rest, "pack:")) {
+    auto threads = parse_number(rest, 1, "placement pack:K");
+    if (!threads) return threads.error();
+    return PlacementPolicy{PlacementPolicy::Kind::pack, *threads, {}};
+  }
+  if (take_prefix(rest, "list:")) return parse_core_list(rest);
+  return Error{"unknown placement '" + std::string(text) +
+               "'; choose one of bind, numa, pack:K, list:C,C,…"};
+}
+
+Result<BackOff> parse_backoff(std::string_view text) {
+  if (text == "yield") return BackOff{BackOff::Kind::yield, 0};
+  if (text == "spin") return BackOff{BackOff::Kind::spin, 0};
+  std::string_view rest = text;
+  if (take_prefix(rest, "sleep:")) {
+    auto us = parse_number(rest, 1, "back-off sleep:US (microseconds)");
+    if (!us) return us.error();
+    return BackOff{BackOff::Kind::sleep, *us};
+  }
+  return Error{"unknown back-off '" + std::string(text) +
+               "'; choose one of yield, spin, sleep:US (microseconds)"};
+}
+
+Result<Config> Config::from_environment() {
+  Config config;
+  if (const char* text = std::getenv("WEFT_ENGINE")) {
+    auto engine = parse_engine(text);
+    if (!engine) return engine.error();
+    config.engine = *engine;
+  }
+  if (const char* text = std::getenv("WEFT_PLACEMENT")) {
+    auto placement = parse_placement(text);
+    if (!placement) return placement.error();
+    config.placement = *placement;
+  }
+  if (const char* text = std::getenv("WEFT_BACKOFF")) {
+    auto backoff = parse_backoff(text);
+    if (!backoff) return backoff.error();
+    config.backoff = *backoff;
+  }
+  if (const char* text = std::getenv("WEFT_SUMMARY")) {
+    std::string_view word = text;
+    if (take_prefix(word, "json:")) {
+      config.summary_json_file = word;
+    } else if (word == "1") {
+      config.summary = true;
+    } else if (word != "0" && !word.empty()) {
+      return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not '" + std::string(word) + "'"};
+    }
+  }
+  if (const char* text = std::getenv("WEFT_TRACE")) config.trace_file = text;
+  for (int i = 0; i < kKinds; ++i) {
+    std::string name = "WEFT_ALGORITHM_";
+    for (const char* c = kind_name(static_cast<Kind>(i)); *c; ++c)
+      name += static_cast<char>(*c - 'a' + 'A');
+    if (const char* text = std::getenv(name.c_str())) config.algorithm[i] = text;
+  }
+  return config;
+}
+
+}  // namespace weft

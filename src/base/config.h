@@ -1,0 +1,49 @@
+// Config: what the user asked for, read from WEFT_* (weft run sets them from its options).
+// Why one place: the library and `weft run` must accept and refuse the same words.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "schedule/collective.h"
+
+namespace weft {
+
+enum class Engine : std::uint8_t { native, assist, function, thread, tcc, automatic };
+inline constexpr int kEngines = 6;
+
+const char* engine_name(Engine engine);
+Result<Engine> parse_engine(std::string_view text);
+
+// Where a progress thread runs; the decision itself is made in topo/placement.h.
+struct PlacementPolicy {
+  enum class Kind : std::uint8_t { bind, numa, pack, list } kind = Kind::bind;
+  int threads_per_core = 1;  // pack:K
+  std::vector<int> cores;    // list:C,C,…: thread of local rank r goes to entry r modulo length
+};
+Result<PlacementPolicy> parse_placement(std::string_view text);
+
+// What a progress thread does after a poll that found nothing.
+struct BackOff {
+  enum class Kind : std::uint8_t { yield, spin, sleep } kind = Kind::yield;
+  std::int64_t sleep_us = 0;
+};
+Result<BackOff> parse_backoff(std::string_view text);
+
+struct Config {
+  Engine engine = Engine::automatic;
+  PlacementPolicy placement;
+  BackOff backoff;
+  bool summary = false;
+  std::string summary_json_file;                  // WEFT_SUMMARY=json:FILE
+  std::string trace_file;                         // empty: no trace
+  std::array<std::string, kKinds> algorithm{};    // WEFT_ALGORITHM_<KIND>; empty: Selector decides
+
+  static Result<Config> from_environment();
+};
+
+}  // namespace weft

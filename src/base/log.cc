@@ -1,0 +1,14 @@
+// One write per sentence, so that sentences of several ranks do not mix.
+#include "base/log.h"
+
+#include <unistd.h>
+
+namespace weft {
+
+void say(const std::string& sentence) {
+  const std::string line = "weft: " + sentence + "\n";
+  // Nothing can be done where standard error is closed.
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Algorithm: one line of algorithms.def, looked up by collective and name.
+// A new algorithm is one file with a build function and one line in algorithms.def.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "schedule/builder.h"
+
+namespace weft {
+
+enum class Needs : std::uint8_t {
+  nothing,
+  commutative,   // the operator must commute
+  power_of_two,  // the number of ranks must be a power of two
+};
+
+struct Algorithm {
+  Kind kind;
+  const char* name;    // "recursive-doubling"
+  Needs needs;
+  const char* source;  // the paper
+  void (*build)(Builder&);
+};
+
+std::span<const Algorithm> algorithms();
+const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
+bool applies(const Algorithm& algorithm, const Shape& shape);
+Schedule build(const Algorithm& algorithm, const Shape& shape);
+
+// The whole collective as one step of the MPI library (engines tcc and assist).
+Schedule build_library(const Shape& shape, StepKind kind);
+
+}  // namespace weft

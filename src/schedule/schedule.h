@@ -1,0 +1,64 @@
+// Schedule: one rank's immutable list of rounds of steps for one collective call.
+// Why: an algorithm builds it, a cache keeps it, any executor runs it (LibNBC's idea: Hoefler,
+// Lumsdaine, Rehm, SC07). Steps of a round start in their order; sends and receives are posted
+// and complete at the end of the round; reduce and copy are done when reached. So a local step
+// must not touch what a send or receive of the same round touches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedule/collective.h"
+
+namespace weft {
+
+// Operands are (buffer, offset), never addresses: a schedule outlives the call it was built for.
+enum class Buffer : std::uint8_t { send, recv, temp };
+
+struct Location {
+  Buffer buffer = Buffer::send;
+  std::int64_t offset = 0;  // bytes from the buffer's origin; may be negative with negative lb
+
+  Location operator+(std::int64_t bytes) const { return {buffer, offset + bytes}; }
+  bool operator==(const Location&) const = default;
+};
+
+// Which datatype a count refers to. `byte` is for packed data in temp.
+enum class Unit : std::uint8_t { send, recv, byte };
+
+struct Operand {
+  Location at;
+  std::int64_t count = 0;
+  Unit unit = Unit::recv;
+};
+
+enum class StepKind : std::uint8_t {
+  send,                 // first -> peer
+  recv,                 // peer -> first
+  reduce,               // second = first op second (first is the lower-ranked operand)
+  copy,                 // first -> second; packs or unpacks when one side's unit is byte
+  library_blocking,     // the whole collective, by the MPI library, blocking
+  library_nonblocking,  // the whole collective, by the MPI library, non-blocking
+};
+
+struct Step {
+  StepKind kind;
+  int peer = -1;
+  Operand first;
+  Operand second;
+};
+
+struct Schedule {
+  Shape shape;
+  const char* algorithm = "";             // name on the command line
+  std::vector<Step> steps;                // all rounds, one after the other
+  std::vector<std::uint32_t> round_ends;  // index past the last step of each round
+  std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
+  std::uint32_t most_posted = 0;          // most sends + receives in one round
+  bool sends_after_first_round = false;   // false: no other rank waits for this rank's progress
+
+  std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
+};
+
+}  // namespace weft
