@@ -1,0 +1,112 @@
+"""Holds the preloaded libraries against the table of calls and include/weft.h.
+
+Why: a call that is exported but not in the table would hide the MPI library's own; one that is in
+the table but not exported is silently not intercepted; an undefined MPI symbol keeps a program
+that has no MPI library, or another one, from starting.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIB = pathlib.Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build")) / "lib"
+MPI = pathlib.Path(os.environ.get("WEFT_MPI_DIR", ROOT / ".mpi"))
+CALLS = json.loads((ROOT / "api" / "calls.json").read_text())["calls"]
+HEADERS = {
+    "mpich": "mpich/include/mpi_proto.h",
+    "openmpi": "openmpi/include/mpi.h",
+    "abi": "mpich/include/mpi_abi.h",
+}
+# Calls that the table must not lack: every collective in every form, every completion.
+MUST_INTERCEPT = re.compile(
+    r"MPI_(I(?!nit|nfo|s_|ntercomm)\w*(?:barrier|bcast|gather|scatter|reduce|alltoall|scan)\w*"
+    r"|(?:Wait|Test)(?:all|any|some)?|Request_get_status\w*"
+    r"|(?:Allgatherv?|Allreduce|Alltoall[vw]?|Barrier|Bcast|Exscan|Gatherv?|Reduce|Scan|Scatterv?"
+    r"|Reduce_scatter(?:_block)?|Neighbor_\w+)(?:_init)?(?:_c)?)")
+
+
+@pytest.fixture(params=sorted(HEADERS))
+def family(request):
+    if not (MPI / HEADERS[request.param]).exists():
+        pytest.skip(f"no {MPI / HEADERS[request.param]}; make mpis sets it up")
+    return request.param
+
+
+def nm(library, *options):
+    """(type, name) of the library's dynamic symbols, without the version after @."""
+    listing = subprocess.run(["nm", "-D", "-P", *options, library], capture_output=True, text=True,
+                             check=True).stdout
+    fields = [line.split() for line in listing.splitlines()]
+    return [(f[1], f[0].split("@")[0]) for f in fields]
+
+
+def library(family):
+    path = LIB / f"libweft-{family}.so"
+    assert path.exists(), f"{path} is not built; run make build (or set WEFT_BUILD_DIR)"
+    return path
+
+
+def expected_calls(family):
+    return {call["name"] for call in CALLS if family not in call.get("absent", [])}
+
+
+def declared_in_weft_h():
+    header = (ROOT / "include" / "weft.h").read_text()
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", header, flags=re.DOTALL)
+    return set(re.findall(r"\b(weft_\w+)\s*\(", text))
+
+
+def declared_in(header):
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
+    return set(re.findall(r"\b(MPI_[A-Z]\w*)\s*\(", text))
+
+
+def test_exports_equal_the_table(family):
+    exported = {name for _, name in nm(library(family), "--defined-only")}
+    expected = expected_calls(family) | declared_in_weft_h()
+    assert sorted(exported - expected) == [], "exported, but neither in the table nor in weft.h"
+    assert sorted(expected - exported) == [], "in the table or weft.h, but not exported"
+
+
+def test_exports_are_functions(family):
+    odd = [(kind, name) for kind, name in nm(library(family), "--defined-only") if kind != "T"]
+    assert odd == []
+
+
+def test_no_mpi_symbol_is_needed(family):
+    needed = [name for kind, name in nm(library(family), "--undefined-only")
+              if kind == "U" and re.match(r"P?MPI|[op]mpi_|PMIx_|MPIR_|MPIX_", name)]
+    assert needed == []
+
+
+def test_no_mpi_or_cxx_library_is_needed(family):
+    listing = subprocess.run(["readelf", "-d", library(family)], capture_output=True, text=True,
+                             check=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", listing)
+    assert [n for n in needed if re.match(r"libmpi|libstdc\+\+|libgcc", n)] == []
+
+
+def test_table_agrees_with_the_header(family):
+    declared = declared_in(MPI / HEADERS[family])
+    assert sorted(expected_calls(family) - declared) == [], "add the family to 'absent'"
+    absent = {call["name"] for call in CALLS} - expected_calls(family)
+    assert sorted(absent & declared) == [], "the header has it; take the family out of 'absent'"
+
+
+def test_table_is_complete(family):
+    must = {name for name in declared_in(MPI / HEADERS[family]) if MUST_INTERCEPT.fullmatch(name)}
+    assert len(must) >= 3 * 21 + 9, "the pattern or the header no longer fits"
+    assert sorted(must - expected_calls(family)) == []
+
+
+def test_generated_code_is_up_to_date():
+    script = ROOT / "tools" / "generate_wrappers.py"
+    check = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True,
+                           check=False)
+    assert check.returncode == 0, check.stderr
