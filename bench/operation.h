@@ -1,0 +1,38 @@
+// Operation: one MPI collective over doubles with known results, blocking and non-blocking.
+// Why: a measurement of a wrong result is worthless, so each one is followed by a check. Values
+// are integers, so sums are exact in every order.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+enum class Collective { allreduce, alltoall, bcast, reduce, allgather, scan, barrier };
+std::optional<Collective> find_collective(const std::string& name);
+
+class Operation {
+ public:
+  // `bytes`: what the call's count argument describes (for alltoall and allgather one block).
+  Operation(Collective collective, long bytes, int rank, int size);
+
+  void prepare(int salt);  // fills the send buffer, clears the receive buffer
+  void blocking(MPI_Comm comm);
+  void start(MPI_Comm comm, MPI_Request* request);
+  bool correct() const;  // of the last call, with the salt of the last prepare
+
+ private:
+  double sent(int by, long index) const;
+  double expected(long index) const;
+  bool receives() const;
+
+  Collective collective_;
+  int count_;
+  int rank_, size_, salt_ = 0;
+  std::vector<double> send_, receive_;
+};
+
+}  // namespace bench
