@@ -1,36 +1,28 @@
-// Hooks: what the generated wrappers call; written by hand in hooks.cc.
+// Hooks: what the generated wrappers call; written by hand in start.cc, runtime.cc, bind.cc.
 // Why: a wrapper knows its call's arguments and nothing else; the decisions are taken here.
-// bodies.h (generated) declares the wrapper bodies that are written out one by one.
+// bodies.h (generated) declares the wrapper bodies that are written out one by one
+// (completion.cc, lifecycle.cc, objects.cc).
 #pragma once
 
 #include <mpi.h>
 
 #include "interpose/generated/call_ids.h"
-#include "schedule/collective.h"
+#include "transport/mpi/call.h"
 
 namespace weft::interpose {
 
-// One collective call with its arguments as the application gave them. Reductions and bcast have
-// send and recv alike; what a call has not is value-initialised (which need not be a null handle).
-struct Call {
-  Kind kind;
-  const void* sendbuf;
-  void* recvbuf;
-  int sendcount;
-  MPI_Datatype sendtype;
-  int recvcount;
-  MPI_Datatype recvtype;
-  MPI_Op op;
-  int root;
-  MPI_Comm comm;
-};
+using weft::Call;
+
+// Inside a wrapper, or a thread of Weft's. In the executable's own TLS block: the library is
+// always loaded at start.
+extern thread_local bool inside_weft __attribute__((tls_model("initial-exec")));
 
 // Marks this thread as inside a wrapper while it lives. Nested: the thread already was, so the
 // call comes from the MPI library or from Weft, and goes on untouched.
 class Entry {
  public:
-  Entry();
-  ~Entry();
+  Entry() : nested_(inside_weft) { inside_weft = true; }
+  ~Entry() { inside_weft = nested_; }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
   bool nested() const { return nested_; }
@@ -39,13 +31,19 @@ class Entry {
   bool nested_;
 };
 
-// Lives while the application is inside a call that may wait for another process.
+// Lives while the application is inside a call that may wait for another process: meanwhile the
+// progress thread takes over what the caller would have advanced.
 class BlockingCall {
  public:
   explicit BlockingCall(CallId id);
   ~BlockingCall();
   BlockingCall(const BlockingCall&) = delete;
   BlockingCall& operator=(const BlockingCall&) = delete;
+
+ private:
+  const CallId id_;
+  bool handed_over_ = false;
+  long long began_ns_ = 0;  // 0: no trace
 };
 
 // Binds next_calls; may be called by several threads at once.

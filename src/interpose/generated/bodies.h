@@ -31,22 +31,18 @@ int Waitsome(int incount, MPI_Request* array_of_requests, int* outcount, int* ar
 }  // namespace complete
 
 namespace special {
-int Abort(MPI_Comm comm, int errorcode);
 int Cancel(MPI_Request* request);
 int Comm_free(MPI_Comm* comm);
-int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request);
-int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request);
 int Comm_set_info(MPI_Comm comm, MPI_Info info);
 int Finalize();
 int Init(int* argc, char*** argv);
 int Init_thread(int* argc, char*** argv, int required, int* provided);
 int Op_free(MPI_Op* op);
-int Pcontrol(int level);
-int Query_thread(int* provided);
 int Request_free(MPI_Request* request);
-int Start(MPI_Request* request);
-int Startall(int count, MPI_Request* array_of_requests);
 int Type_free(MPI_Datatype* datatype);
+int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm);
+int Comm_disconnect(MPI_Comm* comm);
 }  // namespace special
 
 }  // namespace weft::interpose

@@ -13,18 +13,13 @@ struct Text {
 };
 
 constexpr Text kTexts[kCalls] = {
-    {"MPI_Abort", ""},
     {"MPI_Cancel", ""},
     {"MPI_Comm_free", ""},
-    {"MPI_Comm_idup", ""},
-    {"MPI_Comm_idup_with_info", ""},
     {"MPI_Comm_set_info", ""},
     {"MPI_Finalize", ""},
     {"MPI_Init", ""},
     {"MPI_Init_thread", ""},
     {"MPI_Op_free", ""},
-    {"MPI_Pcontrol", ""},
-    {"MPI_Query_thread", ""},
     {"MPI_Request_free", ""},
     {"MPI_Start", ""},
     {"MPI_Startall", ""},

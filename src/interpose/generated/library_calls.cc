@@ -29,10 +29,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Comm_test_inter, find, "PMPI_Comm_test_inter", missing);
   bind(library_calls.Comm_set_errhandler, find, "PMPI_Comm_set_errhandler", missing);
   bind(library_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler", missing);
-  bind(library_calls.Comm_get_info, find, "PMPI_Comm_get_info", missing);
   bind(library_calls.Info_get, find, "PMPI_Info_get", missing);
-  bind(library_calls.Info_free, find, "PMPI_Info_free", missing);
-  bind(library_calls.Comm_compare, find, "PMPI_Comm_compare", missing);
   bind(library_calls.Type_size, find, "PMPI_Type_size", missing);
   bind(library_calls.Type_get_extent, find, "PMPI_Type_get_extent", missing);
   bind(library_calls.Type_get_true_extent, find, "PMPI_Type_get_true_extent", missing);
@@ -41,15 +38,8 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Isend, find, "PMPI_Isend", missing);
   bind(library_calls.Irecv, find, "PMPI_Irecv", missing);
   bind(library_calls.Testall, find, "PMPI_Testall", missing);
-  bind(library_calls.Test, find, "PMPI_Test", missing);
-  bind(library_calls.Cancel, find, "PMPI_Cancel", missing);
-  bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
-  bind(library_calls.Request_get_status, find, "PMPI_Request_get_status", missing);
-  bind(library_calls.Wait, find, "PMPI_Wait", missing);
-  bind(library_calls.Waitall, find, "PMPI_Waitall", missing);
   bind(library_calls.Pack, find, "PMPI_Pack", missing);
   bind(library_calls.Unpack, find, "PMPI_Unpack", missing);
-  bind(library_calls.Pack_size, find, "PMPI_Pack_size", missing);
   bind(library_calls.Reduce_local, find, "PMPI_Reduce_local", missing);
   bind(library_calls.Grequest_start, find, "PMPI_Grequest_start", missing);
   bind(library_calls.Grequest_complete, find, "PMPI_Grequest_complete", missing);
@@ -75,20 +65,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Recv, find, "PMPI_Recv", missing);
   bind(library_calls.Query_thread, find, "PMPI_Query_thread", missing);
   bind(library_calls.Get_library_version, find, "PMPI_Get_library_version", missing);
-  bind(library_calls.Error_string, find, "PMPI_Error_string", missing);
-  bind(library_calls.Error_class, find, "PMPI_Error_class", missing);
-  bind(library_calls.Initialized, find, "PMPI_Initialized", missing);
-  bind(library_calls.Finalized, find, "PMPI_Finalized", missing);
   bind(library_calls.Comm_get_attr, find, "PMPI_Comm_get_attr", missing);
-  bind(library_calls.Is_thread_main, find, "PMPI_Is_thread_main", missing);
-  bind(library_calls.Iprobe, find, "PMPI_Iprobe", missing);
-  bind(library_calls.Comm_split, find, "PMPI_Comm_split", missing);
-  bind(library_calls.Wtime, find, "PMPI_Wtime", missing);
-  bind(library_calls.Type_dup, find, "PMPI_Type_dup", missing);
-  bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
-  bind(library_calls.Abort, find, "PMPI_Abort", missing);
-  bind(library_calls.Get_processor_name, find, "PMPI_Get_processor_name", missing);
-  bind(library_calls.Comm_get_name, find, "PMPI_Comm_get_name", missing);
   bind(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
   return missing.empty();
 }

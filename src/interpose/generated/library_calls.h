@@ -20,10 +20,7 @@ struct LibraryCalls {
   int (*Comm_test_inter)(MPI_Comm, int*);
   int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
   int (*Comm_call_errhandler)(MPI_Comm, int);
-  int (*Comm_get_info)(MPI_Comm, MPI_Info*);
   int (*Info_get)(MPI_Info, const char*, int, char*, int*);
-  int (*Info_free)(MPI_Info*);
-  int (*Comm_compare)(MPI_Comm, MPI_Comm, int*);
   int (*Type_size)(MPI_Datatype, int*);
   int (*Type_get_extent)(MPI_Datatype, MPI_Aint*, MPI_Aint*);
   int (*Type_get_true_extent)(MPI_Datatype, MPI_Aint*, MPI_Aint*);
@@ -32,15 +29,8 @@ struct LibraryCalls {
   int (*Isend)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Irecv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Testall)(int, MPI_Request*, int*, MPI_Status*);
-  int (*Test)(MPI_Request*, int*, MPI_Status*);
-  int (*Cancel)(MPI_Request*);
-  int (*Request_free)(MPI_Request*);
-  int (*Request_get_status)(MPI_Request, int*, MPI_Status*);
-  int (*Wait)(MPI_Request*, MPI_Status*);
-  int (*Waitall)(int, MPI_Request*, MPI_Status*);
   int (*Pack)(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
   int (*Unpack)(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);
-  int (*Pack_size)(int, MPI_Datatype, MPI_Comm, int*);
   int (*Reduce_local)(const void*, void*, int, MPI_Datatype, MPI_Op);
   int (*Grequest_start)(MPI_Grequest_query_function*, MPI_Grequest_free_function*,
       MPI_Grequest_cancel_function*, void*, MPI_Request*);
@@ -70,20 +60,7 @@ struct LibraryCalls {
   int (*Recv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
   int (*Query_thread)(int*);
   int (*Get_library_version)(char*, int*);
-  int (*Error_string)(int, char*, int*);
-  int (*Error_class)(int, int*);
-  int (*Initialized)(int*);
-  int (*Finalized)(int*);
   int (*Comm_get_attr)(MPI_Comm, int, void*, int*);
-  int (*Is_thread_main)(int*);
-  int (*Iprobe)(int, int, MPI_Comm, int*, MPI_Status*);
-  int (*Comm_split)(MPI_Comm, int, int, MPI_Comm*);
-  double (*Wtime)();
-  int (*Type_dup)(MPI_Datatype, MPI_Datatype*);
-  int (*Type_free)(MPI_Datatype*);
-  int (*Abort)(MPI_Comm, int);
-  int (*Get_processor_name)(char*, int*);
-  int (*Comm_get_name)(MPI_Comm, char*, int*);
   int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
 };
 

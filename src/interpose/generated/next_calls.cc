@@ -18,18 +18,13 @@ void bind(Function*& slot, void* found) {
 constinit NextCalls next_calls{};
 
 void bind_next_calls(void* (*find)(const char* name)) {
-  bind(next_calls.Abort, find("MPI_Abort"));
   bind(next_calls.Cancel, find("MPI_Cancel"));
   bind(next_calls.Comm_free, find("MPI_Comm_free"));
-  bind(next_calls.Comm_idup, find("MPI_Comm_idup"));
-  bind(next_calls.Comm_idup_with_info, find("MPI_Comm_idup_with_info"));
   bind(next_calls.Comm_set_info, find("MPI_Comm_set_info"));
   bind(next_calls.Finalize, find("MPI_Finalize"));
   bind(next_calls.Init, find("MPI_Init"));
   bind(next_calls.Init_thread, find("MPI_Init_thread"));
   bind(next_calls.Op_free, find("MPI_Op_free"));
-  bind(next_calls.Pcontrol, find("MPI_Pcontrol"));
-  bind(next_calls.Query_thread, find("MPI_Query_thread"));
   bind(next_calls.Request_free, find("MPI_Request_free"));
   bind(next_calls.Start, find("MPI_Start"));
   bind(next_calls.Startall, find("MPI_Startall"));

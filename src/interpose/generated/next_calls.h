@@ -9,18 +9,13 @@
 namespace weft::interpose {
 
 struct NextCalls {
-  int (*Abort)(MPI_Comm, int);
   int (*Cancel)(MPI_Request*);
   int (*Comm_free)(MPI_Comm*);
-  int (*Comm_idup)(MPI_Comm, MPI_Comm*, MPI_Request*);
-  int (*Comm_idup_with_info)(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*);
   int (*Comm_set_info)(MPI_Comm, MPI_Info);
   int (*Finalize)();
   int (*Init)(int*, char***);
   int (*Init_thread)(int*, char***, int, int*);
   int (*Op_free)(MPI_Op*);
-  int (*Pcontrol)(int, ...);
-  int (*Query_thread)(int*);
   int (*Request_free)(MPI_Request*);
   int (*Start)(MPI_Request*);
   int (*Startall)(int, MPI_Request*);

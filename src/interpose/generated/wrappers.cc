@@ -25,13 +25,6 @@ inline Function* bound(Function*& slot, CallId id) {
 
 }  // namespace
 
-WEFT_WRAPPER int MPI_Abort(MPI_Comm comm, int errorcode) {
-  const auto next = bound(next_calls.Abort, CallId::Abort);
-  const Entry entry;
-  if (entry.nested()) return next(comm, errorcode);
-  return special::Abort(comm, errorcode);
-}
-
 WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
   const auto next = bound(next_calls.Cancel, CallId::Cancel);
   const Entry entry;
@@ -44,21 +37,6 @@ WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
   const Entry entry;
   if (entry.nested()) return next(comm);
   return special::Comm_free(comm);
-}
-
-WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  const auto next = bound(next_calls.Comm_idup, CallId::Comm_idup);
-  const Entry entry;
-  if (entry.nested()) return next(comm, newcomm, request);
-  return special::Comm_idup(comm, newcomm, request);
-}
-
-WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
-    MPI_Request* request) {
-  const auto next = bound(next_calls.Comm_idup_with_info, CallId::Comm_idup_with_info);
-  const Entry entry;
-  if (entry.nested()) return next(comm, info, newcomm, request);
-  return special::Comm_idup_with_info(comm, info, newcomm, request);
 }
 
 WEFT_WRAPPER int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
@@ -90,20 +68,6 @@ WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
   return special::Op_free(op);
 }
 
-WEFT_WRAPPER int MPI_Pcontrol(int level, ...) {
-  const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
-  const Entry entry;
-  if (entry.nested()) return next(level);
-  return special::Pcontrol(level);
-}
-
-WEFT_WRAPPER int MPI_Query_thread(int* provided) {
-  const auto next = bound(next_calls.Query_thread, CallId::Query_thread);
-  const Entry entry;
-  if (entry.nested()) return next(provided);
-  return special::Query_thread(provided);
-}
-
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
   const Entry entry;
@@ -115,14 +79,16 @@ WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
   const auto next = bound(next_calls.Start, CallId::Start);
   const Entry entry;
   if (entry.nested()) return next(request);
-  return special::Start(request);
+  poll();
+  return next(request);
 }
 
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
   const auto next = bound(next_calls.Startall, CallId::Startall);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests);
-  return special::Startall(count, array_of_requests);
+  poll();
+  return next(count, array_of_requests);
 }
 
 WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
@@ -1598,20 +1564,14 @@ WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup, CallId::Comm_dup);
   const Entry entry;
   if (entry.nested()) return next(comm, newcomm);
-  BlockingCall guard(CallId::Comm_dup);
-  const int code = next(comm, newcomm);
-  communicator_created(comm, newcomm, code);
-  return code;
+  return special::Comm_dup(comm, newcomm);
 }
 
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup_with_info, CallId::Comm_dup_with_info);
   const Entry entry;
   if (entry.nested()) return next(comm, info, newcomm);
-  BlockingCall guard(CallId::Comm_dup_with_info);
-  const int code = next(comm, info, newcomm);
-  communicator_created(comm, newcomm, code);
-  return code;
+  return special::Comm_dup_with_info(comm, info, newcomm);
 }
 
 WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
@@ -2253,8 +2213,7 @@ WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
   const Entry entry;
   if (entry.nested()) return next(comm);
-  BlockingCall guard(CallId::Comm_disconnect);
-  return next(comm);
+  return special::Comm_disconnect(comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)

@@ -1,0 +1,20 @@
+// Observer: what executors tell about how their threads spend time (the trace listens).
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+enum class Activity : std::uint8_t { working, polling, asleep };
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // Called at the start of a new thread of Weft's, before its first work. `index` counts the
+  // threads of this process from 0.
+  virtual void thread_started(const char* name, int index) = 0;
+  // The calling thread of Weft's turns to this from now on.
+  virtual void activity(Activity what) = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+// The one state change of an operation: active to done.
+#include "engine/operation.h"
+
+namespace weft {
+
+bool Operation::advance() {
+  if (done()) return true;
+  const auto result = execution_.advance();
+  if (result && !*result) return false;
+  finished(result ? nullptr : &result.error());
+  done_.store(1, std::memory_order_release);
+  done_.notify_all();
+  return true;
+}
+
+void Operation::wait_done() const { done_.wait(0, std::memory_order_acquire); }
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// Operation: one started collective call on this rank: a schedule, what carries it out, its state.
+// Why: executors know nothing of MPI; whoever advances the last round calls finished() once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "transport/transport.h"
+
+namespace weft {
+
+class Operation {
+ public:
+  Operation(std::shared_ptr<const Schedule> schedule, Transport& transport)
+      : schedule_(std::move(schedule)), execution_(*schedule_, transport) {}
+  virtual ~Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // Goes on as far as possible without blocking; true once done. One thread at a time: before
+  // submission the caller, afterwards the executor that holds the operation.
+  bool advance();
+
+  bool done() const { return done_.load(std::memory_order_acquire) != 0; }
+  void wait_done() const;  // sleeps in the kernel until done()
+
+  const Schedule& schedule() const { return *schedule_; }
+  std::uint32_t round() const { return execution_.round(); }
+
+ protected:
+  // Called once, before done() turns true, by the thread that advanced the last round or met an
+  // error; must not block.
+  virtual void finished(const Error* error) = 0;
+
+ private:
+  std::shared_ptr<const Schedule> schedule_;
+  Execution execution_;
+  std::atomic<int> done_{0};  // set by the advancing thread (release), read by waiters (acquire)
+};
+
+}  // namespace weft

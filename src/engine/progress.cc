@@ -1,0 +1,133 @@
+// Advancing the operations under way, by callers and by the progress thread.
+#include "engine/progress.h"
+
+#include <chrono>
+
+#include "engine/thread.h"
+
+namespace weft {
+
+Progress::Progress(BackOff backoff, bool with_thread, Observer& observer)
+    : backoff_(backoff), with_thread_(with_thread), observer_(observer) {}
+
+Progress::~Progress() { stop(); }
+
+void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
+  under_way_.fetch_add(1);
+  if (wants_thread) for_thread_.fetch_add(1);
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    inbox_.push_back({std::move(operation), wants_thread});
+  }
+  if (!wants_thread) return;
+  ensure_thread();
+  wake_thread();
+}
+
+void Progress::poll() {
+  if (under_way() == 0) return;
+  const std::unique_lock lock(advancing_, std::try_to_lock);
+  if (lock) advance_all();
+}
+
+// True if an operation went on by at least a round. The caller holds advancing_.
+bool Progress::advance_all() {
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    for (auto& entry : inbox_) active_.push_back(std::move(entry));
+    inbox_.clear();
+  }
+  bool progressed = false;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    Entry entry = std::move(active_[i]);
+    const auto round = entry.operation->round();
+    const bool done = entry.operation->advance();
+    progressed = progressed || entry.operation->round() != round;
+    if (!done) {
+      active_[kept++] = std::move(entry);
+      continue;
+    }
+    if (entry.wants_thread) for_thread_.fetch_sub(1);
+    under_way_.fetch_sub(1);
+  }
+  active_.resize(kept);
+  return progressed;
+}
+
+bool Progress::caller_blocks() {
+  if (!with_thread_ || under_way() == 0) return false;
+  blocked_.fetch_add(1);
+  ensure_thread();
+  wake_thread();
+  return true;
+}
+
+bool Progress::thread_has_work() const {
+  if (helping_.load() > 0) return false;
+  return for_thread_.load() > 0 || (blocked_.load() > 0 && under_way_.load() > 0);
+}
+
+void Progress::wake_thread() {
+  if (!asleep_.load() || !thread_has_work()) return;
+  wake_.fetch_add(1);
+  wake_.notify_one();
+}
+
+void Progress::ensure_thread() {
+  if (!with_thread_) return;
+  const std::lock_guard lock(inbox_mutex_);
+  if (thread_.joinable() || stopping_.load()) return;
+  if (!start_thread(thread_, [this] { thread_main(); })) with_thread_.store(false);
+}
+
+void Progress::thread_main() {
+  observer_.thread_started("progress", 0);
+  while (!stopping_.load()) {
+    if (!thread_has_work()) {
+      sleep_until_work();
+      continue;
+    }
+    bool progressed = false;
+    {
+      const std::unique_lock lock(advancing_, std::try_to_lock);
+      if (lock) progressed = advance_all();
+    }
+    observer_.activity(progressed ? Activity::working : Activity::polling);
+    if (!progressed) back_off();
+  }
+}
+
+// asleep_ is published before the last look for work, and callers look at asleep_ after having
+// published work, so that one of the two always sees the other.
+void Progress::sleep_until_work() {
+  const int seen = wake_.load();
+  asleep_.store(true);
+  if (!thread_has_work() && !stopping_.load()) {
+    observer_.activity(Activity::asleep);
+    wake_.wait(seen);
+  }
+  asleep_.store(false);
+}
+
+void Progress::back_off() {
+  switch (backoff_.kind) {
+    case BackOff::Kind::yield:
+      sched_yield();
+      return;
+    case BackOff::Kind::spin:
+      return;
+    case BackOff::Kind::sleep:
+      std::this_thread::sleep_for(std::chrono::microseconds(backoff_.sleep_us));
+      return;
+  }
+}
+
+void Progress::stop() {
+  stopping_.store(true);
+  wake_.fetch_add(1);
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace weft

@@ -1,0 +1,99 @@
+// Progress: the set of operations under way in this process, and who advances them: callers
+// inside MPI calls (engine function), and a thread (engines thread and assist).
+// Why one set for both: the caller helps while it waits, and the thread takes over while a
+// caller is blocked inside the MPI library. Hoefler & Lumsdaine, "To Thread or not to Thread",
+// Cluster 2008. With nothing for it to do, the thread sleeps in the kernel.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/config.h"
+#include "engine/observer.h"
+#include "engine/operation.h"
+
+namespace weft {
+
+class Progress {
+ public:
+  // with_thread: false where the MPI library may not be called from a second thread.
+  Progress(BackOff backoff, bool with_thread, Observer& observer);
+  ~Progress();
+
+  // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
+  // the application computes; otherwise callers inside MPI calls advance it.
+  void submit(std::shared_ptr<Operation> operation, bool wants_thread);
+
+  // Advances everything under way once, unless another thread is just doing so.
+  void poll();
+
+  // Helps until `complete()` is true; the thread stands back meanwhile. For waits that end with
+  // an operation of a Worker only, `sleep()` may block instead where nothing is under way here.
+  template <class Complete, class Sleep>
+  void drive_until(Complete complete, Sleep sleep);
+
+  // Around a call that may block in the MPI library: what is under way goes on by the thread.
+  // caller_returns only where caller_blocks said true.
+  bool caller_blocks();
+  void caller_returns() { blocked_.fetch_sub(1); }
+
+  int under_way() const { return under_way_.load(std::memory_order_relaxed); }
+
+  // Ends the thread; what is under way stays as it is. For finalize and exit.
+  void stop();
+
+ private:
+  struct Entry {
+    std::shared_ptr<Operation> operation;
+    bool wants_thread;
+  };
+
+  bool thread_has_work() const;
+  void wake_thread();
+  void ensure_thread();
+  void thread_main();
+  void sleep_until_work();
+  void back_off();
+  bool advance_all();
+
+  const BackOff backoff_;
+  std::atomic<bool> with_thread_;  // turns false where no thread can be started
+  Observer& observer_;
+
+  std::mutex advancing_;        // held by whoever advances; guards active_
+  std::vector<Entry> active_;
+  std::mutex inbox_mutex_;      // guards inbox_ and the start of thread_
+  std::vector<Entry> inbox_;
+
+  std::atomic<int> under_way_{0};    // in inbox_ or active_; written by submit and advance_all
+  std::atomic<int> for_thread_{0};   // of those, with wants_thread
+  std::atomic<int> helping_{0};      // callers inside drive_until
+  std::atomic<int> blocked_{0};      // callers between caller_blocks and caller_returns
+  std::atomic<int> wake_{0};         // changes to wake the thread; pairs with asleep_
+  std::atomic<bool> asleep_{false};  // written by the thread, read by wake_thread
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+template <class Complete, class Sleep>
+void Progress::drive_until(Complete complete, Sleep sleep) {
+  constexpr int kPollsBeforeYield = 64;
+  helping_.fetch_add(1);
+  for (int polls = 0; !complete(); ++polls) {
+    if (under_way() > 0) {
+      poll();
+      if (polls >= kPollsBeforeYield) sched_yield();
+    } else {
+      sleep();
+    }
+  }
+  helping_.fetch_sub(1);
+  wake_thread();
+}
+
+}  // namespace weft

@@ -1,0 +1,96 @@
+// Wrappers are bound to the next definition in the chain (MPI_X), so that other PMPI tools keep
+// working; Weft's own calls to the library's PMPI_X. An interpreter loads the MPI library late and
+// in a local scope, where a plain look-up finds nothing: then it is asked for by its name.
+#include "interpose/bind.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/hooks.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+#if defined(WEFT_FAMILY_OPENMPI)
+constexpr const char* kLibraryNames[] = {"libmpi.so.40"};
+#elif defined(WEFT_FAMILY_ABI)
+constexpr const char* kLibraryNames[] = {"libmpi_abi.so.1", "libmpi_abi.so.0"};
+#else
+constexpr const char* kLibraryNames[] = {"libmpi.so.12"};
+#endif
+
+void* late_library() {
+  static void* library = nullptr;
+  for (std::size_t i = 0; !library && i < std::size(kLibraryNames); ++i)
+    library = dlopen(kLibraryNames[i], RTLD_LAZY | RTLD_NOLOAD);
+  return library;
+}
+
+void* find(const char* name) {
+  if (void* next = dlsym(RTLD_NEXT, name)) return next;
+  void* library = late_library();
+  return library ? dlsym(library, name) : nullptr;
+}
+
+std::string file_of(void* address) {
+  Dl_info info;
+  if (!address || !dladdr(address, &info)) return "";
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  return slash ? slash + 1 : info.dli_fname;
+}
+
+bool of_this_family(const std::string& file) {
+  for (const char* name : kLibraryNames)
+    if (file.compare(0, std::strlen(name), name) == 0) return true;
+  // Implementations that link the library under a name of their own (libmpich.so, libpmpi.so).
+  return file.find(".so.12") != std::string::npos && std::string(WEFT_FAMILY) == "mpich";
+}
+
+}  // namespace
+
+void bind_now() {
+  static std::once_flag once;
+  std::call_once(once, [] { bind_next_calls(find); });
+  // A first attempt before the library was there is repeated.
+  if (!next_calls.Init) bind_next_calls(find);
+}
+
+void missing_call(CallId id) {
+  say(std::string(call_name(id)) + " is not in the MPI library of this program");
+  std::abort();
+}
+
+Result<bool> bind_library() {
+  const std::string file = file_of(find("PMPI_Init"));
+  if (file.empty()) return Error{"no MPI library found in this process"};
+  if (!of_this_family(file))
+    return Error{"this program runs with " + file + ", but Weft was loaded for " +
+                 kLibraryNames[0] + ": use 'weft run --mpi ...' to name the right one"};
+  std::vector<const char*> missing;
+  if (!bind_library_calls(find, missing))
+    return Error{std::string("the MPI library lacks ") + missing.front() +
+                 ", which Weft needs; it runs without Weft"};
+  if (!bind_handles(find)) return Error{"the MPI library lacks predefined handles that Weft needs"};
+  return true;
+}
+
+Library identify_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  if (library_calls.Get_library_version(text, &length) != MPI_SUCCESS) return Library::other;
+  const std::string version(text, static_cast<std::size_t>(length));
+  if (version.find("Intel") != std::string::npos) return Library::intelmpi;
+  if (version.find("MPICH") != std::string::npos) return Library::mpich;
+  if (version.find("Open MPI") != std::string::npos) return Library::openmpi;
+  return Library::other;
+}
+
+}  // namespace weft::interpose

@@ -1,0 +1,101 @@
+// Shadows: made in calls that are collective anyway, freed when nothing uses them.
+#include "interpose/communicators.h"
+
+#include "base/log.h"
+#include "interpose/generated/library_calls.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+// Never destroyed: operations may end while the process exits.
+struct Released {
+  std::mutex mutex;
+  std::vector<MPI_Comm> shadows;
+};
+Released& released() {
+  static auto* instance = new Released;
+  return *instance;
+}
+
+// By MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
+// attribute callbacks and takes over no info. Its errors return to us.
+MPI_Comm make_shadow(MPI_Comm user) {
+  MPI_Group group;
+  MPI_Comm shadow = handles.comm_null;
+  if (library_calls.Comm_group(user, &group) != MPI_SUCCESS) return handles.comm_null;
+  const int code = library_calls.Comm_create(user, group, &shadow);
+  library_calls.Group_free(&group);
+  if (code != MPI_SUCCESS || shadow == handles.comm_null) return handles.comm_null;
+  library_calls.Comm_set_errhandler(shadow, handles.errors_return);
+  return shadow;
+}
+
+}  // namespace
+
+Communicator::~Communicator() {
+  const std::lock_guard lock(released().mutex);
+  released().shadows.push_back(shadow);
+}
+
+Worker& Communicator::worker(Observer& observer) {
+  static std::atomic<int> workers{0};
+  const std::lock_guard lock(mutex_);
+  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1));
+  return *worker_;
+}
+
+void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
+  int inter = 0, rank = 0, size = 0;
+  library_calls.Comm_test_inter(user, &inter);
+  if (inter) return;
+  library_calls.Comm_size(user, &size);
+  if (size == 1) return;
+  library_calls.Comm_rank(user, &rank);
+  const MPI_Comm shadow = make_shadow(user);
+  if (shadow == handles.comm_null) return;
+  auto communicator = std::make_shared<Communicator>(user, shadow, rank, size);
+  communicator->engine_hint = engine_hint;
+  const std::lock_guard lock(mutex_);
+  known_[user] = std::move(communicator);
+}
+
+std::shared_ptr<Communicator> Communicators::find(MPI_Comm user) {
+  const std::lock_guard lock(mutex_);
+  const auto it = known_.find(user);
+  return it == known_.end() ? nullptr : it->second;
+}
+
+void Communicators::remove(MPI_Comm user) {
+  std::shared_ptr<Communicator> removed;
+  const std::lock_guard lock(mutex_);
+  const auto it = known_.find(user);
+  if (it == known_.end()) return;
+  removed = std::move(it->second);
+  removed->freed.store(true);
+  known_.erase(it);
+}
+
+void Communicators::release_shadows() {
+  std::vector<MPI_Comm> shadows;
+  {
+    const std::lock_guard lock(released().mutex);
+    shadows.swap(released().shadows);
+  }
+  for (MPI_Comm& shadow : shadows) library_calls.Comm_free(&shadow);
+}
+
+std::optional<Engine> engine_hint(MPI_Info info) {
+  if (info == handles.info_null) return std::nullopt;
+  char value[64];
+  int found = 0;
+  if (library_calls.Info_get(info, "weft_engine", sizeof value - 1, value, &found) != MPI_SUCCESS ||
+      !found)
+    return std::nullopt;
+  auto engine = parse_engine(value);
+  if (engine) return *engine;
+  say("communicator hint weft_engine: " + engine.error().message + "; the hint is ignored");
+  return std::nullopt;
+}
+
+}  // namespace weft::interpose

@@ -1,0 +1,94 @@
+// Communicators: what Weft keeps of each of the application's communicators.
+// Why a communicator of Weft's own beside each (the shadow): its messages must not meet the
+// application's. It is made inside calls that are collective anyway, never inside MPI_I*.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/config.h"
+#include "engine/worker.h"
+#include "schedule/schedule.h"
+
+namespace weft::interpose {
+
+// Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
+// pending is deferred until that has completed.
+class Communicator {
+ public:
+  Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
+      : user(user), shadow(shadow), rank(rank), size(size) {}
+  ~Communicator();  // leaves the shadow to be freed by release_shadows()
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  const MPI_Comm user;
+  const MPI_Comm shadow;
+  const int rank;
+  const int size;
+  std::optional<Engine> engine_hint;      // info key weft_engine; over the process-wide engine
+  std::atomic<bool> freed{false};         // the application has freed `user`
+  std::atomic<std::uint32_t> sequence{0};  // collectives started: gives each its tag
+
+  // A schedule for this shape, from the cache or by `build`.
+  template <class Build>
+  std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
+
+  Worker& worker(Observer& observer);  // of engine tcc; made at the first call
+
+ private:
+  struct Cached {
+    Shape shape;
+    const void* algorithm;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  static constexpr std::size_t kMostCached = 32;
+
+  std::mutex mutex_;  // guards the rest
+  std::vector<Cached> cache_;
+  std::size_t next_victim_ = 0;
+  std::unique_ptr<Worker> worker_;
+};
+
+class Communicators {
+ public:
+  // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
+  // (intercommunicators, one rank, no context left): its calls pass on untouched.
+  void add(MPI_Comm user, std::optional<Engine> engine_hint);
+  std::shared_ptr<Communicator> find(MPI_Comm user);
+  void remove(MPI_Comm user);
+
+  // Frees the shadows of communicators that nothing uses any more. Not from MPI callbacks.
+  static void release_shadows();
+
+ private:
+  std::mutex mutex_;  // guards known_
+  std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
+};
+
+// The value of `weft_engine` in `info`, if it is there; a wrong one is named once and ignored.
+std::optional<Engine> engine_hint(MPI_Info info);
+
+template <class Build>
+std::shared_ptr<const Schedule> Communicator::schedule(const Shape& shape, const void* algorithm,
+                                                       Build build) {
+  const std::lock_guard lock(mutex_);
+  for (const Cached& entry : cache_)
+    if (entry.algorithm == algorithm && entry.shape == shape) return entry.schedule;
+  auto made = std::make_shared<const Schedule>(build());
+  if (cache_.size() < kMostCached) {
+    cache_.push_back({shape, algorithm, made});
+  } else {
+    cache_[next_victim_] = {shape, algorithm, made};
+    next_victim_ = (next_victim_ + 1) % kMostCached;
+  }
+  return made;
+}
+
+}  // namespace weft::interpose

@@ -1,0 +1,98 @@
+// MPI_Init to MPI_Finalize, the calls' other hooks, and the C interface.
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "interpose/generated/bodies.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/hooks.h"
+#include "interpose/runtime.h"
+#include "weft.h"
+
+namespace weft::interpose {
+
+thread_local bool inside_weft __attribute__((tls_model("initial-exec"))) = false;
+
+namespace {
+
+// What cannot be understood is refused before MPI starts.
+Config config_or_exit() {
+  auto config = Config::from_environment();
+  if (config) return *config;
+  say(config.error().message);
+  std::_Exit(2);
+}
+
+// The application gets at least the level that it asked for; engines with a thread need the
+// highest inside.
+int initialise(int* argc, char*** argv, int required, int* provided) {
+  const Config config = config_or_exit();
+  const bool threads = config.engine != Engine::native;
+  const int level = threads ? MPI_THREAD_MULTIPLE : required;
+  const int code = next_calls.Init_thread(argc, argv, level, provided);
+  if (code == MPI_SUCCESS) Runtime::begin(config, *provided);
+  return code;
+}
+
+}  // namespace
+
+BlockingCall::BlockingCall(CallId id) : id_(id) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime) return;
+  handed_over_ = runtime->progress.caller_blocks();
+  if (runtime->application_track()) began_ns_ = now_ns();
+}
+
+BlockingCall::~BlockingCall() {
+  if (!handed_over_ && began_ns_ == 0) return;
+  Runtime* runtime = Runtime::active();
+  if (!runtime) return;
+  if (handed_over_) runtime->progress.caller_returns();
+  if (auto* track = began_ns_ ? runtime->application_track() : nullptr)
+    track->span(call_name(id_), began_ns_, now_ns());
+}
+
+void poll() {
+  Runtime* runtime = Runtime::active();
+  if (runtime && runtime->progress.under_way() > 0) runtime->progress.poll();
+}
+
+namespace special {
+
+int Init(int* argc, char*** argv) {
+  const Entry entry;
+  const Config config = config_or_exit();
+  if (config.engine == Engine::native) {
+    const int code = next_calls.Init(argc, argv);
+    if (code == MPI_SUCCESS) Runtime::begin(config, MPI_THREAD_SINGLE);
+    return code;
+  }
+  int provided = 0;
+  return initialise(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
+
+int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const Entry entry;
+  return initialise(argc, argv, required, provided);
+}
+
+int Finalize() {
+  const Entry entry;
+  Runtime::end();
+  return next_calls.Finalize();
+}
+
+}  // namespace special
+}  // namespace weft::interpose
+
+const char* weft_version(void) { return WEFT_VERSION; }
+
+int weft_progress(void) {
+  using weft::interpose::Runtime;
+  const weft::interpose::Entry entry;
+  Runtime* runtime = Runtime::active();
+  if (!runtime) return 0;
+  runtime->progress.poll();
+  return runtime->progress.under_way();
+}

@@ -1,0 +1,137 @@
+// Requests, communicators, datatypes and operators: what the application frees or marks.
+#include "base/clock.h"
+#include "interpose/generated/bodies.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/hooks.h"
+#include "interpose/runtime.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+// A non-blocking collective may neither be freed nor cancelled while it is active (MPI-4.1, 6.12).
+int refuse(CollectiveOperation& operation) {
+  library_calls.Comm_call_errhandler(operation.communicator().user, MPI_ERR_REQUEST);
+  return MPI_ERR_REQUEST;
+}
+
+// Frees now, or, where operations under way still use the handle, with the last of them.
+template <class Handle, class Uses>
+int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->requests.held() == 0) return free(handle);
+  std::shared_ptr<void> resource;
+  for (auto& operation : runtime->requests.all()) {
+    if (operation->done() || !uses(operation->call())) continue;
+    if (!resource)
+      resource = std::shared_ptr<void>(nullptr, [kept = *handle, free](void*) mutable { free(&kept); });
+    operation->keep(resource);
+  }
+  if (!resource) return free(handle);
+  *handle = null;
+  return MPI_SUCCESS;
+}
+
+std::optional<Engine> inherited_hint(MPI_Comm comm) {
+  Runtime* runtime = Runtime::active();
+  const auto parent = runtime ? runtime->communicators.find(comm) : nullptr;
+  return parent ? parent->engine_hint : std::nullopt;
+}
+
+void add_communicator(MPI_Comm comm, std::optional<Engine> hint) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || comm == handles.comm_null) return;
+  const Engine engine = hint.value_or(runtime->config.engine);
+  Communicators::release_shadows();
+  if (engine != Engine::native) runtime->communicators.add(comm, hint);
+}
+
+}  // namespace
+
+void communicator_created(MPI_Comm, MPI_Comm* new_comm, int code) {
+  if (code == MPI_SUCCESS) add_communicator(*new_comm, std::nullopt);
+}
+
+namespace special {
+
+int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  const BlockingCall guard(CallId::Comm_dup);
+  const int code = next_calls.Comm_dup(comm, newcomm);
+  if (code == MPI_SUCCESS) add_communicator(*newcomm, inherited_hint(comm));
+  return code;
+}
+
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  const BlockingCall guard(CallId::Comm_dup_with_info);
+  const int code = next_calls.Comm_dup_with_info(comm, info, newcomm);
+  if (code == MPI_SUCCESS && Runtime::active()) add_communicator(*newcomm, engine_hint(info));
+  return code;
+}
+
+// The hint holds for collectives started afterwards. Collective, so a shadow can be made here.
+int Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const int code = next_calls.Comm_set_info(comm, info);
+  Runtime* runtime = Runtime::active();
+  if (code != MPI_SUCCESS || !runtime) return code;
+  const auto hint = engine_hint(info);
+  if (!hint) return code;
+  if (const auto known = runtime->communicators.find(comm))
+    known->engine_hint = hint;
+  else
+    add_communicator(comm, hint);
+  return code;
+}
+
+int Comm_free(MPI_Comm* comm) {
+  const BlockingCall guard(CallId::Comm_free);
+  Runtime* runtime = Runtime::active();
+  const MPI_Comm freed = *comm;
+  const int code = next_calls.Comm_free(comm);
+  if (!runtime || code != MPI_SUCCESS) return code;
+  runtime->communicators.remove(freed);
+  Communicators::release_shadows();
+  return code;
+}
+
+int Comm_disconnect(MPI_Comm* comm) {
+  const BlockingCall guard(CallId::Comm_disconnect);
+  Runtime* runtime = Runtime::active();
+  const MPI_Comm freed = *comm;
+  const int code = next_calls.Comm_disconnect(comm);
+  if (!runtime || code != MPI_SUCCESS) return code;
+  runtime->communicators.remove(freed);
+  Communicators::release_shadows();
+  return code;
+}
+
+int Request_free(MPI_Request* request) {
+  Runtime* runtime = Runtime::active();
+  if (runtime && runtime->requests.held() > 0)
+    if (const auto operation = runtime->requests.find(*request)) return refuse(*operation);
+  NativeRequest forgotten;
+  if (runtime && runtime->requests.watching()) runtime->requests.unwatch(*request, &forgotten);
+  return next_calls.Request_free(request);
+}
+
+int Cancel(MPI_Request* request) {
+  Runtime* runtime = Runtime::active();
+  if (runtime && runtime->requests.held() > 0)
+    if (const auto operation = runtime->requests.find(*request)) return refuse(*operation);
+  return next_calls.Cancel(request);
+}
+
+int Type_free(MPI_Datatype* type) {
+  return free_after_use(type, handles.datatype_null, next_calls.Type_free,
+                        [freed = *type](const Call& call) {
+                          return call.sendtype == freed || call.recvtype == freed;
+                        });
+}
+
+int Op_free(MPI_Op* op) {
+  return free_after_use(op, handles.op_null, next_calls.Op_free,
+                        [freed = *op](const Call& call) { return call.op == freed; });
+}
+
+}  // namespace special
+}  // namespace weft::interpose

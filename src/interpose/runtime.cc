@@ -1,0 +1,211 @@
+// Beginning and end of what Weft keeps, and what its threads do when they start.
+#include "interpose/runtime.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "interpose/bind.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/hooks.h"
+#include "topo/placement.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+thread_local Trace::Track* own_track = nullptr;
+
+const char* activity_name(Activity what) {
+  switch (what) {
+    case Activity::working:
+      return "working";
+    case Activity::polling:
+      return "polling";
+    case Activity::asleep:
+      return "asleep";
+  }
+  return "";
+}
+
+std::uint32_t usable_tags() {
+  int* upper_bound = nullptr;
+  int found = 0;
+  library_calls.Comm_get_attr(handles.comm_world, MPI_TAG_UB, &upper_bound, &found);
+  return found && *upper_bound > 0 ? static_cast<std::uint32_t>(*upper_bound) : 32767;
+}
+
+// The core of each rank of this node; -1 where a rank may run on several.
+NodeRanks gather_node_ranks(MPI_Comm node, int ranks) {
+  const auto allowed = allowed_cores();
+  int core = allowed.size() == 1 ? allowed[0] : -1;
+  NodeRanks result;
+  result.core_of_rank.resize(static_cast<std::size_t>(ranks));
+  library_calls.Allgather(&core, static_cast<int>(sizeof core), handles.byte,
+                          result.core_of_rank.data(), static_cast<int>(sizeof core), handles.byte,
+                          node);
+  return result;
+}
+
+void move_to_core(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
+    say("core " + std::to_string(core) +
+        " is not available to this process: its progress thread stays beside the rank");
+}
+
+void stop_threads_at_exit() {
+  static const pid_t owner = getpid();
+  Runtime* runtime = Runtime::active();
+  if (runtime && getpid() == owner) runtime->progress.stop();
+}
+
+}  // namespace
+
+std::atomic<Runtime*> Runtime::active_{nullptr};
+
+Runtime::Runtime(const Config& config, Library library, bool threads_allowed)
+    : config(config),
+      library(library),
+      progress(config.backoff, threads_allowed, *this),
+      threads_allowed_(threads_allowed),
+      observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
+      tags_(usable_tags()) {}
+
+void Runtime::begin(const Config& config, int thread_level) {
+  const auto bound = bind_library();
+  if (!bound) {
+    say(bound.error().message);
+    return;
+  }
+  const bool threads_wanted = config.engine != Engine::native && config.engine != Engine::function;
+  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE;
+  // Never destroyed: threads and MPI callbacks may look at it while the process exits.
+  auto* runtime = new Runtime(config, identify_library(), threads_allowed);
+  int rank = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  if (threads_wanted && !threads_allowed && rank == 0)
+    say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
+        std::string(engine_name(config.engine)));
+  if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
+  if (config.engine != Engine::native) {
+    runtime->place_threads();
+    runtime->communicators.add(handles.comm_world, std::nullopt);
+  }
+  std::atexit(stop_threads_at_exit);
+  active_.store(runtime, std::memory_order_release);
+}
+
+void Runtime::place_threads() {
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  MPI_Comm node;
+  library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
+  int local_rank = 0, local_ranks = 1;
+  library_calls.Comm_rank(node, &local_rank);
+  library_calls.Comm_size(node, &local_ranks);
+  const NodeRanks ranks = gather_node_ranks(node, local_ranks);
+  library_calls.Comm_free(&node);
+  Topology topology;
+  if (config.placement.kind != PlacementPolicy::Kind::list) {
+    auto read = read_topology();
+    if (!read) {
+      if (local_rank == 0) say(read.error().message);
+      return;
+    }
+    topology = *read;
+  }
+  const auto core = place(config.placement, topology, ranks, local_rank);
+  if (core)
+    thread_core_ = *core;
+  else if (local_rank == 0)
+    say(core.error().message + "; progress threads stay beside their ranks");
+}
+
+Engine Runtime::engine_for(const Communicator& communicator) const {
+  return communicator.engine_hint.value_or(config.engine);
+}
+
+Trace::Track* Runtime::application_track() {
+  if (config.trace_file.empty()) return nullptr;
+  if (!own_track) own_track = trace_.add_track("application thread", true);
+  return own_track;
+}
+
+void Runtime::thread_started(const char* name, int index) {
+  inside_weft = true;
+  const std::string full = "weft-" + std::string(name) + (index > 0 ? std::to_string(index) : "");
+  pthread_setname_np(pthread_self(), full.substr(0, 15).c_str());
+  if (thread_core_ >= 0) move_to_core(thread_core_);
+  if (!config.trace_file.empty()) own_track = trace_.add_track(full, false);
+}
+
+void Runtime::activity(Activity what) {
+  if (own_track) own_track->change(activity_name(what), now_ns());
+}
+
+void Runtime::end() {
+  Runtime* runtime = active();
+  if (!runtime) return;
+  runtime->progress.stop();
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  for (auto& operation : runtime->requests.all())
+    say("rank " + std::to_string(rank) + ": MPI_Finalize while " + call_name(operation->id()) +
+        " has not been completed by MPI_Wait or MPI_Test");
+  static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
+  runtime->summary.report(runtime->config,
+                          kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
+  if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
+  active_.store(nullptr, std::memory_order_release);
+}
+
+// Rank 0 gathers the ranks' events by MPI, so that no shared file system is needed. Clocks of
+// different nodes are aligned at the barrier before the gathering.
+void Runtime::write_trace(int rank, int ranks) {
+  library_calls.Barrier(handles.comm_world);
+  const std::int64_t here = now_ns();
+  std::int64_t at_root = here;
+  library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, handles.comm_world);
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  // Processes of one machine share the clock; then the small difference is the barrier's.
+  const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
+  const std::string events = trace_.events_json(rank, host, offset, here);
+  int length = static_cast<int>(events.size());
+  std::vector<int> lengths(static_cast<std::size_t>(ranks)), starts(static_cast<std::size_t>(ranks));
+  library_calls.Gather(&length, sizeof length, handles.byte, lengths.data(), sizeof length,
+                       handles.byte, 0, handles.comm_world);
+  std::string all;
+  if (rank == 0) {
+    int total = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      starts[i] = total;
+      total += lengths[i];
+    }
+    all.resize(static_cast<std::size_t>(total));
+  }
+  library_calls.Gatherv(events.data(), length, handles.byte, all.data(), lengths.data(),
+                        starts.data(), handles.byte, 0, handles.comm_world);
+  if (rank != 0) return;
+  std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
+  if (!file) {
+    say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
+    return;
+  }
+  std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    std::fwrite(all.data() + starts[i], 1, static_cast<std::size_t>(lengths[i]), file);
+    std::fputs(i + 1 < lengths.size() ? ",\n" : "\n]}\n", file);
+  }
+  std::fclose(file);
+}
+
+}  // namespace weft::interpose

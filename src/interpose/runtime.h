@@ -1,0 +1,62 @@
+// Runtime: everything Weft keeps between MPI_Init and MPI_Finalize, in one place.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/config.h"
+#include "engine/progress.h"
+#include "interpose/communicators.h"
+#include "interpose/requests.h"
+#include "interpose/summary.h"
+#include "select/selector.h"
+#include "trace/trace.h"
+
+namespace weft::interpose {
+
+class Runtime final : public Observer {
+ public:
+  // nullptr before MPI_Init, after MPI_Finalize, and where Weft stands aside.
+  static Runtime* active() { return active_.load(std::memory_order_acquire); }
+
+  // Right after the MPI library's own initialisation; collective over all ranks.
+  static void begin(const Config& config, int thread_level);
+  // Right before the MPI library's finalisation; collective over all ranks.
+  static void end();
+
+  Runtime(const Config& config, Library library, bool threads_allowed);
+
+  // A thread may be used at all. False: engine function stands in for the others.
+  bool threads_allowed() const { return threads_allowed_; }
+  bool observing() const { return observing_; }
+  Engine engine_for(const Communicator& communicator) const;
+  int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
+
+  // The calling application thread's track; nullptr without --trace.
+  Trace::Track* application_track();
+
+  void thread_started(const char* name, int index) override;
+  void activity(Activity what) override;
+
+  const Config config;
+  const Library library;
+  Communicators communicators;
+  Requests requests;
+  Summary summary;
+  Progress progress;
+
+ private:
+  void place_threads();
+  void write_trace(int rank, int ranks);
+
+  static std::atomic<Runtime*> active_;
+
+  const bool threads_allowed_;
+  const bool observing_;
+  std::uint32_t tags_ = 32767;
+  int thread_core_ = -1;  // -1: where the rank itself runs
+  Trace trace_;
+};
+
+}  // namespace weft::interpose

@@ -1,0 +1,150 @@
+// Counting is relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
+#include "interpose/summary.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "base/log.h"
+#include "interpose/generated/library_calls.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+constexpr std::array<const char*, kReasons> kReasonTexts = {
+    "",
+    "engine native",
+    "the rule takes native here",
+    "communicator with one rank, with two groups, or not made by an intercepted call",
+    "nothing to move",
+    "more than 2 GiB",
+    "arguments that the library must judge"};
+
+constexpr std::size_t kNumbers = 6 + kReasons;
+using Numbers = std::array<std::int64_t, kNumbers>;
+
+const char* reason_text(CallId id, std::size_t reason) {
+  return reason == 0 ? call_reason(id) : kReasonTexts[reason];
+}
+
+std::int64_t seen(const Numbers& numbers) {
+  std::int64_t total = numbers[0];
+  for (std::size_t r = 0; r < kReasons; ++r) total += numbers[6 + r];
+  return total;
+}
+
+// One line of the text form: times are means per completed call, over all ranks.
+std::string text_line(CallId id, const Numbers& n) {
+  char line[256];
+  const double completed = n[2] > 0 ? static_cast<double>(n[2]) : 1.0;
+  std::snprintf(line, sizeof line, "  %-18s %9lld %9lld %14lld %12.1f %12.1f", call_name(id),
+                static_cast<long long>(seen(n)), static_cast<long long>(n[0]),
+                static_cast<long long>(n[1]), static_cast<double>(n[3]) / completed / 1e3,
+                static_cast<double>(n[4]) / completed / 1e3);
+  std::string text = line;
+  if (n[5] > 0) {
+    std::snprintf(line, sizeof line, " %7.1f %%",
+                  100.0 * (1.0 - static_cast<double>(n[4]) / static_cast<double>(n[5])));
+    text += line;
+  } else {
+    text += "       –";
+  }
+  for (std::size_t r = 0; r < kReasons; ++r)
+    if (n[6 + r] > 0)
+      text += "\n      passed on " + std::to_string(n[6 + r]) + ": " + reason_text(id, r);
+  return text + "\n";
+}
+
+std::string json_entry(CallId id, const Numbers& n) {
+  std::string text = "{\"call\":\"" + std::string(call_name(id)) +
+                     "\",\"seen\":" + std::to_string(seen(n)) +
+                     ",\"handled\":" + std::to_string(n[0]) + ",\"bytes\":" + std::to_string(n[1]) +
+                     ",\"completed\":" + std::to_string(n[2]) +
+                     ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
+                     ",\"waited_us\":" + std::to_string(n[4] / 1000) +
+                     ",\"duration_us\":" + std::to_string(n[5] / 1000) + ",\"passed_on\":{";
+  bool first = true;
+  for (std::size_t r = 0; r < kReasons; ++r) {
+    if (n[6 + r] == 0) continue;
+    text += std::string(first ? "" : ",") + "\"" + reason_text(id, r) +
+            "\":" + std::to_string(n[6 + r]);
+    first = false;
+  }
+  return text + "}}";
+}
+
+void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
+                const std::vector<Numbers>& totals) {
+  std::FILE* file = std::fopen(file_name.c_str(), "w");
+  if (!file) {
+    say("cannot write the summary to " + file_name + ": name a file that can be written");
+    return;
+  }
+  std::fprintf(file, "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,", mpi,
+               engine_name(config.engine), ranks);
+  std::fputs("\"calls\":[", file);
+  bool first = true;
+  for (int i = 0; i < kCalls; ++i) {
+    const Numbers& n = totals[static_cast<std::size_t>(i)];
+    if (seen(n) == 0) continue;
+    std::fprintf(file, "%s\n%s", first ? "" : ",", json_entry(static_cast<CallId>(i), n).c_str());
+    first = false;
+  }
+  std::fputs("]}\n", file);
+  std::fclose(file);
+}
+
+}  // namespace
+
+void Summary::handled(CallId id, std::int64_t bytes) {
+  Counters& counters = counters_[static_cast<std::size_t>(id)];
+  counters.handled.fetch_add(1, std::memory_order_relaxed);
+  counters.bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Summary::passed_on(CallId id, Reason reason) {
+  counters_[static_cast<std::size_t>(id)].passed_on[static_cast<std::size_t>(reason)].fetch_add(
+      1, std::memory_order_relaxed);
+}
+
+void Summary::completed(CallId id, const Times& times, std::int64_t waited_ns) {
+  Counters& counters = counters_[static_cast<std::size_t>(id)];
+  counters.completed.fetch_add(1, std::memory_order_relaxed);
+  counters.start_to_wait_ns.fetch_add(times.waiting_since - times.started,
+                                      std::memory_order_relaxed);
+  counters.waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  if (times.finished > 0)
+    counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
+}
+
+void Summary::report(const Config& config, const char* mpi, int rank, int ranks) {
+  if (!config.summary && config.summary_json_file.empty()) return;
+  std::vector<Numbers> own(kCalls), totals(kCalls);
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    const Counters& c = counters_[i];
+    own[i] = {c.handled, c.bytes, c.completed, c.start_to_wait_ns, c.waited_ns, c.duration_ns};
+    for (std::size_t r = 0; r < kReasons; ++r) own[i][6 + r] = c.passed_on[r];
+  }
+  library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
+                       handles.int64, handles.sum, 0, handles.comm_world);
+  if (rank != 0) return;
+  if (!config.summary_json_file.empty())
+    write_json(config.summary_json_file, config, mpi, ranks, totals);
+  if (!config.summary) return;
+  std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
+                     engine_name(config.engine) +
+                     "\n  call                    seen   handled          bytes  "
+                     "start–wait µs    waited µs  hidden\n";
+  bool any = false;
+  for (int i = 0; i < kCalls; ++i) {
+    const Numbers& n = totals[static_cast<std::size_t>(i)];
+    if (seen(n) == 0) continue;
+    text += text_line(static_cast<CallId>(i), n);
+    any = true;
+  }
+  if (!any) text += "  no non-blocking collective was called\n";
+  text.pop_back();
+  say(text);
+}
+
+}  // namespace weft::interpose

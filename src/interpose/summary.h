@@ -1,0 +1,49 @@
+// Summary: what became of the calls, counted while the program runs and told by rank 0 at its end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "interpose/generated/call_ids.h"
+#include "interpose/requests.h"
+
+namespace weft::interpose {
+
+// Why a call went to the MPI library untouched.
+enum class Reason : std::uint8_t {
+  of_the_call,  // call_reason(id): persistent, large count, no algorithm yet
+  engine_native,
+  rule,
+  communicator,
+  empty,
+  large,
+  arguments,
+};
+inline constexpr int kReasons = 7;
+
+class Summary {
+ public:
+  void handled(CallId id, std::int64_t bytes);
+  void passed_on(CallId id, Reason reason);
+  // A collective that the application has completed; `waited_ns` inside MPI_Wait and its like.
+  void completed(CallId id, const Times& times, std::int64_t waited_ns);
+
+  // Collective over all ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
+  void report(const Config& config, const char* mpi, int rank, int ranks);
+
+ private:
+  struct Counters {
+    std::atomic<std::int64_t> handled{0};
+    std::atomic<std::int64_t> bytes{0};
+    std::atomic<std::int64_t> completed{0};
+    std::atomic<std::int64_t> start_to_wait_ns{0};
+    std::atomic<std::int64_t> waited_ns{0};
+    std::atomic<std::int64_t> duration_ns{0};  // from start to complete, of those handled
+    std::array<std::atomic<std::int64_t>, kReasons> passed_on{};
+  };
+  std::array<Counters, kCalls> counters_{};
+};
+
+}  // namespace weft::interpose

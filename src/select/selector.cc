@@ -1,0 +1,82 @@
+// The static rules. All sizes are payload bytes of one rank's call.
+#include "select/selector.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// Total payload of the call as all ranks see it alike.
+std::int64_t message_bytes(const Shape& shape) {
+  const bool per_block = shape.kind == Kind::allgather || shape.kind == Kind::alltoall;
+  return shape.recv.bytes() * (per_block ? shape.size : 1);
+}
+
+bool power_of_two(int value) { return (value & (value - 1)) == 0; }
+
+const char* allreduce_name(const Shape& shape) {
+  const bool small = message_bytes(shape) <= 64 * 1024;
+  if (small || shape.size == 2 || !shape.commutative || shape.recv.count < shape.size)
+    return "recursive-doubling";
+  return power_of_two(shape.size) ? "rabenseifner" : "ring";
+}
+
+const char* bcast_name(const Shape& shape) {
+  const bool small = message_bytes(shape) <= 64 * 1024;
+  return small || shape.size <= 3 ? "binomial" : "scatter-allgather";
+}
+
+const char* allgather_name(const Shape& shape) {
+  if (message_bytes(shape) > 64 * 1024) return "ring";
+  return power_of_two(shape.size) ? "recursive-doubling" : "bruck";
+}
+
+const char* alltoall_name(const Shape& shape) {
+  if (shape.size >= 8 && shape.recv.bytes() <= 256) return "bruck";
+  return shape.size <= 32 ? "linear" : "pairwise";
+}
+
+const char* default_name(const Shape& shape) {
+  switch (shape.kind) {
+    case Kind::barrier:
+      return "dissemination";
+    case Kind::bcast:
+      return bcast_name(shape);
+    case Kind::reduce:
+      return "binomial";
+    case Kind::allreduce:
+      return allreduce_name(shape);
+    case Kind::allgather:
+      return allgather_name(shape);
+    case Kind::alltoall:
+      return alltoall_name(shape);
+    case Kind::scan:
+      return "chain";
+  }
+  return "";
+}
+
+}  // namespace
+
+Engine static_rule(Library library, const Shape& shape) {
+  constexpr std::int64_t kWorthAThread = 128 * 1024;
+  if (message_bytes(shape) < kWorthAThread) return Engine::native;
+  const bool hidden_by_mpich = shape.kind == Kind::bcast || shape.kind == Kind::alltoall;
+  if (library == Library::mpich && hidden_by_mpich) return Engine::native;
+  return Engine::thread;
+}
+
+const Algorithm& default_algorithm(const Shape& shape) {
+  return *find_algorithm(shape.kind, default_name(shape));
+}
+
+Choice choose(const Config& config, Library library, Engine asked, const Shape& shape) {
+  const Engine engine = asked == Engine::automatic ? static_rule(library, shape) : asked;
+  if (engine != Engine::function && engine != Engine::thread) return {engine, nullptr};
+  const std::string& name = config.algorithm[static_cast<std::size_t>(shape.kind)];
+  const Algorithm* algorithm = name.empty() ? nullptr : find_algorithm(shape.kind, name);
+  if (!algorithm || !applies(*algorithm, shape)) algorithm = &default_algorithm(shape);
+  return {engine, algorithm};
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// Selector: engine and algorithm for each call, from rank-invariant facts only.
+// Why only those: all ranks must come to the same answer without asking each other.
+#pragma once
+
+#include "base/config.h"
+#include "coll/algorithm.h"
+
+namespace weft {
+
+enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
+
+struct Choice {
+  Engine engine = Engine::native;
+  const Algorithm* algorithm = nullptr;  // engines function and thread only
+};
+
+// The static rule of engine `auto`, from measurements in docs/results; documented in
+// docs/ARCHITECTURE.md.
+Engine static_rule(Library library, const Shape& shape);
+
+// The algorithm that Weft takes when none is asked for.
+const Algorithm& default_algorithm(const Shape& shape);
+
+// `asked` is never native. An algorithm asked for that does not apply falls back to the default.
+Choice choose(const Config& config, Library library, Engine asked, const Shape& shape);
+
+}  // namespace weft

@@ -1,0 +1,82 @@
+// Reads NUMA nodes and CPUs by hwloc, through dlopen: the preloaded library has no dependency.
+#include "topo/topology.h"
+
+#include <dlfcn.h>
+#include <hwloc.h>
+#include <sched.h>
+
+namespace weft {
+namespace {
+
+struct HwlocCalls {
+  decltype(&::hwloc_topology_init) init;
+  decltype(&::hwloc_topology_load) load;
+  decltype(&::hwloc_topology_destroy) destroy;
+  decltype(&::hwloc_get_type_depth) type_depth;
+  decltype(&::hwloc_get_nbobjs_by_depth) count;
+  decltype(&::hwloc_get_obj_by_depth) object;
+  decltype(&::hwloc_bitmap_next) next_bit;
+};
+
+template <class Function>
+bool bind(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+Result<HwlocCalls> open_hwloc() {
+  void* library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return Error{"this placement needs hwloc (libhwloc.so.15): install it with "
+                 "'apt-get install libhwloc15', or use placement bind or list:"};
+  HwlocCalls calls;
+  if (bind(library, "hwloc_topology_init", calls.init) &&
+      bind(library, "hwloc_topology_load", calls.load) &&
+      bind(library, "hwloc_topology_destroy", calls.destroy) &&
+      bind(library, "hwloc_get_type_depth", calls.type_depth) &&
+      bind(library, "hwloc_get_nbobjs_by_depth", calls.count) &&
+      bind(library, "hwloc_get_obj_by_depth", calls.object) &&
+      bind(library, "hwloc_bitmap_next", calls.next_bit))
+    return calls;
+  return Error{"libhwloc.so.15 lacks a call that Weft needs; install hwloc 2"};
+}
+
+void add_numa_node(const HwlocCalls& calls, hwloc_obj_t node, Topology& topology) {
+  for (int core = calls.next_bit(node->cpuset, -1); core >= 0;
+       core = calls.next_bit(node->cpuset, core)) {
+    const auto index = static_cast<std::size_t>(core);
+    if (index >= topology.numa_of_core.size()) topology.numa_of_core.resize(index + 1, -1);
+    topology.numa_of_core[index] = static_cast<int>(node->logical_index);
+  }
+}
+
+}  // namespace
+
+Result<Topology> read_topology() {
+  auto calls = open_hwloc();
+  if (!calls) return calls.error();
+  hwloc_topology_t tree;
+  if (calls->init(&tree) != 0) return Error{"hwloc_topology_init failed"};
+  Topology topology;
+  const bool loaded = calls->load(tree) == 0;
+  if (loaded) {
+    const int depth = calls->type_depth(tree, HWLOC_OBJ_NUMANODE);
+    const auto nodes = calls->count(tree, depth);
+    for (unsigned i = 0; i < nodes; ++i)
+      add_numa_node(*calls, calls->object(tree, depth, i), topology);
+  }
+  calls->destroy(tree);
+  if (topology.numa_of_core.empty()) return Error{"hwloc found no NUMA node on this machine"};
+  return topology;
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+}  // namespace weft

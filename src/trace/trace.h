@@ -1,0 +1,52 @@
+// Trace: what each thread of this rank did when, kept in a ring per thread and written as
+// Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+class Trace {
+ public:
+  // One thread's events. Written by that thread alone; read after it has ended or gone quiet.
+  class Track {
+   public:
+    Track(std::string name, bool gaps_are_computing);
+    void span(const char* name, std::int64_t begin_ns, std::int64_t end_ns);
+    // From `at_ns` on the thread does `name`; equal neighbours are one span.
+    void change(const char* name, std::int64_t at_ns);
+
+   private:
+    friend class Trace;
+    struct Event {
+      const char* name;  // static storage
+      std::int64_t begin_ns;
+      std::int64_t end_ns;
+    };
+    static constexpr std::size_t kCapacity = 1 << 16;
+
+    std::string name_;
+    bool gaps_are_computing_;
+    std::vector<Event> ring_;
+    std::uint64_t recorded_ = 0;
+    const char* current_ = nullptr;
+    std::int64_t current_since_ns_ = 0;
+  };
+
+  // The track lives as long as the trace.
+  Track* add_track(std::string name, bool gaps_are_computing);
+
+  // The rank's events, comma-separated, times shifted by `offset_ns` and in microseconds.
+  std::string events_json(int rank, const std::string& host, std::int64_t offset_ns,
+                          std::int64_t end_ns) const;
+
+ private:
+  mutable std::mutex mutex_;  // guards tracks_
+  std::vector<std::unique_ptr<Track>> tracks_;
+};
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+// The few predefined handles that the library itself needs, looked up at start.
+// Why not the macros of mpi.h: in Open MPI they are addresses of the library's variables, and a
+// preloaded library that refers to them cannot be loaded into a program without MPI.
+#pragma once
+
+#include <mpi.h>
+
+namespace weft {
+
+struct Handles {
+  MPI_Comm comm_null{};
+  MPI_Comm comm_world{};
+  MPI_Request request_null{};
+  MPI_Datatype datatype_null{};
+  MPI_Datatype byte{};
+  MPI_Datatype int64{};
+  MPI_Op op_null{};
+  MPI_Op sum{};
+  MPI_Errhandler errors_return{};
+  MPI_Info info_null{};
+};
+
+extern Handles handles;
+
+// `find` looks a symbol up in the MPI library; false where it lacks one that is needed.
+bool bind_handles(void* (*find)(const char* name));
+
+}  // namespace weft

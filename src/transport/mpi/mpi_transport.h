@@ -1,0 +1,50 @@
+// MpiTransport: carries out one operation's steps by MPI point-to-point calls on a communicator
+// of Weft's own, one tag per operation; whole collectives as single steps.
+#pragma once
+
+#include <vector>
+
+#include "transport/mpi/call.h"
+#include "transport/transport.h"
+
+namespace weft {
+
+class MpiTransport final : public Transport {
+ public:
+  // `comm` is Weft's own; `call` and `shape` are copied or outlive the transport.
+  MpiTransport(const Call& call, const Schedule& schedule, MPI_Comm comm, int tag);
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  bool has_memory() const { return temp_ || schedule_.temp_bytes == 0; }
+
+  Result<bool> start(const Step& step) override;
+  Result<bool> test() override;
+
+ private:
+  void* address(const Location& at) const;
+  MPI_Datatype type(Unit unit) const;
+  bool plain(Unit unit) const;
+  std::int64_t element_bytes(Unit unit) const;
+
+  int post_message(const Step& step);
+  int reduce(const Step& step);
+  int copy(const Operand& from, const Operand& to);
+  int pack(const Operand& from, void* to, std::int64_t bytes);
+  int unpack(const void* from, std::int64_t bytes, const Operand& to);
+  int library_blocking();
+  int library_nonblocking();
+
+  const Call call_;
+  const Schedule& schedule_;
+  const MPI_Comm comm_;
+  const int tag_;
+  std::byte* temp_ = nullptr;
+  std::vector<MPI_Request> requests_;
+  std::vector<MPI_Status> statuses_;
+  int posted_ = 0;
+  bool failed_ = false;  // buffers may still be written to: keep temp_
+};
+
+}  // namespace weft
