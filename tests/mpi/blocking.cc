@@ -1,0 +1,157 @@
+// Blocking: legal programs that block in an MPI call while a collective is outstanding that other
+// ranks wait for before they let them go.
+// Why: a library must progress outstanding collectives inside every blocking call; a schedule that
+// only MPI_Wait progresses would hang here. A hang ends at the time limit, naming the case.
+#include <functional>
+#include <vector>
+
+#include "conformance.h"
+
+namespace conformance {
+namespace {
+
+// What rank 0 does between start and wait, and what rank 1 does after its wait to release it.
+struct Scene {
+  const char* name;
+  std::function<void(MPI_Comm)> blocks;
+  std::function<void(MPI_Comm)> releases;
+};
+
+void send(int to, MPI_Comm comm) {
+  const int word = 1;
+  MPI_Send(&word, 1, MPI_INT, to, 3, comm);
+}
+
+void receive(int from, MPI_Comm comm) {
+  int word = 0;
+  MPI_Recv(&word, 1, MPI_INT, from, 3, comm, MPI_STATUS_IGNORE);
+}
+
+void barrier(MPI_Comm comm) {
+  MPI_Barrier(comm);
+}
+
+void bcast(MPI_Comm comm) {
+  int word = 1;
+  MPI_Bcast(&word, 1, MPI_INT, 1, comm);
+}
+
+void allreduce(MPI_Comm comm) {
+  int word = 1, sum = 0;
+  MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, comm);
+}
+
+void duplicate(MPI_Comm comm) {
+  MPI_Comm copy;
+  MPI_Comm_dup(comm, &copy);
+  MPI_Comm_free(&copy);
+}
+
+std::vector<Scene> scenes() {
+  const auto sends = [](MPI_Comm comm) { send(0, comm); };
+  return {
+      {"Recv", [](MPI_Comm comm) { receive(1, comm); }, sends},
+      {"Ssend",
+       [](MPI_Comm comm) {
+         const int word = 1;
+         MPI_Ssend(&word, 1, MPI_INT, 1, 3, comm);
+       },
+       [](MPI_Comm comm) { receive(0, comm); }},
+      {"Probe",
+       [](MPI_Comm comm) {
+         MPI_Probe(1, 3, comm, MPI_STATUS_IGNORE);
+         receive(1, comm);
+       },
+       sends},
+      {"Iprobe",
+       [](MPI_Comm comm) {
+         for (int there = 0; !there; rest()) MPI_Iprobe(1, 3, comm, &there, MPI_STATUS_IGNORE);
+         receive(1, comm);
+       },
+       sends},
+      {"Wait for a message",
+       [](MPI_Comm comm) {
+         int word = 0;
+         MPI_Request request;
+         MPI_Irecv(&word, 1, MPI_INT, 1, 3, comm, &request);
+         MPI_Wait(&request, MPI_STATUS_IGNORE);
+       },
+       sends},
+      {"Test for a message",
+       [](MPI_Comm comm) {
+         int word = 0;
+         MPI_Request request;
+         MPI_Irecv(&word, 1, MPI_INT, 1, 3, comm, &request);
+         for (int done = 0; !done; rest()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+       },
+       sends},
+      {"Sendrecv",
+       [](MPI_Comm comm) {
+         int out = 1, in = 0;
+         MPI_Sendrecv(&out, 1, MPI_INT, 1, 3, &in, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);
+       },
+       [](MPI_Comm comm) {
+         receive(0, comm);
+         send(0, comm);
+       }},
+      {"Barrier", barrier, barrier},
+      {"Bcast", bcast, bcast},
+      {"Allreduce", allreduce, allreduce},
+      {"Comm_dup", duplicate, duplicate},
+  };
+}
+
+void play(const Scene& scene, int count, const MPI_Comm worlds[2], MPI_Comm pair, Tally* tally) {
+  tally->begin(std::string("blocks in ") + scene.name + " with an allreduce of " +
+               std::to_string(count) + " outstanding");
+  const int rank = rank_of(worlds[0]), size = size_of(worlds[0]);
+  std::vector<int> in(count, rank), out(count, -1);
+  MPI_Request request;
+  MPI_Iallreduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, worlds[0], &request);
+  if (rank == 0) scene.blocks(pair);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (rank == 1) scene.releases(pair);
+  MPI_Barrier(worlds[1]);
+  tally->end(out == std::vector<int>(count, size * (size - 1) / 2));
+}
+
+// Rank 1 starts only once rank 0, which has started, has sent: the start must not block, not even
+// the first on a new communicator.
+void start_does_not_block(bool created, Tally* tally) {
+  tally->begin(created ? "first start on a created communicator does not block"
+                       : "first start on a duplicate does not block");
+  const int rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
+  MPI_Comm comm;
+  if (created) {
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+  } else {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  }
+  int in = rank, out = -1;
+  MPI_Request request;
+  if (rank == 1) receive(0, MPI_COMM_WORLD);
+  MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm, &request);
+  if (rank == 0) send(1, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&comm);
+  tally->end(out == size * (size - 1) / 2);
+}
+
+}  // namespace
+
+void check_blocking(Tally* tally) {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  if (size_of(MPI_COMM_WORLD) < 2) return;
+  MPI_Comm worlds[2], pair;
+  for (auto& comm : worlds) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &pair);
+  for (int count : {1, 50000}) {
+    for (const auto& scene : scenes()) play(scene, count, worlds, pair, tally);
+  }
+  start_does_not_block(false, tally);
+  start_does_not_block(true, tally);
+  MPI_Comm_free(&pair);
+  for (auto& comm : worlds) MPI_Comm_free(&comm);
+}
+
+}  // namespace conformance

@@ -1,0 +1,54 @@
+// Conformance: an ordinary MPI program that holds non-blocking collectives against the MPI
+// library's blocking ones, which Weft does not touch.
+// Why: the same program must pass with and without Weft, under every engine and algorithm.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+namespace conformance {
+
+struct Options {
+  bool results = true, flight = true, lifetime = true;
+  bool mistakes = false;  // not for libraries built without argument checks: they crash
+  int largest_count = 100003;
+  std::string only;  // one collective of the results group; empty: all
+  int limit_s = 120;
+};
+
+// Counts cases and failures of this rank; each group is called by all ranks.
+class Tally {
+ public:
+  explicit Tally(int rank) : rank_(rank) {}
+
+  // Names the case that begins: shown if it fails or hangs.
+  void begin(const std::string& name);
+  // Ends the case; `why` is shown for the first few failures.
+  void end(bool good, const char* why = "differs");
+  // The library itself is wrong in this case, without Weft in between.
+  void library_fault(const char* what);
+  void skip(const std::string& name, const char* why);
+
+  long cases() const { return cases_; }
+  long failures() const { return failures_; }
+  long library_faults() const { return library_faults_; }
+
+ private:
+  int rank_;
+  long cases_ = 0, failures_ = 0, library_faults_ = 0;
+};
+
+int rank_of(MPI_Comm comm);
+int size_of(MPI_Comm comm);
+// A short rest, so that polling ranks leave the core to others when there are more ranks than
+// cores.
+void rest();
+
+void check_results(const Options& options, Tally* tally);  // results.cc
+void check_flight(bool threads, Tally* tally);             // flight.cc
+void check_lifetime(Tally* tally);                         // lifetime.cc
+void check_mistakes(Tally* tally);                         // lifetime.cc
+void check_blocking(Tally* tally);                         // blocking.cc
+
+}  // namespace conformance
