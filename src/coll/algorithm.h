@@ -18,7 +18,7 @@ enum class Needs : std::uint8_t {
 
 struct Algorithm {
   Kind kind;
-  const char* name;    // "recursive-doubling"
+  const char* name;  // "recursive-doubling"
   Needs needs;
   const char* source;  // the paper
   void (*build)(Builder&);

@@ -1,4 +1,6 @@
 // Builder: what an algorithm writes its steps into.
+// Why it drops steps that move nothing: with few elements some blocks are empty, and the two ends
+// of a message agree on its bytes, so both drop it. Only a barrier's messages are sent empty.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +14,8 @@ class Builder {
 
   const Shape& shape() const { return schedule_.shape; }
 
-  // Where this rank's contribution lies: the receive buffer if in place, else the send buffer.
+  // Where this rank's contribution lies: the receive buffer if in place (its own block of it for
+  // allgather), else the send buffer. A bcast has one buffer, which is the receive buffer.
   // For alltoall in place there is no contribution that stays unchanged: algorithms copy first.
   Location input() const;
   Unit input_unit() const;
@@ -33,11 +36,13 @@ class Builder {
   Schedule finish();
 
  private:
-  const Layout& layout(Unit unit) const;
+  const Layout& layout(Unit unit) const { return layout_of(schedule_.shape, unit); }
   void append(Step step);
+  void message(StepKind kind, int peer, Operand operand);
 
   Schedule schedule_;
   std::uint32_t posted_ = 0;
+  bool has_waited_ = false;  // an earlier round posted something
 };
 
 }  // namespace weft

@@ -27,6 +27,9 @@ struct Location {
 // Which datatype a count refers to. `byte` is for packed data in temp.
 enum class Unit : std::uint8_t { send, recv, byte };
 
+// The layout of one element of `unit`; a byte is one without holes.
+const Layout& layout_of(const Shape& shape, Unit unit);
+
 struct Operand {
   Location at;
   std::int64_t count = 0;
@@ -56,9 +59,23 @@ struct Schedule {
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
   std::uint32_t most_posted = 0;          // most sends + receives in one round
-  bool sends_after_first_round = false;   // false: no other rank waits for this rank's progress
+  // A send follows after a round that waits. False: no other rank waits for this rank's progress.
+  bool sends_after_first_round = false;
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };
+
+// Elements that the collective has in a user's buffer on this rank; 0 where MPI ignores the buffer.
+std::int64_t buffer_elements(const Shape& shape, Buffer buffer);
+
+// Bytes from the buffer's origin that an operand touches, holes between them included.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+Range touched_bytes(const Shape& shape, const Operand& operand);
+
+// For people and for golden files: a line of header, one line per step.
+std::string print(const Schedule& schedule);
 
 }  // namespace weft

@@ -1,0 +1,49 @@
+// The table of algorithms, and what follows from a line of it.
+#include "coll/algorithm.h"
+
+#include "coll/build_functions.h"
+#include "patterns/doubling.h"
+
+namespace weft {
+namespace {
+
+constexpr Algorithm kAlgorithms[] = {
+#define WEFT_ALGORITHM(kind, name, function, needs, source) \
+  {Kind::kind, name, Needs::needs, source, function},
+#include "coll/algorithms.def"
+#undef WEFT_ALGORITHM
+};
+
+}  // namespace
+
+std::span<const Algorithm> algorithms() {
+  return kAlgorithms;
+}
+
+const Algorithm* find_algorithm(Kind kind, std::string_view name) {
+  for (const Algorithm& algorithm : kAlgorithms) {
+    if (algorithm.kind == kind && name == algorithm.name) return &algorithm;
+  }
+  return nullptr;
+}
+
+bool applies(const Algorithm& algorithm, const Shape& shape) {
+  if (algorithm.kind != shape.kind) return false;
+  if (algorithm.needs == Needs::commutative) return shape.commutative || shape.size == 1;
+  if (algorithm.needs == Needs::power_of_two) return is_power_of_two(shape.size);
+  return true;
+}
+
+Schedule build(const Algorithm& algorithm, const Shape& shape) {
+  Builder builder(shape, algorithm.name);
+  algorithm.build(builder);
+  return builder.finish();
+}
+
+Schedule build_library(const Shape& shape, StepKind kind) {
+  Builder builder(shape, "library");
+  builder.library(kind);
+  return builder.finish();
+}
+
+}  // namespace weft

@@ -1,0 +1,90 @@
+// Bruck's alltoall: ceil(log2 p) rounds for short messages; blocks pass through other ranks.
+// Packed block i in temp is the one whose way still has i ranks to go; round k moves all
+// blocks with bit k set in i by 2^k ranks.
+// Bruck et al., IEEE TPDS 8(11), 1997
+#include <algorithm>
+
+#include "coll/alltoall_blocks.h"
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+class Bruck {
+ public:
+  Bruck(Builder& builder, const AlltoallBlocks& blocks)
+      : b_(builder),
+        blocks_(blocks),
+        size_(builder.shape().size),
+        rank_(builder.shape().rank),
+        bytes_(blocks.bytes()),
+        held_(builder.temp(size_ * bytes_, Unit::byte)),
+        outbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)),
+        inbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)) {}
+
+  // Block i is for rank + i: those up to the last rank, then those from rank 0.
+  void pack() {
+    b_.copy(blocks_.outgoing(rank_, size_ - rank_), run(held_, 0, size_ - rank_));
+    b_.copy(blocks_.outgoing(0, rank_), run(held_, size_ - rank_, rank_));
+    b_.end_round();
+  }
+
+  void move(int distance) {
+    int moved = 0;
+    for_each_run(distance, [&](int first, int blocks) {
+      b_.copy(run(held_, first, blocks), run(outbox_, moved, blocks));
+      moved += blocks;
+    });
+    b_.end_round();
+    b_.recv(ring_at(rank_, -distance, size_), inbox_, moved * bytes_, Unit::byte);
+    b_.send(ring_at(rank_, distance, size_), outbox_, moved * bytes_, Unit::byte);
+    b_.end_round();
+    moved = 0;
+    for_each_run(distance, [&](int first, int blocks) {
+      b_.copy(run(inbox_, moved, blocks), run(held_, first, blocks));
+      moved += blocks;
+    });
+    b_.end_round();
+  }
+
+  // Block i has come from rank - i. In place, the own one has not moved.
+  void unpack() {
+    for (int i = b_.shape().in_place ? 1 : 0; i < size_; ++i)
+      b_.copy(run(held_, i, 1), blocks_.incoming(ring_at(rank_, -i, size_)));
+  }
+
+ private:
+  Operand run(Location buffer, int first, int blocks) const {
+    return {buffer + first * bytes_, blocks * bytes_, Unit::byte};
+  }
+
+  // The runs of block numbers in which this bit is set.
+  template <class Visit>
+  void for_each_run(int bit, Visit visit) const {
+    for (int first = bit; first < size_; first += 2 * bit)
+      visit(first, std::min(bit, size_ - first));
+  }
+
+  Builder& b_;
+  const AlltoallBlocks& blocks_;
+  int size_;
+  int rank_;
+  std::int64_t bytes_;
+  Location held_;
+  Location outbox_;
+  Location inbox_;
+};
+
+}  // namespace
+
+void alltoall_bruck(Builder& b) {
+  AlltoallBlocks blocks(b);
+  if (b.shape().size == 1) return blocks.copy_own();
+  Bruck bruck(b, blocks);
+  bruck.pack();
+  for (int distance = 1; distance < b.shape().size; distance *= 2) bruck.move(distance);
+  bruck.unpack();
+}
+
+}  // namespace weft

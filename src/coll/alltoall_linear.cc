@@ -1,0 +1,19 @@
+// Linear alltoall: all messages posted at once, so that no rank waits for another's progress.
+// Each rank begins with its next neighbour, so that not all send to the same one first.
+// Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
+#include "coll/alltoall_blocks.h"
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+
+namespace weft {
+
+void alltoall_linear(Builder& b) {
+  const Shape& s = b.shape();
+  AlltoallBlocks blocks(b);
+  blocks.save_input();
+  for (int step = 1; step < s.size; ++step) blocks.receive_from(ring_at(s.rank, -step, s.size));
+  for (int step = 1; step < s.size; ++step) blocks.send_to(ring_at(s.rank, step, s.size));
+  blocks.copy_own();
+}
+
+}  // namespace weft

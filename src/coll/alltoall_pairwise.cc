@@ -1,0 +1,22 @@
+// Pairwise alltoall: p - 1 rounds, in each one message out and one in, for long messages.
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+#include "coll/alltoall_blocks.h"
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+
+namespace weft {
+
+void alltoall_pairwise(Builder& b) {
+  const Shape& s = b.shape();
+  AlltoallBlocks blocks(b);
+  blocks.save_input();
+  for (int step = 1; step < s.size; ++step) {
+    blocks.receive_from(ring_at(s.rank, -step, s.size));
+    blocks.send_to(ring_at(s.rank, step, s.size));
+    if (step == 1) blocks.copy_own();
+    b.end_round();
+  }
+  if (s.size == 1) blocks.copy_own();
+}
+
+}  // namespace weft

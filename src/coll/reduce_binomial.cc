@@ -1,0 +1,47 @@
+// Reduce up a binomial tree; log2(p) levels.
+// An operator that commutes uses the tree whose root is the root of the call. Any other uses that
+// of rank 0, whose subtrees are runs of consecutive ranks, and rank 0 passes the result on.
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+#include <vector>
+
+#include "coll/accumulator.h"
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+#include "patterns/tree.h"
+
+namespace weft {
+namespace {
+
+// A part of the lower side costs no move of the value, but a copy if it is in the send buffer.
+Side cheapest_side(const Shape& shape) {
+  return shape.in_place && shape.commutative ? Side::lower : Side::higher;
+}
+
+}  // namespace
+
+void reduce_binomial(Builder& b) {
+  const Shape& s = b.shape();
+  const std::int64_t count = s.recv.count;
+  const bool is_root = s.rank == s.root;
+  const int top = s.commutative ? s.root : 0;
+  const int node = ring_at(s.rank, -top, s.size);
+  const std::vector<int> children = binomial_children(node, s.size);
+
+  const bool needs_temp = !is_root && !children.empty();
+  const Location target = needs_temp ? b.temp(count, Unit::recv) : Location{Buffer::recv, 0};
+  Accumulator sum(b, target, std::vector<Side>(children.size(), cheapest_side(s)));
+  for (int child : children) {
+    sum.receive(ring_at(top, child, s.size));
+    sum.absorb();
+  }
+  if (node != 0)
+    b.send(ring_at(top, binomial_parent(node), s.size), sum.value(), count);
+  else if (top != s.root)
+    b.send(s.root, sum.value(), count);
+  else
+    sum.finish();
+  b.end_round();
+  if (is_root && top != s.root) b.recv(top, {Buffer::recv, 0}, count);
+}
+
+}  // namespace weft

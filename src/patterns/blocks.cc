@@ -1,0 +1,13 @@
+// Borders of nearly equal blocks.
+#include "patterns/blocks.h"
+
+#include <algorithm>
+
+namespace weft {
+
+std::int64_t Blocks::begin(int index) const {
+  const std::int64_t larger = std::min<std::int64_t>(index, total % parts);
+  return total / parts * index + larger;
+}
+
+}  // namespace weft

@@ -1,0 +1,13 @@
+// The binomial tree over relative ranks 0..size-1, rooted at 0. Node v has the children v + 2^k
+// for all 2^k below v's lowest set bit; the subtree of each node is a run of consecutive ranks.
+#pragma once
+
+#include <vector>
+
+namespace weft {
+
+int binomial_parent(int node);                           // -1 for the root
+std::vector<int> binomial_children(int node, int size);  // smallest subtree first
+int binomial_subtree(int node, int size);                // number of nodes, the node included
+
+}  // namespace weft

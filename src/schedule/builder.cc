@@ -1,0 +1,102 @@
+// Appends steps, lays out the temp buffer, and counts what an executor wants to know.
+#include "schedule/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kAlignment_bytes = 64;
+
+std::int64_t align(std::int64_t bytes) {
+  return (bytes + kAlignment_bytes - 1) / kAlignment_bytes * kAlignment_bytes;
+}
+
+}  // namespace
+
+Builder::Builder(const Shape& shape, const char* algorithm) {
+  schedule_.shape = shape;
+  schedule_.algorithm = algorithm;
+}
+
+Location Builder::input() const {
+  const Shape& s = shape();
+  if (!s.in_place && s.kind != Kind::bcast) return {Buffer::send, 0};
+  const bool own_block = s.kind == Kind::allgather;
+  return {Buffer::recv, own_block ? s.rank * s.recv.count * s.recv.extent : 0};
+}
+
+Unit Builder::input_unit() const {
+  return input().buffer == Buffer::send ? Unit::send : Unit::recv;
+}
+
+Location Builder::temp(std::int64_t count, Unit unit) {
+  const Range range = touched_bytes(shape(), {{Buffer::temp, 0}, count, unit});
+  const std::int64_t before = std::max<std::int64_t>(0, -range.begin);
+  const Location origin{Buffer::temp, align(schedule_.temp_bytes + before)};
+  schedule_.temp_bytes = align(origin.offset + std::max<std::int64_t>(0, range.end));
+  return origin;
+}
+
+std::int64_t Builder::extent(Unit unit) const {
+  return layout(unit).extent;
+}
+
+void Builder::message(StepKind kind, int peer, Operand operand) {
+  const bool empty = operand.count * layout(operand.unit).size == 0;
+  if (empty && shape().kind != Kind::barrier) return;
+  ++posted_;
+  if (kind == StepKind::send && has_waited_) schedule_.sends_after_first_round = true;
+  append({.kind = kind, .peer = peer, .first = operand, .second = {}});
+}
+
+void Builder::send(int peer, Location from, std::int64_t count, Unit unit) {
+  message(StepKind::send, peer, {from, count, unit});
+}
+
+void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
+  message(StepKind::recv, peer, {to, count, unit});
+}
+
+void Builder::reduce(Location in, Location inout, std::int64_t count) {
+  if (count == 0) return;
+  append({.kind = StepKind::reduce,
+          .peer = -1,
+          .first = {in, count, Unit::recv},
+          .second = {inout, count, Unit::recv}});
+}
+
+void Builder::copy(Operand from, Operand to) {
+  if (from.count * layout(from.unit).size == 0 || from.at == to.at) return;
+  append({.kind = StepKind::copy, .peer = -1, .first = from, .second = to});
+}
+
+void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
+  copy({from, count, unit}, {to, count, unit});
+}
+
+void Builder::library(StepKind kind) {
+  append({.kind = kind, .peer = -1, .first = {}, .second = {}});
+}
+
+void Builder::end_round() {
+  const auto end = static_cast<std::uint32_t>(schedule_.steps.size());
+  const std::uint32_t begin = schedule_.round_ends.empty() ? 0 : schedule_.round_ends.back();
+  if (end == begin) return;
+  schedule_.round_ends.push_back(end);
+  schedule_.most_posted = std::max(schedule_.most_posted, posted_);
+  has_waited_ = has_waited_ || posted_ > 0;
+  posted_ = 0;
+}
+
+Schedule Builder::finish() {
+  end_round();
+  return std::move(schedule_);
+}
+
+void Builder::append(Step step) {
+  schedule_.steps.push_back(step);
+}
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+// The printed form of a schedule. Ranges are half-open, in bytes from the buffer's origin.
+#include <array>
+#include <cstdio>
+
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+template <class... Values>
+std::string text(const char* format, Values... values) {
+  std::array<char, 256> line{};
+  std::snprintf(line.data(), line.size(), format, values...);
+  return line.data();
+}
+
+std::string print(const Shape& shape, const Operand& operand) {
+  if (operand.count == 0) return "nothing";
+  constexpr const char* names[] = {"send", "recv", "temp"};
+  const Range range = touched_bytes(shape, operand);
+  return text("%s[%lld, %lld)", names[static_cast<int>(operand.at.buffer)],
+              static_cast<long long>(range.begin), static_cast<long long>(range.end));
+}
+
+std::string print(const Shape& shape, const Step& step) {
+  const std::string first = print(shape, step.first);
+  switch (step.kind) {
+    case StepKind::send:
+      return text("send    -> %-5d %s", step.peer, first.c_str());
+    case StepKind::recv:
+      return text("recv    <- %-5d %s", step.peer, first.c_str());
+    case StepKind::reduce:
+      return "reduce           " + first + " op " + print(shape, step.second);
+    case StepKind::copy:
+      return "copy             " + first + " to " + print(shape, step.second);
+    case StepKind::library_blocking:
+      return "library          the whole collective, blocking";
+    case StepKind::library_nonblocking:
+      return "library          the whole collective, non-blocking";
+  }
+  return "?";
+}
+
+bool is_rooted(Kind kind) {
+  return kind == Kind::bcast || kind == Kind::reduce;
+}
+
+std::string header(const Schedule& schedule) {
+  const Shape& shape = schedule.shape;
+  std::string line = text("%s %s, rank %d of %d", kind_name(shape.kind), schedule.algorithm,
+                          shape.rank, shape.size);
+  if (is_rooted(shape.kind)) line += text(", root %d", shape.root);
+  if (shape.kind != Kind::barrier)
+    line += text(", %lld bytes", static_cast<long long>(shape.recv.bytes()));
+  if (shape.in_place) line += ", in place";
+  line += text(", temp %lld bytes", static_cast<long long>(schedule.temp_bytes));
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string print(const Schedule& schedule) {
+  std::string out = header(schedule);
+  if (schedule.steps.empty()) return out + "nothing to do\n";
+  out += "round  step       peer  operands\n";
+  std::uint32_t step = 0;
+  for (std::uint32_t round = 0; round < schedule.rounds(); ++round) {
+    for (; step < schedule.round_ends[round]; ++step)
+      out += text("%5u  ", round + 1) + print(schedule.shape, schedule.steps[step]) + "\n";
+  }
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+// Verifier: proves a schedule right before anything runs it.
+// Why: a wrong schedule hangs or corrupts only at some number of ranks, and rarely where it is
+// wrong. Debug builds verify every schedule; so does every test of an algorithm.
+#pragma once
+
+#include <span>
+
+#include "base/result.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+// What one rank's schedule shows by itself:
+//  - the rounds cover the steps, in order; peers are other ranks of the call;
+//  - operands lie inside the buffers (temp: in bytes; send, receive: in whole elements, or in bytes
+//    of plain data); the two sides of a copy or a reduce have the same payload;
+//  - nothing writes to the send buffer;
+//  - within a round, no step writes what another posted step reads or writes, and no local step
+//    reads what a receive writes (local steps run in order and may depend on each other);
+//  - nothing is read from temp, or from the receive buffer where it held no input, before a step of
+//    the same or an earlier round wrote it (from a receive: of an earlier round);
+//  - every element of the receive buffer that needs the data of other ranks is written; for bcast,
+//    allgather and alltoall exactly once. Temp is staging and may be written any number of times.
+// A step that is the whole collective must be the only one, and is trusted.
+Result<bool> verify_local(const Schedule& schedule);
+
+// All of the above for each rank, and what only all together show:
+//  - schedule i is that of rank i, and all are of the same collective, root and algorithm;
+//  - for each ordered pair of ranks, the sends match the receives, in order, in payload bytes;
+//  - no deadlock, even if each send waits for its receive.
+// Not checked: that operands are combined in the right order, which the simulator's tests do.
+Result<bool> verify(std::span<const Schedule> all_ranks);
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+// The simulated network: matches messages, moves their data and says when they are there.
+// Why times are fixed when a message is posted: they depend on the posting rank's own clock and
+// link only, so the order in which the simulator visits the ranks does not matter.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "transport/sim/simulation.h"
+
+namespace weft {
+
+// What an operand is in memory.
+struct SimData {
+  std::byte* origin = nullptr;
+  const SimType* type = nullptr;  // nullptr: bytes
+  std::int64_t count = 0;
+
+  std::int64_t payload_bytes() const;
+  void pack(std::byte* to) const;
+  void unpack(const std::byte* from) const;
+};
+
+class SimNetwork {
+ public:
+  using Ticket = std::size_t;
+
+  SimNetwork(SimModel model, int ranks) : model_(model), nodes_(static_cast<std::size_t>(ranks)) {}
+
+  double clock_us(int rank) const { return nodes_[rank].clock_us; }
+  void work(int rank, double duration_us) { nodes_[rank].clock_us += duration_us; }
+  void wait_until(int rank, double time_us);
+
+  // `operation` keeps apart the messages of several collectives in flight.
+  Ticket post_send(int operation, int from, int to, const SimData& data);
+  Ticket post_recv(int operation, int from, int to, const SimData& data);
+
+  bool is_matched(Ticket ticket) const { return posts_[ticket].matched; }
+  bool is_truncated(Ticket ticket) const { return posts_[ticket].truncated; }
+  double done_us(Ticket ticket) const { return posts_[ticket].done_us; }
+
+  std::int64_t messages() const { return messages_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  struct Node {
+    double clock_us = 0;
+    double link_free_us = 0;
+  };
+  struct Post {
+    SimData data;
+    double arrival_us = 0;  // of a send
+    double done_us = 0;
+    bool matched = false;
+    bool truncated = false;
+  };
+  struct Channel {
+    std::deque<Ticket> sends;  // without a receive yet
+    std::deque<Ticket> recvs;  // without a send yet
+  };
+
+  void match(Channel& channel);
+
+  SimModel model_;
+  std::vector<Node> nodes_;
+  std::vector<Post> posts_;
+  std::map<std::tuple<int, int, int>, Channel> channels_;  // operation, from, to
+  std::vector<std::byte> packed_;
+  std::int64_t messages_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace weft

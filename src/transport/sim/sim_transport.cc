@@ -1,0 +1,77 @@
+// Steps of one rank, on real memory and a virtual clock.
+#include "transport/sim/sim_transport.h"
+
+namespace weft {
+
+SimTransport::SimTransport(SimNetwork& network, const SimModel& model, int operation,
+                           const Schedule& schedule, const SimRank& buffers, const SimOperator& op)
+    : network_(network),
+      model_(model),
+      operation_(operation),
+      shape_(schedule.shape),
+      buffers_(buffers),
+      op_(op),
+      temp_(static_cast<std::size_t>(schedule.temp_bytes)) {}
+
+SimData SimTransport::data(const Operand& operand) {
+  // Only the verifier's rule keeps a schedule from writing to the send buffer.
+  std::byte* const origins[] = {const_cast<std::byte*>(buffers_.send), buffers_.recv, temp_.data()};
+  const SimType* const types[] = {buffers_.send_type, buffers_.recv_type, nullptr};
+  if (operand.count == 0) return {};
+  return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset,
+          types[static_cast<int>(operand.unit)], operand.count};
+}
+
+void SimTransport::reduce(const Step& step) {
+  const SimData in = data(step.first);
+  const SimData inout = data(step.second);
+  const auto bytes = static_cast<std::size_t>(in.payload_bytes());
+  std::vector<std::byte> in_packed(bytes), inout_packed(bytes);
+  in.pack(in_packed.data());
+  inout.pack(inout_packed.data());
+  op_(in_packed.data(), inout_packed.data(), static_cast<std::int64_t>(bytes));
+  inout.unpack(inout_packed.data());
+  network_.work(shape_.rank, static_cast<double>(bytes) * model_.reduce_us_per_byte);
+}
+
+void SimTransport::copy(const Step& step) {
+  const SimData from = data(step.first);
+  std::vector<std::byte> packed(static_cast<std::size_t>(from.payload_bytes()));
+  from.pack(packed.data());
+  data(step.second).unpack(packed.data());
+  network_.work(shape_.rank, static_cast<double>(packed.size()) * model_.copy_us_per_byte);
+}
+
+Result<bool> SimTransport::start(const Step& step) {
+  switch (step.kind) {
+    case StepKind::send:
+      posted_.push_back(network_.post_send(operation_, shape_.rank, step.peer, data(step.first)));
+      return true;
+    case StepKind::recv:
+      posted_.push_back(network_.post_recv(operation_, step.peer, shape_.rank, data(step.first)));
+      return true;
+    case StepKind::reduce:
+      reduce(step);
+      return true;
+    case StepKind::copy:
+      copy(step);
+      return true;
+    default:
+      return Error{"the simulator has no MPI library to hand a whole collective to"};
+  }
+}
+
+Result<bool> SimTransport::test() {
+  for (SimNetwork::Ticket ticket : posted_) {
+    if (!network_.is_matched(ticket)) return false;
+    if (network_.is_truncated(ticket))
+      return Error{"rank " + std::to_string(shape_.rank) +
+                   " receives a message of another size than was sent"};
+  }
+  for (SimNetwork::Ticket ticket : posted_)
+    network_.wait_until(shape_.rank, network_.done_us(ticket));
+  posted_.clear();
+  return true;
+}
+
+}  // namespace weft

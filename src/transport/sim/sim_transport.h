@@ -1,0 +1,34 @@
+// SimTransport: carries out one rank's steps of one operation in the simulated network.
+// Why it is a Transport like any other: the rounds' logic that runs over MPI is what is simulated.
+#pragma once
+
+#include "transport/sim/network.h"
+#include "transport/transport.h"
+
+namespace weft {
+
+class SimTransport : public Transport {
+ public:
+  // All must outlive the transport.
+  SimTransport(SimNetwork& network, const SimModel& model, int operation, const Schedule& schedule,
+               const SimRank& buffers, const SimOperator& op);
+
+  Result<bool> start(const Step& step) override;
+  Result<bool> test() override;
+
+ private:
+  SimData data(const Operand& operand);
+  void reduce(const Step& step);
+  void copy(const Step& step);
+
+  SimNetwork& network_;
+  const SimModel& model_;
+  int operation_;
+  const Shape& shape_;
+  const SimRank& buffers_;
+  const SimOperator& op_;
+  std::vector<std::byte> temp_;
+  std::vector<SimNetwork::Ticket> posted_;
+};
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// Visits the ranks in turn until all are done, or none can go on.
+#include "transport/sim/simulation.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "transport/sim/sim_transport.h"
+
+namespace weft {
+namespace {
+
+struct Runner {
+  Runner(SimNetwork& network, const SimModel& model, const Schedule& schedule,
+         const SimRank& buffers, const SimOperator& op)
+      : transport(network, model, 0, schedule, buffers, op), execution(schedule, transport) {}
+
+  SimTransport transport;
+  Execution execution;
+  bool done = false;
+};
+
+// The ranks that are not done; an error if none of them got any further.
+Result<int> visit(std::deque<Runner>& runners) {
+  int unfinished = 0;
+  bool progress = false;
+  for (Runner& runner : runners) {
+    if (runner.done) continue;
+    const std::uint32_t before = runner.execution.round();
+    auto advanced = runner.execution.advance();
+    if (!advanced) return advanced.error();
+    runner.done = *advanced;
+    progress = progress || runner.done || runner.execution.round() != before;
+    unfinished += runner.done ? 0 : 1;
+  }
+  if (unfinished > 0 && !progress)
+    return Error{"deadlock: " + std::to_string(unfinished) +
+                 " ranks wait for messages that nobody posts"};
+  return unfinished;
+}
+
+}  // namespace
+
+Layout SimType::layout(std::int64_t count) const {
+  Layout result{
+      .count = count, .size = 0, .extent = extent, .true_lb = 0, .true_extent = 0, .plain = false};
+  std::int64_t low = segments.empty() ? 0 : segments[0].offset;
+  std::int64_t high = low;
+  for (const SimSegment& segment : segments) {
+    result.size += segment.bytes;
+    low = std::min(low, segment.offset);
+    high = std::max(high, segment.offset + segment.bytes);
+  }
+  result.true_lb = low;
+  result.true_extent = high - low;
+  result.plain = segments.size() == 1 && low == 0 && result.size == extent;
+  return result;
+}
+
+Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
+                                   std::span<const SimRank> ranks, const SimOperator& op) const {
+  const int size = static_cast<int>(schedules.size());
+  SimNetwork network(model_, size);
+  std::deque<Runner> runners;
+  for (int rank = 0; rank < size; ++rank)
+    runners.emplace_back(network, model_, schedules[rank], ranks[rank], op);
+  // The first visit only posts: that is progress too, so it is not asked for.
+  for (Runner& runner : runners) {
+    auto advanced = runner.execution.advance();
+    if (!advanced) return advanced.error();
+    runner.done = *advanced;
+  }
+  for (;;) {
+    auto unfinished = visit(runners);
+    if (!unfinished) return unfinished.error();
+    if (*unfinished == 0) break;
+  }
+  SimOutcome outcome{.time_us = 0, .messages = network.messages(), .bytes = network.bytes()};
+  for (int rank = 0; rank < size; ++rank)
+    outcome.time_us = std::max(outcome.time_us, network.clock_us(rank));
+  return outcome;
+}
+
+}  // namespace weft
