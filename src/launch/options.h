@@ -1,0 +1,32 @@
+// The options of `weft run`, and what they become: WEFT_* variables and, in front of the programs
+// that a launcher starts, the same options again.
+// Why both: a launcher need not hand its environment to the ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace weft::launch {
+
+enum class Family { unknown, mpich, openmpi, abi };
+const char* family_name(Family family);
+
+struct RunOptions {
+  Family mpi = Family::unknown;  // --mpi or WEFT_MPI; unknown: found out
+  bool verbose = false;
+  bool help = false;
+  std::vector<std::string> command;
+};
+
+// Reads the arguments after `weft run`, sets the WEFT_* variables that the options stand for and
+// checks those and all that were set before. Option over environment.
+Result<RunOptions> parse_run_options(int argc, char** argv);
+
+// The options of `weft run` that say what the WEFT_* variables of this process say.
+std::vector<std::string> options_from_environment(bool verbose);
+
+extern const char* const kRunHelp;
+
+}  // namespace weft::launch

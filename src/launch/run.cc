@@ -1,0 +1,159 @@
+// The flow of `weft run`: options, then either the launcher's command line is rewritten, or the
+// program is looked at, the library of its MPI family chosen, and the program started.
+#include "launch/run.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "launch/launcher.h"
+#include "launch/options.h"
+#include "launch/program.h"
+
+namespace weft::launch {
+namespace {
+
+constexpr int kRefused = 2;
+constexpr int kNotExecutable = 126;
+constexpr int kNotFound = 127;
+
+int refuse(const std::string& message) {
+  std::fprintf(stderr, "weft: %s\n", message.c_str());
+  return kRefused;
+}
+
+std::vector<const char*> pointers(const std::vector<std::string>& words) {
+  std::vector<const char*> result;
+  for (const auto& word : words) result.push_back(word.c_str());
+  result.push_back(nullptr);
+  return result;
+}
+
+Family family_of(Launcher launcher) {
+  if (launcher == Launcher::hydra) return Family::mpich;
+  if (launcher == Launcher::openmpi) return Family::openmpi;
+  return Family::unknown;
+}
+
+struct Choice {
+  Family family;
+  std::string reason;
+};
+
+Result<Choice> choose_family(const std::string& name, const Program& program, Family asked,
+                             Launcher launcher) {
+  const Family launched = family_of(launcher);
+  if (program.family == Family::unknown) {
+    if (asked != Family::unknown) return Choice{asked, "it was asked for"};
+    if (launched != Family::unknown)
+      return Choice{launched, std::string("started by ") + launcher_name(launcher)};
+    return Choice{Family::mpich, "nothing tells which MPI library is used; mpich is the default"};
+  }
+  const std::string linked = name + " is linked to " + program.mpi_library;
+  if (asked != Family::unknown && asked != program.family)
+    return Error{linked + " (" + family_name(program.family) + "), but --mpi says " +
+                 family_name(asked) + "; leave --mpi out"};
+  // An ABI program runs on any MPI library that offers the standard ABI.
+  if (program.family != Family::abi && launched != Family::unknown && launched != program.family)
+    return Error{linked + " (" + family_name(program.family) + "), but was started by " +
+                 launcher_name(launcher) + "; use the mpiexec of the program's own MPI library"};
+  return Choice{program.family, linked};
+}
+
+// The library lies beside the installed command (lib/weft) or the build's (lib).
+Result<std::string> find_library(const std::string& self, Family family) {
+  const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
+  const std::string name = std::string("libweft-") + family_name(family) + ".so";
+  for (const char* directory : {"/lib/weft/", "/lib/"}) {
+    const std::string path = prefix + directory + name;
+    if (access(path.c_str(), R_OK) != 0) continue;
+    if (path.find_first_of(" :") != std::string::npos)
+      return Error{"the loader cannot load " + path +
+                   ": its path contains a space or a colon; install Weft elsewhere"};
+    return path;
+  }
+  return Error{"Weft's library for " + std::string(family_name(family)) + ", " + name +
+               ", is not in " + prefix + "/lib/weft; build it with: make " +
+               (family == Family::openmpi ? "mpis" : "build")};
+}
+
+// Weft's library first, then what was there, without another of Weft's libraries.
+void set_preload(const std::string& library) {
+  std::string value = library;
+  const char* before = std::getenv("LD_PRELOAD");
+  std::string_view rest = before ? before : "";
+  while (!rest.empty()) {
+    const auto end = rest.find_first_of(" :");
+    const std::string_view entry = rest.substr(0, end);
+    if (!entry.empty() && entry.find("/libweft-") == std::string_view::npos)
+      value.append(":").append(entry);
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  }
+  setenv("LD_PRELOAD", value.c_str(), 1);
+}
+
+int run_launcher(const std::string& self, Launcher launcher, const RunOptions& options) {
+  std::vector<std::string> prefix = {self, "run"};
+  for (auto& option : options_from_environment(options.verbose)) prefix.push_back(option);
+  prefix.push_back("--");
+  auto rewritten = insert_before_programs(launcher, options.command, prefix);
+  if (!rewritten) return refuse(rewritten.error().message);
+  if (options.verbose) {
+    std::string line;
+    for (const auto& word : *rewritten) line += " " + word;
+    std::fprintf(stderr, "weft: starts%s\n", line.c_str());
+  }
+  return become(find_in_path(options.command[0]), pointers(*rewritten).data());
+}
+
+int run_program(const std::string& self, const RunOptions& options) {
+  const std::string& name = options.command[0];
+  const std::string path = find_in_path(name);
+  const auto command = pointers(options.command);
+  if (path.empty()) return become(path, command.data());
+  auto program = look_at_program(path);
+  if (!program) return refuse(program.error().message);
+  if (!program->preloadable) return refuse(name + " " + program->why_not);
+  auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
+  if (!choice) return refuse(choice.error().message);
+  auto library = find_library(self, choice->family);
+  if (!library) return refuse(library.error().message);
+  if (options.verbose)
+    std::fprintf(stderr, "weft: loads %s: %s\n", library->c_str(), choice->reason.c_str());
+  set_preload(*library);
+  return become(path, command.data());
+}
+
+}  // namespace
+
+int become(const std::string& path, const char* const* command) {
+  if (path.empty()) {
+    std::fprintf(stderr, "weft: %s: not found\n", command[0]);
+    return kNotFound;
+  }
+  // execvp also starts scripts without a first line that names their interpreter.
+  execvp(path.c_str(), const_cast<char* const*>(command));
+  std::fprintf(stderr, "weft: %s: %s\n", path.c_str(), std::strerror(errno));
+  return errno == ENOENT ? kNotFound : kNotExecutable;
+}
+
+int run(const std::string& self, int argc, char** argv) {
+  auto options = parse_run_options(argc, argv);
+  if (!options) return refuse(options.error().message);
+  if (options->help) {
+    std::fputs(kRunHelp, stdout);
+    return 0;
+  }
+  if (options->command.empty())
+    return refuse("nothing to run; use: weft run [OPTIONS] -- COMMAND [ARGUMENTS]");
+  const Launcher launcher = launcher_of_command(options->command[0]);
+  if (launcher != Launcher::none) return run_launcher(self, launcher, *options);
+  return run_program(self, *options);
+}
+
+}  // namespace weft::launch
