@@ -36,9 +36,11 @@ bool set(Options* options, const std::string& name, const std::string& value) {
     return options->mistakes || options->results || options->flight || options->lifetime;
   }
   if (name == "--only") options->only = value;
+  if (name == "--without") options->without = value;
   if (name == "--largest-count") options->largest_count = std::atoi(value.c_str());
   if (name == "--limit-s") options->limit_s = std::atoi(value.c_str());
-  return !value.empty() && (name == "--only" || name == "--largest-count" || name == "--limit-s");
+  return !value.empty() && (name == "--only" || name == "--without" || name == "--largest-count" ||
+                            name == "--limit-s");
 }
 
 int run(const Options& options, bool threads) {
@@ -48,7 +50,7 @@ int run(const Options& options, bool threads) {
   if (options.results) check_results(options, &tally);
   if (options.flight) check_flight(threads, &tally);
   if (options.lifetime) check_blocking(&tally);
-  if (options.lifetime) check_lifetime(&tally);
+  if (options.lifetime) check_lifetime(options, &tally);
   if (options.mistakes) check_mistakes(&tally);
   long failures = tally.failures(), all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
@@ -101,11 +103,11 @@ int main(int argc, char** argv) {
   conformance::Options options;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 < argc && conformance::set(&options, argv[i], argv[i + 1])) continue;
-    std::fprintf(
-        stderr,
-        "conformance: cannot use '%s'\nusage: conformance [--groups "
-        "results,flight,lifetime,mistakes] [--only COLLECTIVE] [--largest-count N] [--limit-s N]\n",
-        argv[i]);
+    std::fprintf(stderr,
+                 "conformance: cannot use '%s'\nusage: conformance [--groups "
+                 "results,flight,lifetime,mistakes] [--only COLLECTIVE] [--without CASE,...] "
+                 "[--largest-count N] [--limit-s N]\n",
+                 argv[i]);
     return 2;
   }
   for (int number : {SIGALRM, SIGSEGV, SIGBUS, SIGABRT}) signal(number, conformance::report_end);

@@ -244,9 +244,9 @@ void request_free(Tally* tally) {
 
 }  // namespace
 
-void check_lifetime(Tally* tally) {
+void check_lifetime(const Options& options, Tally* tally) {
   frees_type_and_operator(tally);
-  frees_communicator(tally);
+  if (!options.left_out("comm-free")) frees_communicator(tally);
   keeps_attributes(tally);
   unusual_communicators(tally);
   intercommunicator(tally);

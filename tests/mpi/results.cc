@@ -276,6 +276,7 @@ void Checker::barrier() {
 void Checker::all() {
   for (int count : counts()) {
     for (const auto& type : types_.all()) {
+      if (options_.left_out(type.name)) continue;
       for (bool in_place : {false, true}) {
         for (const auto& op : operators(type)) {
           if (wanted("allreduce")) allreduce(type, count, op, in_place);
@@ -289,7 +290,7 @@ void Checker::all() {
       if (!wanted("bcast")) continue;
       for (int root : roots(count)) bcast(type, count, root);
     }
-    mixed_types(count);
+    if (!options_.left_out("mixed")) mixed_types(count);
   }
   if (wanted("barrier")) barrier();
 }
