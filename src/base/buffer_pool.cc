@@ -6,7 +6,9 @@
 namespace weft {
 namespace {
 
-std::int64_t rounded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+std::int64_t rounded(std::int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// The one clock of summary and trace: nanoseconds, monotonic, comparable between processes of a node.
+// The one clock of summary and trace: nanoseconds, monotonic, comparable between processes of a
+// node.
 #pragma once
 
 #include <time.h>

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 constexpr std::array<const char*, kEngines> kEngineNames = {"native", "assist", "function",
-                                                           "thread", "tcc",    "auto"};
+                                                            "thread", "tcc",    "auto"};
 
 Result<int> parse_number(std::string_view text, int low, const std::string& what) {
   int value = 0;
@@ -39,7 +39,9 @@ Result<PlacementPolicy> parse_core_list(std::string_view text) {
 
 }  // namespace
 
-const char* engine_name(Engine engine) { return kEngineNames[static_cast<std::size_t>(engine)]; }
+const char* engine_name(Engine engine) {
+  return kEngineNames[static_cast<std::size_t>(engine)];
+}
 
 Result<Engine> parse_engine(std::string_view text) {
   for (int i = 0; i < kEngines; ++i)

@@ -39,9 +39,9 @@ struct Config {
   PlacementPolicy placement;
   BackOff backoff;
   bool summary = false;
-  std::string summary_json_file;                  // WEFT_SUMMARY=json:FILE
-  std::string trace_file;                         // empty: no trace
-  std::array<std::string, kKinds> algorithm{};    // WEFT_ALGORITHM_<KIND>; empty: Selector decides
+  std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
+  std::string trace_file;                       // empty: no trace
+  std::array<std::string, kKinds> algorithm{};  // WEFT_ALGORITHM_<KIND>; empty: Selector decides
 
   static Result<Config> from_environment();
 };

@@ -13,6 +13,8 @@ bool Operation::advance() {
   return true;
 }
 
-void Operation::wait_done() const { done_.wait(0, std::memory_order_acquire); }
+void Operation::wait_done() const {
+  done_.wait(0, std::memory_order_acquire);
+}
 
 }  // namespace weft

@@ -10,7 +10,9 @@ namespace weft {
 Progress::Progress(BackOff backoff, bool with_thread, Observer& observer)
     : backoff_(backoff), with_thread_(with_thread), observer_(observer) {}
 
-Progress::~Progress() { stop(); }
+Progress::~Progress() {
+  stop();
+}
 
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   under_way_.fetch_add(1);

@@ -65,9 +65,9 @@ class Progress {
   std::atomic<bool> with_thread_;  // turns false where no thread can be started
   Observer& observer_;
 
-  std::mutex advancing_;        // held by whoever advances; guards active_
+  std::mutex advancing_;  // held by whoever advances; guards active_
   std::vector<Entry> active_;
-  std::mutex inbox_mutex_;      // guards inbox_ and the start of thread_
+  std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
 
   std::atomic<int> under_way_{0};    // in inbox_ or active_; written by submit and advance_all

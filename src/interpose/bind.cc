@@ -40,6 +40,13 @@ void* find(const char* name) {
   return library ? dlsym(library, name) : nullptr;
 }
 
+// Variables by the global order, not the next one: the program may hold the copy that counts.
+void* find_variable(const char* name) {
+  if (void* first = dlsym(RTLD_DEFAULT, name)) return first;
+  void* library = late_library();
+  return library ? dlsym(library, name) : nullptr;
+}
+
 std::string file_of(void* address) {
   Dl_info info;
   if (!address || !dladdr(address, &info)) return "";
@@ -68,17 +75,22 @@ void missing_call(CallId id) {
   std::abort();
 }
 
-Result<bool> bind_library() {
+Result<bool> check_family() {
   const std::string file = file_of(find("PMPI_Init"));
   if (file.empty()) return Error{"no MPI library found in this process"};
   if (!of_this_family(file))
     return Error{"this program runs with " + file + ", but Weft was loaded for " +
                  kLibraryNames[0] + ": use 'weft run --mpi ...' to name the right one"};
+  return true;
+}
+
+Result<bool> bind_library() {
   std::vector<const char*> missing;
   if (!bind_library_calls(find, missing))
     return Error{std::string("the MPI library lacks ") + missing.front() +
                  ", which Weft needs; it runs without Weft"};
-  if (!bind_handles(find)) return Error{"the MPI library lacks predefined handles that Weft needs"};
+  if (!bind_handles(find_variable))
+    return Error{"the MPI library lacks predefined handles that Weft needs"};
   return true;
 }
 

@@ -6,8 +6,11 @@
 
 namespace weft::interpose {
 
-// Binds the calls that Weft itself makes and the handles it needs. An error says what is wrong:
-// another MPI family than this library was built for, or a call that the MPI library lacks.
+// An error where the process runs another MPI family than this library was built for: its handles
+// are of another size, so that no call may go through Weft.
+Result<bool> check_family();
+
+// Binds the calls that Weft itself makes and the handles it needs; an error names what is lacking.
 Result<bool> bind_library();
 
 // Which implementation it is, by its own words; after bind_library().

@@ -32,8 +32,8 @@ class Communicator {
   const MPI_Comm shadow;
   const int rank;
   const int size;
-  std::optional<Engine> engine_hint;      // info key weft_engine; over the process-wide engine
-  std::atomic<bool> freed{false};         // the application has freed `user`
+  std::optional<Engine> engine_hint;       // info key weft_engine; over the process-wide engine
+  std::atomic<bool> freed{false};          // the application has freed `user`
   std::atomic<std::uint32_t> sequence{0};  // collectives started: gives each its tag
 
   // A schedule for this shape, from the cache or by `build`.

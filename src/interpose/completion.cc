@@ -96,12 +96,12 @@ void Completion::observe_completed() {
   const std::int64_t ended_ns = now_ns();
   for (auto& operation : ours_)
     if (completed(*operation))
-      runtime_.summary.completed(operation->id(), operation->times, ended_ns - began_ns_);
+      runtime_.summary.completed(operation->id(), operation->times, ended_ns);
   for (std::size_t i = 0; i < before_.size(); ++i) {
     NativeRequest native;
     if (requests_[i] == before_[i] || !runtime_.requests.unwatch(before_[i], &native)) continue;
     native.times.waiting_since = began_ns_;
-    runtime_.summary.completed(native.id, native.times, ended_ns - began_ns_);
+    runtime_.summary.completed(native.id, native.times, ended_ns);
   }
   if (auto* track = runtime_.application_track()) track->span(call_name(id_), began_ns_, ended_ns);
 }
@@ -155,11 +155,11 @@ int Wait(MPI_Request* request, MPI_Status* status) {
   if (!runtime) return next_calls.Wait(request, status);
   Completion completion(*runtime, CallId::Wait, 1, request);
   completion.drive_to_end();
-  return completion.finish_single(
-      completion.must_keep_helping()
-          ? completion.drive_until_flag(
-                [&](int* flag) { return next_calls.Test(request, flag, status); })
-          : next_calls.Wait(request, status));
+  return completion.finish_single(completion.must_keep_helping()
+                                      ? completion.drive_until_flag([&](int* flag) {
+                                          return next_calls.Test(request, flag, status);
+                                        })
+                                      : next_calls.Wait(request, status));
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
@@ -167,11 +167,10 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (!runtime) return next_calls.Waitall(count, requests, statuses);
   Completion completion(*runtime, CallId::Waitall, count, requests);
   completion.drive_to_end();
-  const int code = completion.must_keep_helping()
-                       ? completion.drive_until_flag([&](int* flag) {
-                           return next_calls.Testall(count, requests, flag, statuses);
-                         })
-                       : next_calls.Waitall(count, requests, statuses);
+  const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
+    return next_calls.Testall(count, requests, flag, statuses);
+  })
+                                                  : next_calls.Waitall(count, requests, statuses);
   return completion.finish_array(code, statuses, nullptr, count);
 }
 
@@ -236,7 +235,8 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 #if !defined(WEFT_FAMILY_OPENMPI)
 
-int Request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
+int Request_get_status_all(int count, const MPI_Request* requests, int* flag,
+                           MPI_Status* statuses) {
   poll();
   return next_calls.Request_get_status_all(count, requests, flag, statuses);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "interpose/bind.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
@@ -16,12 +17,18 @@ thread_local bool inside_weft __attribute__((tls_model("initial-exec"))) = false
 
 namespace {
 
-// What cannot be understood is refused before MPI starts.
-Config config_or_exit() {
-  auto config = Config::from_environment();
-  if (config) return *config;
-  say(config.error().message);
+[[noreturn]] void refuse(const Error& error) {
+  say(error.message);
   std::_Exit(2);
+}
+
+// What cannot be right is refused before MPI starts.
+Config config_or_exit() {
+  if (const auto family = check_family(); !family) refuse(family.error());
+  auto config = Config::from_environment();
+  if (!config) refuse(config.error());
+  if (const auto algorithms = check_algorithms(*config); !algorithms) refuse(algorithms.error());
+  return *config;
 }
 
 // The application gets at least the level that it asked for; engines with a thread need the
@@ -86,7 +93,9 @@ int Finalize() {
 }  // namespace special
 }  // namespace weft::interpose
 
-const char* weft_version(void) { return WEFT_VERSION; }
+const char* weft_version(void) {
+  return WEFT_VERSION;
+}
 
 int weft_progress(void) {
   using weft::interpose::Runtime;

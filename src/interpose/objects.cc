@@ -25,7 +25,8 @@ int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses)
   for (auto& operation : runtime->requests.all()) {
     if (operation->done() || !uses(operation->call())) continue;
     if (!resource)
-      resource = std::shared_ptr<void>(nullptr, [kept = *handle, free](void*) mutable { free(&kept); });
+      resource =
+          std::shared_ptr<void>(nullptr, [kept = *handle, free](void*) mutable { free(&kept); });
     operation->keep(resource);
   }
   if (!resource) return free(handle);

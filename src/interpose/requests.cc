@@ -26,7 +26,9 @@ int application_completed(void* state) {
   return MPI_SUCCESS;
 }
 
-int refuse_cancel(void*, int) { return MPI_SUCCESS; }
+int refuse_cancel(void*, int) {
+  return MPI_SUCCESS;
+}
 
 }  // namespace
 

@@ -106,7 +106,8 @@ void Runtime::begin(const Config& config, int thread_level) {
 void Runtime::place_threads() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   MPI_Comm node;
-  library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
+  library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0, handles.info_null,
+                                &node);
   int local_rank = 0, local_ranks = 1;
   library_calls.Comm_rank(node, &local_rank);
   library_calls.Comm_size(node, &local_ranks);
@@ -180,7 +181,8 @@ void Runtime::write_trace(int rank, int ranks) {
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace_.events_json(rank, host, offset, here);
   int length = static_cast<int>(events.size());
-  std::vector<int> lengths(static_cast<std::size_t>(ranks)), starts(static_cast<std::size_t>(ranks));
+  std::vector<int> lengths(static_cast<std::size_t>(ranks)),
+      starts(static_cast<std::size_t>(ranks));
   library_calls.Gather(&length, sizeof length, handles.byte, lengths.data(), sizeof length,
                        handles.byte, 0, handles.comm_world);
   std::string all;

@@ -1,6 +1,6 @@
 // The start of a collective: normalise, choose, build, submit; or leave it to the library.
-#include "coll/algorithm.h"
 #include "base/clock.h"
+#include "coll/algorithm.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
@@ -13,7 +13,9 @@ constexpr std::array<CallId, kKinds> kStartCalls = {
     CallId::Ibarrier,   CallId::Ibcast,    CallId::Ireduce, CallId::Iallreduce,
     CallId::Iallgather, CallId::Ialltoall, CallId::Iscan};
 
-CallId call_id(Kind kind) { return kStartCalls[static_cast<std::size_t>(kind)]; }
+CallId call_id(Kind kind) {
+  return kStartCalls[static_cast<std::size_t>(kind)];
+}
 
 // Set where start() declines, read by passed_on() of the same wrapper.
 thread_local Reason declined_for = Reason::engine_native;
@@ -41,7 +43,8 @@ Layout ask_layout(MPI_Datatype type) {
   library_calls.Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
   const bool plain = combiner == MPI_COMBINER_NAMED && extent == size;
   const Layout layout{0, size, extent, true_lb, true_extent, plain};
-  if (combiner == MPI_COMBINER_NAMED) known_types[next_known++ % known_types.size()] = {type, layout};
+  if (combiner == MPI_COMBINER_NAMED)
+    known_types[next_known++ % known_types.size()] = {type, layout};
   return layout;
 }
 
@@ -104,12 +107,10 @@ std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const S
     return communicator.schedule(shape, choice.algorithm,
                                  [&] { return build(*choice.algorithm, shape); });
   if (choice.engine == Engine::tcc)
-    return communicator.schedule(shape, &library_blocking, [&] {
-      return build_library(shape, StepKind::library_blocking);
-    });
-  return communicator.schedule(shape, &library_nonblocking, [&] {
-    return build_library(shape, StepKind::library_nonblocking);
-  });
+    return communicator.schedule(shape, &library_blocking,
+                                 [&] { return build_library(shape, StepKind::library_blocking); });
+  return communicator.schedule(shape, &library_nonblocking,
+                               [&] { return build_library(shape, StepKind::library_nonblocking); });
 }
 
 // A hand-over costs more than a short call. Where no other rank waits for this rank's progress

@@ -1,6 +1,7 @@
 // Counting is relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
 #include "interpose/summary.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -80,7 +81,8 @@ void write_json(const std::string& file_name, const Config& config, const char* 
     say("cannot write the summary to " + file_name + ": name a file that can be written");
     return;
   }
-  std::fprintf(file, "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,", mpi,
+  std::fprintf(file,
+               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,", mpi,
                engine_name(config.engine), ranks);
   std::fputs("\"calls\":[", file);
   bool first = true;
@@ -107,7 +109,10 @@ void Summary::passed_on(CallId id, Reason reason) {
       1, std::memory_order_relaxed);
 }
 
-void Summary::completed(CallId id, const Times& times, std::int64_t waited_ns) {
+void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
+  // A wait for several requests may last longer than this collective did.
+  const std::int64_t until = times.finished > 0 ? std::min(times.finished, ended_ns) : ended_ns;
+  const std::int64_t waited_ns = std::max<std::int64_t>(until - times.waiting_since, 0);
   Counters& counters = counters_[static_cast<std::size_t>(id)];
   counters.completed.fetch_add(1, std::memory_order_relaxed);
   counters.start_to_wait_ns.fetch_add(times.waiting_since - times.started,

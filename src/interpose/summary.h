@@ -27,8 +27,8 @@ class Summary {
  public:
   void handled(CallId id, std::int64_t bytes);
   void passed_on(CallId id, Reason reason);
-  // A collective that the application has completed; `waited_ns` inside MPI_Wait and its like.
-  void completed(CallId id, const Times& times, std::int64_t waited_ns);
+  // A collective that the application has completed, in a call that ended at `ended_ns`.
+  void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
   // Collective over all ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
   void report(const Config& config, const char* mpi, int rank, int ranks);

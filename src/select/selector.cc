@@ -12,7 +12,9 @@ std::int64_t message_bytes(const Shape& shape) {
   return shape.recv.bytes() * (per_block ? shape.size : 1);
 }
 
-bool power_of_two(int value) { return (value & (value - 1)) == 0; }
+bool power_of_two(int value) {
+  return (value & (value - 1)) == 0;
+}
 
 const char* allreduce_name(const Shape& shape) {
   const bool small = message_bytes(shape) <= 64 * 1024;
@@ -57,6 +59,21 @@ const char* default_name(const Shape& shape) {
 }
 
 }  // namespace
+
+Result<bool> check_algorithms(const Config& config) {
+  for (int i = 0; i < kKinds; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    const std::string& asked = config.algorithm[static_cast<std::size_t>(i)];
+    if (asked.empty() || find_algorithm(kind, asked)) continue;
+    std::string choices;
+    for (const Algorithm& algorithm : algorithms())
+      if (algorithm.kind == kind)
+        choices += (choices.empty() ? "" : ", ") + std::string(algorithm.name);
+    return Error{"unknown algorithm '" + asked + "' for " + kind_name(kind) + "; choose one of " +
+                 choices};
+  }
+  return true;
+}
 
 Engine static_rule(Library library, const Shape& shape) {
   constexpr std::int64_t kWorthAThread = 128 * 1024;

@@ -14,6 +14,9 @@ struct Choice {
   const Algorithm* algorithm = nullptr;  // engines function and thread only
 };
 
+// An error names the algorithms of a collective for which one was asked that does not exist.
+Result<bool> check_algorithms(const Config& config);
+
 // The static rule of engine `auto`, from measurements in docs/results; documented in
 // docs/ARCHITECTURE.md.
 Engine static_rule(Library library, const Shape& shape);

@@ -28,8 +28,8 @@ int place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank)
   const auto tasks = std::count_if(cores.begin(), cores.end(),
                                    [&](int core) { return carries_rank(ranks, core); });
   const auto own = std::find(cores.begin(), cores.end(), task_core) - cores.begin();
-  const int position = numa_position(static_cast<int>(cores.size()), static_cast<int>(tasks),
-                                     static_cast<int>(own));
+  const int position =
+      numa_position(static_cast<int>(cores.size()), static_cast<int>(tasks), static_cast<int>(own));
   return cores[static_cast<std::size_t>(position)];
 }
 

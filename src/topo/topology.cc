@@ -27,8 +27,9 @@ bool bind(void* library, const char* name, Function& function) {
 Result<HwlocCalls> open_hwloc() {
   void* library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return Error{"this placement needs hwloc (libhwloc.so.15): install it with "
-                 "'apt-get install libhwloc15', or use placement bind or list:"};
+    return Error{
+        "this placement needs hwloc (libhwloc.so.15): install it with "
+        "'apt-get install libhwloc15', or use placement bind or list:"};
   HwlocCalls calls;
   if (bind(library, "hwloc_topology_init", calls.init) &&
       bind(library, "hwloc_topology_load", calls.load) &&

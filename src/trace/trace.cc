@@ -8,11 +8,13 @@
 namespace weft {
 namespace {
 
-void append_metadata(std::string& out, const char* kind, int pid, int tid, const std::string& name) {
+void append_metadata(std::string& out, const char* kind, int pid, int tid,
+                     const std::string& name) {
   char text[256];
-  std::snprintf(text, sizeof text,
-                "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%.150s\"}}",
-                kind, pid, tid, name.c_str());
+  std::snprintf(
+      text, sizeof text,
+      "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%.150s\"}}", kind,
+      pid, tid, name.c_str());
   if (!out.empty()) out += ",\n";
   out += text;
 }
@@ -21,8 +23,8 @@ void append_span(std::string& out, const char* name, int pid, int tid, std::int6
                  std::int64_t end_ns) {
   char text[256];
   std::snprintf(text, sizeof text,
-                ",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}", name,
-                pid, tid, static_cast<double>(begin_ns) / 1e3,
+                ",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
+                name, pid, tid, static_cast<double>(begin_ns) / 1e3,
                 static_cast<double>(end_ns - begin_ns) / 1e3);
   out += text;
 }

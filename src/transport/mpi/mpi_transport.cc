@@ -37,7 +37,8 @@ MPI_Datatype MpiTransport::type(Unit unit) const {
 }
 
 bool MpiTransport::plain(Unit unit) const {
-  return unit == Unit::byte || (unit == Unit::send ? schedule_.shape.send : schedule_.shape.recv).plain;
+  return unit == Unit::byte ||
+         (unit == Unit::send ? schedule_.shape.send : schedule_.shape.recv).plain;
 }
 
 std::int64_t MpiTransport::element_bytes(Unit unit) const {
@@ -74,9 +75,10 @@ int MpiTransport::post_message(const Step& step) {
   const auto count = static_cast<int>(step.first.count);
   void* buffer = address(step.first.at);
   MPI_Request* request = &requests_[static_cast<std::size_t>(posted_++)];
-  return step.kind == StepKind::send
-             ? library_calls.Isend(buffer, count, type(step.first.unit), step.peer, tag_, comm_, request)
-             : library_calls.Irecv(buffer, count, type(step.first.unit), step.peer, tag_, comm_, request);
+  return step.kind == StepKind::send ? library_calls.Isend(buffer, count, type(step.first.unit),
+                                                           step.peer, tag_, comm_, request)
+                                     : library_calls.Irecv(buffer, count, type(step.first.unit),
+                                                           step.peer, tag_, comm_, request);
 }
 
 Result<bool> MpiTransport::test() {
@@ -138,7 +140,8 @@ int MpiTransport::library_blocking() {
     case Kind::bcast:
       return library_calls.Bcast(c.recvbuf, c.recvcount, c.recvtype, c.root, comm_);
     case Kind::reduce:
-      return library_calls.Reduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, c.root, comm_);
+      return library_calls.Reduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, c.root,
+                                  comm_);
     case Kind::allreduce:
       return library_calls.Allreduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_);
     case Kind::allgather:
@@ -162,8 +165,8 @@ int MpiTransport::library_nonblocking() {
     case Kind::bcast:
       return library_calls.Ibcast(c.recvbuf, c.recvcount, c.recvtype, c.root, comm_, request);
     case Kind::reduce:
-      return library_calls.Ireduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, c.root, comm_,
-                                   request);
+      return library_calls.Ireduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, c.root,
+                                   comm_, request);
     case Kind::allreduce:
       return library_calls.Iallreduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_,
                                       request);
@@ -174,7 +177,8 @@ int MpiTransport::library_nonblocking() {
       return library_calls.Ialltoall(c.sendbuf, c.sendcount, c.sendtype, c.recvbuf, c.recvcount,
                                      c.recvtype, comm_, request);
     case Kind::scan:
-      return library_calls.Iscan(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_, request);
+      return library_calls.Iscan(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_,
+                                 request);
   }
   return MPI_ERR_INTERN;
 }

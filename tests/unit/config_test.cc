@@ -1,0 +1,92 @@
+// The user's words: what is understood, and that every refusal names the choices.
+#include "base/config.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace weft {
+namespace {
+
+TEST(Config, EnginesByName) {
+  for (const char* name : {"native", "assist", "function", "thread", "tcc", "auto"}) {
+    const auto engine = parse_engine(name);
+    ASSERT_TRUE(engine) << name;
+    EXPECT_STREQ(engine_name(*engine), name);
+  }
+}
+
+TEST(Config, RefusalsNameTheChoices) {
+  EXPECT_NE(parse_engine("turbo").error().message.find("native, assist, function, thread, tcc"),
+            std::string::npos);
+  EXPECT_NE(parse_placement("moon").error().message.find("bind, numa, pack:K, list:C"),
+            std::string::npos);
+  EXPECT_NE(parse_backoff("nap").error().message.find("yield, spin, sleep:US"), std::string::npos);
+}
+
+TEST(Config, PlacementsWithNumbers) {
+  EXPECT_EQ(parse_placement("pack:4")->threads_per_core, 4);
+  EXPECT_EQ(parse_placement("list:3,1,7")->cores, (std::vector<int>{3, 1, 7}));
+  for (const char* bad :
+       {"pack:", "pack:0", "pack:two", "list:", "list:1,,2", "list:1,x", "list:-1"})
+    EXPECT_FALSE(parse_placement(bad)) << bad;
+}
+
+TEST(Config, BackOffsWithNumbers) {
+  EXPECT_EQ(parse_backoff("sleep:20")->sleep_us, 20);
+  for (const char* bad : {"sleep", "sleep:", "sleep:0", "sleep:1ms"})
+    EXPECT_FALSE(parse_backoff(bad)) << bad;
+}
+
+class ConfigEnvironment : public testing::Test {
+ protected:
+  void set(const char* name, const char* value) {
+    setenv(name, value, 1);
+    names_.push_back(name);
+  }
+  void TearDown() override {
+    for (const char* name : names_) unsetenv(name);
+  }
+
+ private:
+  std::vector<const char*> names_;
+};
+
+TEST_F(ConfigEnvironment, DefaultsAreTheRuleBesideTheRank) {
+  const auto config = Config::from_environment();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->engine, Engine::automatic);
+  EXPECT_EQ(config->placement.kind, PlacementPolicy::Kind::bind);
+  EXPECT_EQ(config->backoff.kind, BackOff::Kind::yield);
+  EXPECT_FALSE(config->summary);
+}
+
+TEST_F(ConfigEnvironment, ReadsEverything) {
+  set("WEFT_ENGINE", "tcc");
+  set("WEFT_PLACEMENT", "numa");
+  set("WEFT_BACKOFF", "spin");
+  set("WEFT_SUMMARY", "json:out.json");
+  set("WEFT_TRACE", "trace.json");
+  set("WEFT_ALGORITHM_ALLREDUCE", "ring");
+  const auto config = Config::from_environment();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->engine, Engine::tcc);
+  EXPECT_EQ(config->placement.kind, PlacementPolicy::Kind::numa);
+  EXPECT_EQ(config->backoff.kind, BackOff::Kind::spin);
+  EXPECT_EQ(config->summary_json_file, "out.json");
+  EXPECT_EQ(config->trace_file, "trace.json");
+  EXPECT_EQ(config->algorithm[static_cast<std::size_t>(Kind::allreduce)], "ring");
+}
+
+TEST_F(ConfigEnvironment, RefusesWhatItDoesNotKnow) {
+  set("WEFT_ENGINE", "warp");
+  EXPECT_FALSE(Config::from_environment());
+}
+
+TEST_F(ConfigEnvironment, RefusesAWrongSummary) {
+  set("WEFT_SUMMARY", "loud");
+  EXPECT_FALSE(Config::from_environment());
+}
+
+}  // namespace
+}  // namespace weft

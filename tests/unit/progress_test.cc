@@ -1,0 +1,223 @@
+// The executors over a transport that completes when the test says so: who advances what, that
+// nothing is lost between threads, and that nothing runs when nothing is under way.
+#include "engine/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "engine/worker.h"
+
+namespace weft {
+namespace {
+
+// Completes a round once `open` has been reached by that many permits.
+class GatedTransport final : public Transport {
+ public:
+  Result<bool> start(const Step&) override { return true; }
+  Result<bool> test() override {
+    tests.fetch_add(1);
+    if (fail) return Error{"", 7};
+    int permits = open.load();
+    while (permits > 0)
+      if (open.compare_exchange_weak(permits, permits - 1)) return true;
+    return false;
+  }
+
+  std::atomic<int> open{0};
+  std::atomic<int> tests{0};
+  std::atomic<bool> fail{false};
+};
+
+std::shared_ptr<const Schedule> two_rounds() {
+  auto schedule = std::make_shared<Schedule>();
+  schedule->steps.resize(2);
+  schedule->round_ends = {1, 2};
+  return schedule;
+}
+
+class TestOperation final : public Operation {
+ public:
+  explicit TestOperation(GatedTransport& transport) : Operation(two_rounds(), transport) {}
+  std::atomic<int> times_finished{0};
+  std::atomic<int> code{0};
+
+ protected:
+  void finished(const Error* error) override {
+    times_finished.fetch_add(1);
+    if (error) code = error->mpi_code;
+  }
+};
+
+class Activities final : public Observer {
+ public:
+  void thread_started(const char*, int) override { threads.fetch_add(1); }
+  void activity(Activity what) override { last = what; }
+  std::atomic<int> threads{0};
+  std::atomic<Activity> last{Activity::polling};
+};
+
+template <class Condition>
+bool within_seconds(int seconds, Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (!condition())
+    if (std::chrono::steady_clock::now() > end)
+      return false;
+    else
+      std::this_thread::yield();
+  return true;
+}
+
+constexpr BackOff kYield{};
+const auto kNeverSleep = [] { FAIL() << "nothing under way"; };
+
+TEST(Progress, CallersAdvanceWhatNeedsNoThread) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, false);
+  EXPECT_EQ(progress.under_way(), 1);
+  progress.poll();
+  EXPECT_FALSE(operation->done());
+  transport.open = 2;
+  progress.poll();
+  EXPECT_TRUE(operation->done());
+  EXPECT_EQ(progress.under_way(), 0);
+  EXPECT_EQ(operation->times_finished, 1);
+  EXPECT_EQ(observer.threads, 0);
+}
+
+TEST(Progress, ThreadAdvancesWhileTheCallerComputesAndThenSleeps) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, true);
+  transport.open = 2;
+  ASSERT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  const int tests = transport.tests;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(transport.tests, tests);
+  EXPECT_EQ(observer.threads, 1);
+}
+
+TEST(Progress, ThreadIsWokenAgainAfterSleep) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  for (int i = 0; i < 200; ++i) {
+    GatedTransport transport;
+    transport.open = 2;
+    auto operation = std::make_shared<TestOperation>(transport);
+    progress.submit(operation, true);
+    ASSERT_TRUE(within_seconds(20, [&] { return operation->done() && progress.under_way() == 0; }));
+  }
+  EXPECT_EQ(observer.threads, 1);
+}
+
+TEST(Progress, WaitingCallerDrivesWithoutAThread) {
+  Activities observer;
+  Progress progress(kYield, false, observer);
+  GatedTransport transport;
+  transport.open = 2;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, true);
+  progress.drive_until([&] { return operation->done(); }, kNeverSleep);
+  EXPECT_TRUE(operation->done());
+  EXPECT_EQ(observer.threads, 0);
+}
+
+TEST(Progress, BlockedCallerHandsOverToTheThread) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, false);
+  ASSERT_TRUE(progress.caller_blocks());
+  transport.open = 2;
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  progress.caller_returns();
+}
+
+TEST(Progress, BlockingCallWithNothingUnderWayStartsNoThread) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  EXPECT_FALSE(progress.caller_blocks());
+  EXPECT_EQ(observer.threads, 0);
+}
+
+TEST(Progress, ErrorEndsTheOperationOnce) {
+  Activities observer;
+  Progress progress(kYield, false, observer);
+  GatedTransport transport;
+  transport.fail = true;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, false);
+  progress.poll();
+  progress.poll();
+  EXPECT_TRUE(operation->done());
+  EXPECT_EQ(operation->times_finished, 1);
+  EXPECT_EQ(operation->code, 7);
+  EXPECT_EQ(progress.under_way(), 0);
+}
+
+TEST(Progress, ManyCallersAndTheThreadFinishEachOperationOnce) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  constexpr int kCallers = 4, kEach = 200;
+  std::atomic<int> finished{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c)
+    callers.emplace_back([&, c] {
+      for (int i = 0; i < kEach; ++i) {
+        GatedTransport transport;
+        transport.open = 2;
+        auto operation = std::make_shared<TestOperation>(transport);
+        progress.submit(operation, (c + i) % 2 == 0);
+        progress.drive_until([&] { return operation->done(); }, [] { std::this_thread::yield(); });
+        finished.fetch_add(operation->times_finished);
+        // The transport must outlive the executor's hold on the operation.
+        while (operation.use_count() > 1) std::this_thread::yield();
+      }
+    });
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(finished, kCallers * kEach);
+  EXPECT_EQ(progress.under_way(), 0);
+}
+
+TEST(Worker, CarriesOutInTheOrderOfIssue) {
+  Activities observer;
+  GatedTransport first_transport, second_transport;
+  second_transport.open = 2;
+  auto first = std::make_shared<TestOperation>(first_transport);
+  auto second = std::make_shared<TestOperation>(second_transport);
+  Worker worker(observer, 0);
+  worker.submit(first);
+  worker.submit(second);
+  ASSERT_TRUE(within_seconds(20, [&] { return first_transport.tests > 3; }));
+  EXPECT_FALSE(second->done());
+  EXPECT_EQ(second_transport.tests, 0);
+  first_transport.open = 2;
+  second->wait_done();
+  EXPECT_TRUE(first->done());
+}
+
+TEST(Worker, EmptiesItsQueueBeforeItEnds) {
+  Activities observer;
+  GatedTransport transport;
+  transport.open = 20;
+  std::vector<std::shared_ptr<TestOperation>> operations;
+  {
+    Worker worker(observer, 0);
+    for (int i = 0; i < 10; ++i) {
+      operations.push_back(std::make_shared<TestOperation>(transport));
+      worker.submit(operations.back());
+    }
+  }
+  for (auto& operation : operations) EXPECT_TRUE(operation->done());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,100 @@
+// What is chosen: the static rule, the default algorithms, and that the choice rests on facts that
+// are the same on all ranks.
+#include "select/selector.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+Shape shape_of(Kind kind, int size, std::int64_t bytes) {
+  Shape shape;
+  shape.kind = kind;
+  shape.size = size;
+  shape.recv.count = shape.send.count = bytes;
+  return shape;
+}
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+TEST(StaticRule, SmallIsNativeEverywhere) {
+  for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other})
+    EXPECT_EQ(static_rule(library, shape_of(Kind::allreduce, 4, 1024)), Engine::native);
+}
+
+TEST(StaticRule, LargeAllreduceGetsAThreadEverywhere) {
+  for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other})
+    EXPECT_EQ(static_rule(library, shape_of(Kind::allreduce, 4, 2 * kMiB)), Engine::thread);
+}
+
+TEST(StaticRule, WhatMpichHidesByItselfStaysNative) {
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::bcast, 2, 2 * kMiB)), Engine::native);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::alltoall, 2, 2 * kMiB)), Engine::native);
+  EXPECT_EQ(static_rule(Library::openmpi, shape_of(Kind::bcast, 2, 2 * kMiB)), Engine::thread);
+}
+
+TEST(DefaultAlgorithm, AlwaysAppliesToTheShape) {
+  for (int kind = 0; kind < kKinds; ++kind)
+    for (int size = 1; size <= 40; ++size)
+      for (const std::int64_t bytes : {1L, 100L, 5000L, 70000L, 3 * kMiB})
+        for (const bool commutative : {true, false}) {
+          Shape shape = shape_of(static_cast<Kind>(kind), size, bytes);
+          shape.commutative = commutative;
+          const Algorithm& algorithm = default_algorithm(shape);
+          EXPECT_TRUE(applies(algorithm, shape)) << algorithm.name << " at " << size << " ranks";
+        }
+}
+
+TEST(DefaultAlgorithm, LargeAllreduceSendsNoMoreThanNeeded) {
+  EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 2, 2 * kMiB)).name,
+               "recursive-doubling");
+  EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 4, kMiB)).name, "rabenseifner");
+  EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 5, kMiB)).name, "ring");
+}
+
+TEST(Choose, NoRankComesToAnotherAnswer) {
+  Config config;
+  for (int kind = 0; kind < kKinds; ++kind) {
+    const Shape first = shape_of(static_cast<Kind>(kind), 6, kMiB);
+    const Choice expected = choose(config, Library::openmpi, Engine::thread, first);
+    for (int rank = 1; rank < 6; ++rank) {
+      Shape shape = first;
+      shape.rank = rank;
+      // The same signature described by one element of a large type instead of many small ones.
+      const bool may_differ = shape.kind == Kind::bcast || shape.kind == Kind::alltoall ||
+                              shape.kind == Kind::allgather;
+      if (may_differ) shape.recv = {1, kMiB, 2 * kMiB, -8, 2 * kMiB, false};
+      const Choice choice = choose(config, Library::openmpi, Engine::thread, shape);
+      EXPECT_EQ(choice.engine, expected.engine);
+      EXPECT_EQ(choice.algorithm, expected.algorithm) << kind_name(shape.kind);
+    }
+  }
+}
+
+TEST(Choose, TakesTheAlgorithmAskedForWhereItApplies) {
+  Config config;
+  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = "ring";
+  Shape shape = shape_of(Kind::allreduce, 4, 64);
+  EXPECT_STREQ(choose(config, Library::mpich, Engine::function, shape).algorithm->name, "ring");
+  shape.commutative = false;
+  EXPECT_STREQ(choose(config, Library::mpich, Engine::function, shape).algorithm->name,
+               "recursive-doubling");
+}
+
+TEST(Choose, LibraryEnginesNeedNoAlgorithm) {
+  const Shape shape = shape_of(Kind::allreduce, 4, kMiB);
+  EXPECT_EQ(choose({}, Library::mpich, Engine::tcc, shape).algorithm, nullptr);
+  EXPECT_EQ(choose({}, Library::mpich, Engine::assist, shape).algorithm, nullptr);
+}
+
+TEST(CheckAlgorithms, NamesTheChoices) {
+  Config config;
+  EXPECT_TRUE(check_algorithms(config));
+  config.algorithm[static_cast<std::size_t>(Kind::bcast)] = "telepathy";
+  const auto checked = check_algorithms(config);
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().message.find("binomial, scatter-allgather"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft
