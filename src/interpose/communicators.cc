@@ -58,12 +58,17 @@ void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
   communicator->engine_hint = engine_hint;
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
+  generation_.fetch_add(1);
 }
 
-std::shared_ptr<Communicator> Communicators::find(MPI_Comm user) {
+Communicator* Communicators::find(MPI_Comm user) {
+  static thread_local Found last;
+  const std::uint32_t generation = generation_.load(std::memory_order_acquire);
+  if (last.generation == generation && last.user == user) return last.communicator;
   const std::lock_guard lock(mutex_);
   const auto it = known_.find(user);
-  return it == known_.end() ? nullptr : it->second;
+  last = {generation, user, it == known_.end() ? nullptr : it->second.get()};
+  return last.communicator;
 }
 
 void Communicators::remove(MPI_Comm user) {
@@ -74,6 +79,7 @@ void Communicators::remove(MPI_Comm user) {
   removed = std::move(it->second);
   removed->freed.store(true);
   known_.erase(it);
+  generation_.fetch_add(1);
 }
 
 void Communicators::release_shadows() {

@@ -20,7 +20,7 @@ namespace weft::interpose {
 
 // Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
 // pending is deferred until that has completed.
-class Communicator {
+class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
       : user(user), shadow(shadow), rank(rank), size(size) {}
@@ -61,14 +61,23 @@ class Communicators {
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
   // (intercommunicators, one rank, no context left): its calls pass on untouched.
   void add(MPI_Comm user, std::optional<Engine> engine_hint);
-  std::shared_ptr<Communicator> find(MPI_Comm user);
+  // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
+  Communicator* find(MPI_Comm user);
   void remove(MPI_Comm user);
 
   // Frees the shadows of communicators that nothing uses any more. Not from MPI callbacks.
   static void release_shadows();
 
  private:
-  std::mutex mutex_;  // guards known_
+  // The last communicator that this thread found, while nothing has been added or removed since.
+  struct Found {
+    std::uint32_t generation = 0;
+    MPI_Comm user{};
+    Communicator* communicator = nullptr;
+  };
+
+  std::atomic<std::uint32_t> generation_{1};  // written with mutex_ held
+  std::mutex mutex_;                          // guards known_
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
 };
 

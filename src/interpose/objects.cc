@@ -36,7 +36,7 @@ int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses)
 
 std::optional<Engine> inherited_hint(MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
-  const auto parent = runtime ? runtime->communicators.find(comm) : nullptr;
+  const Communicator* parent = runtime ? runtime->communicators.find(comm) : nullptr;
   return parent ? parent->engine_hint : std::nullopt;
 }
 
@@ -77,7 +77,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   if (code != MPI_SUCCESS || !runtime) return code;
   const auto hint = engine_hint(info);
   if (!hint) return code;
-  if (const auto known = runtime->communicators.find(comm))
+  if (Communicator* known = runtime->communicators.find(comm))
     known->engine_hint = hint;
   else
     add_communicator(comm, hint);

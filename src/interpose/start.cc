@@ -136,7 +136,7 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
 bool start(const Call& call, MPI_Request* request, int* code) {
   Runtime* runtime = Runtime::active();
   if (!runtime || !request) return decline(Reason::engine_native);
-  const auto communicator = runtime->communicators.find(call.comm);
+  Communicator* communicator = runtime->communicators.find(call.comm);
   if (!communicator)
     return decline(runtime->config.engine == Engine::native ? Reason::engine_native
                                                             : Reason::communicator);
@@ -156,7 +156,8 @@ bool start(const Call& call, MPI_Request* request, int* code) {
 
   const bool on_users = choice.engine == Engine::assist;
   auto operation = std::make_shared<CollectiveOperation>(
-      call_id(call.kind), call, communicator, schedule_for(*communicator, shape, choice),
+      call_id(call.kind), call, communicator->shared_from_this(),
+      schedule_for(*communicator, shape, choice),
       on_users ? communicator->user : communicator->shadow,
       runtime->tag_for(communicator->sequence.fetch_add(1)));
   *code = operation->has_memory() ? operation->make_request(operation) : MPI_ERR_NO_MEM;
