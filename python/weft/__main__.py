@@ -1,0 +1,5 @@
+"""`python -m weft`: the subcommands that the native `weft` hands over."""
+
+from weft.cli import main
+
+main()

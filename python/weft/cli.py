@@ -1,0 +1,101 @@
+"""The subcommands of `weft` that are not native, and the help that lists them all."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft import __version__, doctor, info, installation
+from weft.lab import command as lab_command
+
+app = typer.Typer(
+    name="weft",
+    help="Lets MPI collectives run behind computation, on any MPI library, without recompiling.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+lab_app = typer.Typer(
+    help="MPI jobs on nodes joined by slow links, on this machine.", no_args_is_help=True
+)
+app.add_typer(lab_app, name="lab")
+lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
+
+NATIVE = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+    "allow_interspersed_args": False,
+}
+
+
+def become_native(verb: str, arguments: list[str]) -> None:
+    native = installation.weft_command()
+    if not native.exists():
+        print(f"weft: {native} is missing; build it with: make build", file=sys.stderr)
+        raise typer.Exit(2)
+    os.execv(native, [str(native), verb, *arguments])
+
+
+@app.command(context_settings=NATIVE, rich_help_panel="Native commands")
+def run(context: typer.Context) -> None:
+    """Run an MPI program, or its launcher, under Weft: weft run -- ./app."""
+    become_native("run", context.args)
+
+
+@app.command(context_settings=NATIVE, rich_help_panel="Native commands")
+def schedule(context: typer.Context) -> None:
+    """Print the schedule of an algorithm: weft schedule allreduce --algorithm ring --ranks 5."""
+    become_native("schedule", context.args)
+
+
+@app.command("info")
+def info_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Say which MPI libraries, engines, cores and NUMA nodes are there."""
+    facts = info.collect()
+    if as_json:
+        print(json.dumps(facts, indent=2))
+    else:
+        info.show(facts)
+
+
+@app.command("doctor")
+def doctor_command() -> None:
+    """Test the set-up, and name the fix for what is wrong."""
+    raise typer.Exit(doctor.report(doctor.examine()))
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"weft {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def register_others() -> None:
+    """Commands of modules that an installation may leave out."""
+    for name in ("demo",):
+        if importlib.util.find_spec(f"weft.{name}"):
+            importlib.import_module(f"weft.{name}").register(app)
+
+
+def main() -> None:
+    register_others()
+    app(prog_name=Path("weft").name)

@@ -1,0 +1,120 @@
+"""`weft info`: MPI libraries, what they grant, cores, NUMA nodes, and which engines can run.
+
+Why a probe: only MPI_Init_thread knows which thread level a library grants here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from weft import __version__, installation
+from weft.probe import ProbeError, run_probe
+
+# Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
+ENGINES = {
+    "native": False,
+    "assist": True,
+    "function": False,
+    "thread": True,
+    "tcc": True,
+    "auto": False,
+}
+NODES = Path("/sys/devices/system/node")
+
+
+def collect() -> dict:
+    return {
+        "schema": "weft-info/1",
+        "weft": __version__,
+        "machine": machine(),
+        "mpi": [describe(mpi) for mpi in installation.IMPLEMENTATIONS],
+        "preload_libraries": preload_libraries(),
+    }
+
+
+def machine() -> dict:
+    usable = sorted(os.sched_getaffinity(0))
+    nodes = {
+        path.name: (path / "cpulist").read_text().strip()
+        for path in sorted(NODES.glob("node[0-9]*"))
+    }
+    return {
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "usable_cores": usable,
+        "numa_nodes": nodes,
+    }
+
+
+def preload_libraries() -> dict:
+    found = {family: installation.preload_library(family) for family in installation.FAMILY_LIBRARY}
+    return {family: str(path) if path else None for family, path in found.items()}
+
+
+def describe(name: str) -> dict:
+    """One MPI library; with `problem` and no version if it is not there or does not run."""
+    mpi = installation.implementation(name)
+    facts: dict = {"name": name, "family": mpi.family, "prefix": str(mpi.prefix)}
+    facts["stands_before"] = installation.FAMILY_LIBRARY[mpi.family]
+    facts["abi"] = sorted(path.name for path in (mpi.prefix / "lib").glob("libmpi_abi.so.*"))[:1]
+    if not mpi.mpiexec.exists():
+        return facts | {"problem": f"not installed; get it with: {installation.make_target(name)}"}
+    try:
+        facts |= run_probe(mpi)
+    except ProbeError as error:
+        return facts | {"problem": str(error)}
+    return facts | {"engines": engines(mpi.family, facts["thread_level"])}
+
+
+def engines(family: str, thread_level: str) -> dict:
+    """Engine -> None if it can run, else why not."""
+    if not installation.preload_library(family):
+        reason = f"libweft-{family}.so is not built; build it with: make build"
+        return dict.fromkeys(ENGINES, reason)
+    threads = thread_level == "MPI_THREAD_MULTIPLE"
+    reason = f"needs MPI_THREAD_MULTIPLE, the library grants {thread_level}"
+    return {engine: reason if needs and not threads else None for engine, needs in ENGINES.items()}
+
+
+def show(facts: dict) -> None:
+    console = Console()
+    hardware = facts["machine"]
+    nodes = ", ".join(f"{name} ({cores})" for name, cores in hardware["numa_nodes"].items())
+    console.print(f"Weft {facts['weft']} on {hardware['system']}")
+    console.print(
+        f"cores {hardware['cores']}, usable {len(hardware['usable_cores'])}; NUMA: {nodes or 'not known'}"
+    )
+    table = Table(box=None, header_style="bold")
+    for column in ("MPI", "family", "ABI", "library", "thread level", "engines"):
+        table.add_column(column, overflow="fold")
+    for mpi in facts["mpi"]:
+        table.add_row(*row(mpi))
+    console.print(table)
+    for mpi in facts["mpi"]:
+        for line in cannot_run(mpi):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def cannot_run(mpi: dict) -> list[str]:
+    if "problem" in mpi:
+        return [f"{mpi['name']}: {mpi['problem']}"]
+    engines_of: dict[str, list[str]] = {}
+    for engine, reason in mpi["engines"].items():
+        if reason:
+            engines_of.setdefault(reason, []).append(engine)
+    return [f"{mpi['name']}: not {', '.join(e)}: {why}" for why, e in engines_of.items()]
+
+
+def row(mpi: dict) -> list[str]:
+    abi = ", ".join([mpi["stands_before"], *mpi["abi"]])
+    if "problem" in mpi:
+        return [mpi["name"], mpi["family"], abi, "-", "-", "none"]
+    runs = [engine for engine, reason in mpi["engines"].items() if not reason]
+    level = mpi["thread_level"].removeprefix("MPI_THREAD_")
+    library = " ".join(mpi["library"].split(",")[0].split()[:4])
+    return [mpi["name"], mpi["family"], abi, library, level, " ".join(runs) or "none"]

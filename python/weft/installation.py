@@ -1,0 +1,81 @@
+"""Where the parts of this Weft lie: its libraries, the MPI libraries, the MPI programs.
+
+Why one place: the command line, the lab, the demo and the tests must all mean the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build"))
+MPI_DIR = Path(os.environ.get("WEFT_MPI_DIR", ROOT / ".mpi"))
+IMPLEMENTATIONS = ("mpich", "openmpi", "intelmpi")
+FAMILY = {"mpich": "mpich", "intelmpi": "mpich", "openmpi": "openmpi"}
+FAMILY_LIBRARY = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
+
+
+def weft_command() -> Path:
+    """The native `weft`: beside this Python, else in the build."""
+    beside = Path(sys.prefix) / "bin" / "weft"
+    return beside if beside.exists() else BUILD / "bin" / "weft"
+
+
+def preload_library(family: str) -> Path | None:
+    """The library that `weft run` would load for an MPI family; None if it is not built."""
+    prefix = weft_command().parent.parent
+    name = f"libweft-{family}.so"
+    for path in (prefix / "lib" / "weft" / name, prefix / "lib" / name):
+        if path.exists():
+            return path
+    return None
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One MPI library below .mpi/."""
+
+    name: str
+    prefix: Path
+
+    @property
+    def family(self) -> str:
+        return FAMILY[self.name]
+
+    @property
+    def mpiexec(self) -> Path:
+        hydra = self.prefix / "bin" / "mpiexec.hydra"
+        return hydra if hydra.exists() else self.prefix / "bin" / "mpiexec"
+
+    def program(self, name: str) -> Path:
+        """A program of bench/ or tools/, as compiled for this MPI library."""
+        return BUILD / "bin" / self.name / name
+
+    def environment(self) -> dict[str, str]:
+        """What its mpiexec and programs need on top of the usual environment."""
+        if self.name == "openmpi":
+            names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
+            return {name + end: "1" for name in names for end in ("", "_CONFIRM")}
+        if self.name == "intelmpi":
+            # Its MPI library loads libfabric from the loader's path.
+            before = os.environ.get("LD_LIBRARY_PATH")
+            path = os.pathsep.join([str(self.prefix / "lib"), *([before] if before else [])])
+            return {"I_MPI_ROOT": str(self.prefix), "LD_LIBRARY_PATH": path}
+        return {}
+
+
+def implementation(name: str) -> Implementation:
+    return Implementation(name, MPI_DIR / name)
+
+
+def present_implementations() -> list[Implementation]:
+    found = (implementation(name) for name in IMPLEMENTATIONS)
+    return [mpi for mpi in found if mpi.mpiexec.exists()]
+
+
+def make_target(name: str) -> str:
+    """The command that brings an MPI library."""
+    return "make build" if name == "mpich" else "make mpis"

@@ -1,0 +1,67 @@
+"""`weft lab run`: one job in a lab of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.lab.lab import Lab, LabResult
+from weft.lab.plan import LabError, Plan
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(help="The MPI program and its arguments.")],
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 2,
+    per_node: Annotated[int, typer.Option("--per-node", help="Ranks on each node.")] = 1,
+    rate: Annotated[str, typer.Option(help="Rate of each node's link, each way.")] = "200mbit",
+    burst: Annotated[
+        str, typer.Option(help="What passes at full speed; keep messages above it.")
+    ] = "256kb",
+    mpi: Annotated[str, typer.Option(help="mpich, openmpi or intelmpi.")] = "mpich",
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Prove that traffic uses the links.")
+    ] = True,
+    counts: Annotated[
+        Path | None, typer.Option(help="Write the bytes on the links as JSON.")
+    ] = None,
+    cores: Annotated[
+        str | None, typer.Option(help="Cores of the nodes in turn: 0,1 or 0-1,2-3.")
+    ] = None,
+) -> None:
+    """Run an MPI program with each node in a network namespace of its own."""
+    try:
+        with Lab(nodes, per_node, rate, burst, mpi, cores, check) as lab:
+            result = lab.run(command)
+            plan = lab.plan
+    except LabError as error:
+        print(f"weft: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    tell(plan, result)
+    if counts:
+        write_counts(counts, plan, mpi, result)
+    raise typer.Exit(result.returncode)
+
+
+def tell(plan: Plan, result: LabResult) -> None:
+    links = zip(plan.hosts, result.sent_bytes, strict=False)
+    sent = ", ".join(f"{host} {sent:,}" for host, sent in links)
+    print(f"weft lab: bytes sent: {sent}", file=sys.stderr)
+
+
+def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
+    facts = {
+        "schema": "weft-lab-counts/1",
+        "mpi": mpi,
+        "rate": plan.rate,
+        "burst": plan.burst,
+        "per_node": plan.per_node,
+        "sent_bytes": dict(zip(plan.hosts, result.sent_bytes, strict=False)),
+        "status": result.returncode,
+    }
+    path.write_text(json.dumps(facts, indent=2) + "\n")

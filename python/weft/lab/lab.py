@@ -1,0 +1,261 @@
+"""Lab: builds the sandbox, runs jobs in it, and checks that their bytes cross the links.
+
+Why the check: a measurement of traffic that took another way looks good and says nothing.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from weft import installation
+from weft.lab import launch
+from weft.lab.plan import LabError, make_plan
+
+NAMESPACES = [
+    "--net",
+    "--mount",
+    "--pid",
+    "--uts",
+    "--ipc",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+]
+START_SECONDS = 20
+GRACE_SECONDS = 3
+PROBE_SECONDS = 60
+MAX_ORDER_BYTES = 1 << 20
+MAX_PROBE_BYTES = 4 << 20
+MIN_PROBE_BYTES = 1 << 20
+
+
+class LabUnavailable(LabError):
+    """This machine does not permit the namespaces or links that a lab is made of."""
+
+
+@dataclass
+class LabResult:
+    """Like subprocess.CompletedProcess; sent_bytes has the bytes that left each node."""
+
+    args: list[str]
+    returncode: int
+    sent_bytes: list[int]
+    stdout: str | None = None
+    stderr: str | None = None
+
+
+class Lab:
+    """`with Lab(nodes=2) as lab: lab.run([...])`, any number of jobs, one after the other."""
+
+    def __init__(
+        self,
+        nodes: int,
+        per_node: int = 1,
+        rate: str = "200mbit",
+        burst: str = "256kb",
+        mpi: str = "mpich",
+        cores: str | None = None,
+        check: bool = True,
+    ) -> None:
+        if mpi not in installation.IMPLEMENTATIONS:
+            choices = ", ".join(installation.IMPLEMENTATIONS)
+            raise LabError(f"unknown MPI '{mpi}'; choose one of {choices}")
+        self.plan = make_plan(nodes, per_node, rate, burst, cores)
+        self.mpi = installation.implementation(mpi)
+        if not self.mpi.mpiexec.exists():
+            command = installation.make_target(mpi)
+            raise LabError(f"{mpi} is not in {self.mpi.prefix}; get it with: {command}")
+        self.check = check
+        self.process: subprocess.Popen | None = None
+        self.channel: socket.socket | None = None
+        self.shell = ""
+
+    def __enter__(self) -> Lab:
+        try:
+            self.open()
+            if self.check:
+                self.check_links()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        for tool in ("unshare", "nsenter", "taskset", "ip", "tc"):
+            if not shutil.which(tool, path=search_path()):
+                raise LabUnavailable(
+                    f"the lab needs '{tool}'; install it with: apt-get install iproute2 util-linux"
+                )
+        ways = (
+            [[], ["--user", "--map-root-user"]]
+            if os.geteuid() == 0
+            else [["--user", "--map-root-user"]]
+        )
+        reason = ""
+        for way in ways:
+            reason = self.try_open(way)
+            if not reason:
+                return
+        raise LabUnavailable(f"the lab cannot be set up here: {reason}")
+
+    def try_open(self, way: list[str]) -> str:
+        """Starts the sandbox; empty when it stands, else why not."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_ORDER_BYTES)
+        plan = json.dumps(asdict(self.plan))
+        inside = [sys.executable, "-I", "-m", "weft.lab.inside", str(theirs.fileno()), plan]
+        with tempfile.TemporaryFile("w+") as errors:
+            self.process = subprocess.Popen(
+                ["unshare", *way, *NAMESPACES, *inside],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "PATH": search_path()},
+            )
+            theirs.close()
+            self.channel = ours
+            ours.settimeout(START_SECONDS)
+            try:
+                answer = json.loads(ours.recv(1 << 16) or b"{}")
+            except TimeoutError:
+                answer = {"error": f"no answer within {START_SECONDS} s"}
+            if answer.get("ready"):
+                ours.settimeout(None)
+                self.shell = answer["shell"]
+                return ""
+            self.close()
+            errors.seek(0)
+            lines = errors.read().strip().splitlines()
+        return answer.get("error") or (lines[-1] if lines else "unshare failed")
+
+    def close(self) -> None:
+        """Ends the lab: its first process sees the socket close, and the kernel does the rest."""
+        if self.channel:
+            self.channel.close()
+            self.channel = None
+        if self.process:
+            try:
+                self.process.wait(timeout=GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+    def run(
+        self,
+        command: Sequence[str | os.PathLike],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike | None = None,
+        capture: bool = False,
+        timeout: float | None = None,
+    ) -> LabResult:
+        """Runs one MPI job, a rank for each slot; `env` comes on top of this process's own."""
+        program = [str(word) for word in command]
+        if program and program[0] == "weft":
+            program[0] = str(installation.weft_command())
+        full = launch.job_command(self.mpi, self.plan, self.shell, program)
+        environment = {**os.environ, "PATH": search_path()}
+        environment |= {**launch.job_environment(self.mpi, self.plan), **(env or {})}
+        directory = str(Path(cwd or ".").resolve())
+        order = {"command": full, "environment": environment, "directory": directory}
+        if not capture:
+            return self.submit(program, order, [0, 1, 2], timeout)
+        with (
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+            Path(os.devnull).open() as none,
+        ):
+            descriptors = [none.fileno(), out.fileno(), err.fileno()]
+            result = self.submit(program, order, descriptors, timeout)
+            for stream in (out, err):
+                stream.seek(0)
+            result.stdout = out.read().decode(errors="replace")
+            result.stderr = err.read().decode(errors="replace")
+        return result
+
+    def submit(
+        self, program: list[str], order: dict, descriptors: list[int], timeout: float | None
+    ) -> LabResult:
+        if not self.channel:
+            raise LabError("the lab is closed")
+        sys.stdout.flush()
+        rights = array.array("i", descriptors)
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+        self.channel.sendmsg([json.dumps(order).encode()], control)
+        try:
+            answer = self.receive(timeout)
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
+        except TimeoutError:
+            self.close()
+            raise subprocess.TimeoutExpired(program, timeout or 0) from None
+        status = answer["status"]
+        # As a shell would report it: 128 + signal.
+        status = 128 - status if status < 0 else status
+        return LabResult(program, status, answer["sent_bytes"])
+
+    def receive(self, timeout: float | None) -> dict:
+        self.channel.settimeout(timeout)
+        answer = self.channel.recv(1 << 20)
+        if not answer:
+            raise LabError("the lab ended while a job was running")
+        return json.loads(answer)
+
+    def interrupt(self) -> None:
+        """Gives the job's launcher the chance to end its ranks; closing ends them anyway."""
+        with contextlib.suppress(OSError, LabError):
+            self.channel.send(json.dumps({"signal": int(signal.SIGINT)}).encode())
+            self.receive(GRACE_SECONDS)
+
+    def check_links(self) -> None:
+        """Lets every rank send a known number of bytes to the next, and looks for them."""
+        if self.plan.nodes == 1:
+            return
+        probe = self.mpi.program("weft-probe")
+        if not probe.exists():
+            raise LabError(f"{probe} is missing; build it with: make build")
+        size = int(self.plan.rate_bits_per_second / 8 * 0.15)
+        size = max(MIN_PROBE_BYTES, min(MAX_PROBE_BYTES, size))
+        try:
+            result = self.run([probe, "--ring", str(size)], capture=True, timeout=PROBE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"a test message did not arrive within {PROBE_SECONDS} s") from None
+        if result.returncode != 0:
+            output = (result.stderr + result.stdout).strip()
+            raise LabError(f"{self.mpi.name} does not run in the lab:\n{output}")
+        judge_bytes(self.mpi.name, size, result.sent_bytes)
+
+
+def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:
+    """LabError unless each node sent `size` bytes and not much more."""
+    for node, sent in enumerate(sent_bytes):
+        if not 1.0 <= sent / size <= 1.3:
+            raise LabError(
+                f"the traffic of {mpi} went another way: node weft{node} had to send {size} bytes,"
+                f" its link carried {sent}; look for variables in the environment that choose a"
+                " transport (UCX_*, FI_*, OMPI_MCA_*), or use --no-check"
+            )
+
+
+def search_path() -> str:
+    """PATH with the places where ip and tc lie, which a user's PATH may lack."""
+    deps = installation.ROOT / ".deps"
+    extra = ["/usr/sbin", "/sbin", f"{deps}/sbin", f"{deps}/usr/sbin", f"{deps}/bin"]
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *extra])

@@ -1,0 +1,44 @@
+"""How each MPI library starts a job in the lab, and is kept on the lab's links.
+
+Why: left alone, MPI libraries find shared memory or another way around the link.
+"""
+
+from __future__ import annotations
+
+from weft.installation import Implementation
+from weft.lab.plan import NETWORK, Plan
+
+# Temporary files of launchers: each node has a /dev/shm of its own that goes with the lab.
+COMMON = {"TMPDIR": "/dev/shm"}
+
+
+def job_environment(mpi: Implementation, plan: Plan) -> dict[str, str]:
+    environment = {**COMMON, **mpi.environment()}
+    if mpi.name == "mpich":
+        environment |= {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0", "FI_PROVIDER": "tcp"}
+    elif mpi.name == "intelmpi":
+        environment |= {
+            "I_MPI_FABRICS": "ofi" if plan.per_node == 1 else "shm:ofi",
+            "FI_PROVIDER": "tcp",
+            "FI_TCP_IFACE": "eth0",
+            "I_MPI_PIN": "off",
+        }
+    return environment
+
+
+def job_command(mpi: Implementation, plan: Plan, shell: str, program: list[str]) -> list[str]:
+    """mpiexec with one rank per slot; `shell` stands in for ssh."""
+    ranks = str(plan.nodes * plan.per_node)
+    mpiexec = str(mpi.mpiexec)
+    if mpi.name == "openmpi":
+        slots = ",".join(f"{host}:{plan.per_node}" for host in plan.hosts)
+        transports = "tcp,self" if plan.per_node == 1 else "tcp,self,sm"
+        settings = {"pml": "ob1", "btl": transports, "btl_tcp_if_include": NETWORK}
+        command = [mpiexec, "--prtemca", "plm_ssh_agent", shell, "--host", slots]
+        command += ["-n", ranks, "--bind-to", "none", "--map-by", "slot"]
+        for name, value in settings.items():
+            command += ["--mca", name, value]
+        return command + program
+    hosts = ",".join(plan.hosts)
+    command = [mpiexec, "-launcher", "ssh", "-launcher-exec", shell, "-hosts", hosts]
+    return [*command, "-ppn", str(plan.per_node), "-n", ranks, *program]

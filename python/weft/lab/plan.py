@@ -1,0 +1,84 @@
+"""What a lab looks like, decided before anything is created: nodes, addresses, cores, rates.
+
+Why apart: it is checked and refused outside, and used inside the sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+
+NETWORK = "10.77.0.0/24"
+LAUNCH_HOST = "weft-lab"
+LAUNCH_ADDRESS = "10.77.0.254"
+MAX_NODES = 64
+RATE_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+
+
+class LabError(Exception):
+    """Something a user can put right; the message says what."""
+
+
+@dataclass
+class Plan:
+    nodes: int
+    per_node: int = 1
+    rate: str = "200mbit"
+    burst: str = "256kb"
+    cores: list[str] = field(default_factory=list)  # per node, in the form taskset takes
+
+    @property
+    def hosts(self) -> list[str]:
+        return [f"weft{i}" for i in range(self.nodes)]
+
+    @staticmethod
+    def address(node: int) -> str:
+        return f"10.77.0.{node + 1}"
+
+    @property
+    def rate_bits_per_second(self) -> float:
+        number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", self.rate).groups()
+        return float(number) * RATE_BITS[unit]
+
+
+def make_plan(nodes: int, per_node: int, rate: str, burst: str, cores: str | None) -> Plan:
+    """A plan, or LabError for what cannot be."""
+    if not 1 <= nodes <= MAX_NODES:
+        raise LabError(f"--nodes must be between 1 and {MAX_NODES}, not {nodes}")
+    if per_node < 1:
+        raise LabError(f"--per-node must be at least 1, not {per_node}")
+    if (
+        not re.fullmatch(r"\d+(\.\d+)?(bit|kbit|mbit|gbit)", rate)
+        or float(re.match(r"[\d.]+", rate)[0]) <= 0
+    ):
+        raise LabError(f"--rate needs a number with bit, kbit, mbit or gbit, not '{rate}'")
+    if not re.fullmatch(r"[1-9]\d*(b|kb|mb)", burst):
+        raise LabError(f"--burst needs a number with b, kb or mb, not '{burst}'")
+    allowed = sorted(os.sched_getaffinity(0))
+    shares = parse_cores(cores, allowed) if cores else share_cores(nodes, per_node, allowed)
+    return Plan(nodes, per_node, rate, burst, [shares[i % len(shares)] for i in range(nodes)])
+
+
+def share_cores(nodes: int, per_node: int, allowed: list[int]) -> list[str]:
+    """One core for each rank where there are enough, else equal shares, else one core in turn."""
+    count = len(allowed)
+    if nodes >= count or nodes * per_node <= count:
+        width = per_node if nodes * per_node <= count else 1
+        starts = [i * width % count for i in range(nodes)]
+        return [",".join(map(str, allowed[start : start + width])) for start in starts]
+    bounds = [i * count // nodes for i in range(nodes + 1)]
+    return [",".join(map(str, allowed[bounds[i] : bounds[i + 1]])) for i in range(nodes)]
+
+
+def parse_cores(text: str, allowed: list[int]) -> list[str]:
+    """`0,1,2-3`: one entry for each node, used in turn; an entry may be a range."""
+    entries = text.split(",")
+    for entry in entries:
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", entry)
+        if not match:
+            raise LabError(f"--cores needs cores such as 0,1 or 0-1,2-3, not '{entry}'")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if any(core not in allowed for core in range(first, last + 1)) or last < first:
+            raise LabError(f"--cores names {entry}; usable here: {','.join(map(str, allowed))}")
+    return entries

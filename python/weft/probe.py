@@ -1,0 +1,48 @@
+"""Asks an MPI library what it is and grants, by running tools/probe under its own launcher."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+from weft import installation
+from weft.installation import Implementation
+
+PROBE_SECONDS = 30
+
+
+class ProbeError(Exception):
+    """The probe did not run; the message says why and what to do."""
+
+
+def run_probe(mpi: Implementation, ranks: int = 1, under_weft: bool = False) -> dict:
+    """The probe's JSON, or ProbeError."""
+    program = mpi.program("weft-probe")
+    if not program.exists():
+        raise ProbeError(f"{program} is missing; build it with: make build")
+    command = [str(mpi.mpiexec), "-n", str(ranks)]
+    if mpi.name == "openmpi":
+        command += ["--oversubscribe", "--bind-to", "none"]
+    if under_weft:
+        command += [str(installation.weft_command()), "run", "--"]
+    environment = {**os.environ, **mpi.environment()}
+    try:
+        done = subprocess.run(
+            [*command, str(program)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PROBE_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise ProbeError(f"{ranks} ranks did not end within {PROBE_SECONDS} s") from None
+    except OSError as error:
+        raise ProbeError(f"{mpi.mpiexec}: {error.strerror}") from None
+    for line in done.stdout.splitlines():
+        if line.startswith("{") and done.returncode == 0:
+            return json.loads(line)
+    output = (done.stderr + done.stdout).strip().splitlines()
+    raise ProbeError(output[0] if output else f"exit status {done.returncode}")
