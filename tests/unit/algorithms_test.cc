@@ -1,0 +1,118 @@
+// Every algorithm of the table against the oracle: 1 to 17 ranks, every root, counts from none
+// to many, types with holes, operators that do not commute, in place or not.
+#include <gtest/gtest.h>
+
+#include "simulated_call.h"
+
+namespace weft::test {
+namespace {
+
+bool has_operator(Kind kind) {
+  return kind == Kind::reduce || kind == Kind::allreduce || kind == Kind::scan;
+}
+bool has_root(Kind kind) {
+  return kind == Kind::reduce || kind == Kind::bcast;
+}
+bool has_in_place(Kind kind) {
+  return kind != Kind::bcast && kind != Kind::barrier;
+}
+
+class AlgorithmTest : public testing::TestWithParam<const Algorithm*> {
+ protected:
+  // Checks the call with every operator, in place and not.
+  void check_variants(Call call) {
+    call.algorithm = GetParam();
+    const Kind kind = call.algorithm->kind;
+    for (Op op : {Op::sum, Op::max, Op::affine}) {
+      if (op != Op::sum && !has_operator(kind)) break;
+      for (bool in_place : {false, true}) {
+        if (in_place && !has_in_place(kind)) break;
+        call.op = op;
+        call.in_place = in_place;
+        if (!applies(*call.algorithm, shape_of(call, 0))) continue;
+        ++checked_;
+        const std::string failure = check(call).failure;
+        ASSERT_EQ(failure, "") << call.text();
+      }
+    }
+  }
+
+  void check_roots(Call call) {
+    const int roots = has_root(GetParam()->kind) ? call.size : 1;
+    for (call.root = 0; call.root < roots; ++call.root) {
+      check_variants(call);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  int checked_ = 0;
+};
+
+TEST_P(AlgorithmTest, EqualsTheOracle) {
+  for (int size = 1; size <= 17; ++size) {
+    for (const TestType& type : test_types()) {
+      for (std::int64_t count : {0, 1, 7, 1000}) {
+        check_roots({.size = size, .count = count, .type = &type});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(checked_, 0);
+}
+
+TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
+  for (int size : {2, 3, 4, 5, 8}) {
+    check_roots({.size = size, .count = 12'007, .type = &test_types()[0]});
+    if (HasFatalFailure()) return;
+    check_roots({.size = size, .count = 6'011, .type = &test_types()[2]});
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(AlgorithmTest, RanksMayDescribeTheSameDataDifferently) {
+  if (has_operator(GetParam()->kind)) GTEST_SKIP() << "all ranks of a reduction use one type";
+  for (int size = 2; size <= 9; ++size) {
+    Call call{.size = size, .count = 514, .type = &test_types()[0]};
+    call.odd_type = &test_types()[3];
+    call.odd_count = 257;
+    check_roots(call);
+    if (HasFatalFailure()) return;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<const Algorithm*>& info) {
+  std::string name = std::string(kind_name(info.param->kind)) + "_" + info.param->name;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
+std::vector<const Algorithm*> all_algorithms() {
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& algorithm : algorithms()) all.push_back(&algorithm);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, testing::ValuesIn(all_algorithms()), test_name);
+
+TEST(Algorithms, AreFoundByName) {
+  for (const Algorithm& algorithm : algorithms())
+    EXPECT_EQ(find_algorithm(algorithm.kind, algorithm.name), &algorithm);
+  EXPECT_EQ(find_algorithm(Kind::bcast, "pigeon"), nullptr);
+}
+
+TEST(Algorithms, ApplyOnlyWhereTheyAreRight) {
+  Shape shape;
+  shape.kind = Kind::allreduce;
+  shape.size = 4;
+  shape.commutative = false;
+  EXPECT_FALSE(applies(*find_algorithm(Kind::allreduce, "ring"), shape));
+  EXPECT_TRUE(applies(*find_algorithm(Kind::allreduce, "recursive-doubling"), shape));
+  shape.kind = Kind::allgather;
+  shape.size = 6;
+  EXPECT_FALSE(applies(*find_algorithm(Kind::allgather, "recursive-doubling"), shape));
+  EXPECT_TRUE(applies(*find_algorithm(Kind::allgather, "bruck"), shape));
+  EXPECT_FALSE(applies(*find_algorithm(Kind::alltoall, "bruck"), shape));
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,135 @@
+// Execution over a transport that the test controls: order of steps, waiting, errors.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "coll/algorithm.h"
+#include "schedule/builder.h"
+#include "transport/transport.h"
+
+namespace weft {
+namespace {
+
+class ScriptedTransport : public Transport {
+ public:
+  Result<bool> start(const Step& step) override {
+    if (fail_start_at-- == 0) return Error{"refused", 17};
+    log += step.kind == StepKind::send ? 's' : step.kind == StepKind::recv ? 'r' : 'l';
+    return true;
+  }
+  Result<bool> test() override {
+    log += '?';
+    if (fail_test) return Error{"broken", 18};
+    return complete;
+  }
+
+  std::string log;
+  bool complete = true;
+  bool fail_test = false;
+  int fail_start_at = -1;
+};
+
+// Round 1: recv, send; round 2: reduce; round 3: send.
+Schedule three_rounds() {
+  Shape shape;
+  shape.kind = Kind::allreduce;
+  shape.size = 2;
+  shape.send.count = shape.recv.count = 1;
+  Builder b(shape, "test");
+  const Location temp = b.temp(1, Unit::recv);
+  b.recv(1, temp, 1);
+  b.send(1, {Buffer::send, 0}, 1);
+  b.end_round();
+  b.end_round();  // empty: dropped
+  b.reduce(temp, {Buffer::recv, 0}, 1);
+  b.end_round();
+  b.send(1, {Buffer::recv, 0}, 1);
+  return b.finish();
+}
+
+TEST(Execution, RunsAllRoundsInOneCallIfNothingWaits) {
+  const Schedule schedule = three_rounds();
+  ScriptedTransport transport;
+  Execution execution(schedule, transport);
+  auto done = execution.advance();
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(*done);
+  EXPECT_EQ(transport.log, "rs?l?s?");
+  EXPECT_EQ(execution.round(), 3u);
+}
+
+TEST(Execution, StartsNoStepTwiceWhileARoundWaits) {
+  const Schedule schedule = three_rounds();
+  ScriptedTransport transport;
+  transport.complete = false;
+  Execution execution(schedule, transport);
+  EXPECT_FALSE(*execution.advance());
+  EXPECT_FALSE(*execution.advance());
+  EXPECT_EQ(transport.log, "rs??");
+  EXPECT_EQ(execution.round(), 0u);
+  transport.complete = true;
+  EXPECT_TRUE(*execution.advance());
+  EXPECT_EQ(transport.log, "rs???l?s?");
+}
+
+TEST(Execution, ReportsWhatStartRefuses) {
+  const Schedule schedule = three_rounds();
+  ScriptedTransport transport;
+  transport.fail_start_at = 1;
+  Execution execution(schedule, transport);
+  auto done = execution.advance();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "refused");
+  EXPECT_EQ(done.error().mpi_code, 17);
+  EXPECT_EQ(transport.log, "r");
+}
+
+TEST(Execution, ReportsWhatTestFinds) {
+  const Schedule schedule = three_rounds();
+  ScriptedTransport transport;
+  transport.fail_test = true;
+  Execution execution(schedule, transport);
+  auto done = execution.advance();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().mpi_code, 18);
+}
+
+TEST(Execution, AnEmptyScheduleIsDone) {
+  Shape shape;
+  shape.kind = Kind::barrier;
+  const Schedule schedule = build(*find_algorithm(Kind::barrier, "dissemination"), shape);
+  ScriptedTransport transport;
+  EXPECT_TRUE(*Execution(schedule, transport).advance());
+  EXPECT_EQ(transport.log, "");
+}
+
+TEST(Builder, KnowsWhetherOthersWaitForProgress) {
+  EXPECT_TRUE(three_rounds().sends_after_first_round);
+  EXPECT_EQ(three_rounds().most_posted, 2u);
+}
+
+TEST(Builder, LaysOutTempForElementsThatBeginBeforeTheirOrigin) {
+  Shape shape;
+  shape.kind = Kind::allreduce;
+  shape.recv = {
+      .count = 3, .size = 12, .extent = 24, .true_lb = -4, .true_extent = 20, .plain = false};
+  Builder b(shape, "test");
+  const Location first = b.temp(3, Unit::recv);
+  const Location second = b.temp(5, Unit::byte);
+  EXPECT_EQ(first.offset % 64, 0);
+  EXPECT_GE(first.offset + shape.recv.true_lb, 0);
+  EXPECT_EQ(second.offset % 64, 0);
+  EXPECT_GE(second.offset, first.offset + 2 * 24 + 16);
+  EXPECT_EQ(b.finish().temp_bytes % 64, 0);
+}
+
+TEST(Builder, TheLibraryDoesTheWholeCollectiveInOneStep) {
+  const Schedule schedule = build_library({}, StepKind::library_nonblocking);
+  ASSERT_EQ(schedule.steps.size(), 1u);
+  EXPECT_EQ(schedule.steps[0].kind, StepKind::library_nonblocking);
+  EXPECT_EQ(schedule.rounds(), 1u);
+  EXPECT_STREQ(schedule.algorithm, "library");
+}
+
+}  // namespace
+}  // namespace weft

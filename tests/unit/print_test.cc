@@ -1,0 +1,55 @@
+// The printed form against golden files in tests/data, each the output of weft-schedule with the
+// arguments that the test names: after a wanted change, print them again and read the difference.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "coll/algorithm.h"
+
+namespace weft {
+namespace {
+
+std::string golden(const std::string& name) {
+  std::ifstream file(std::string(WEFT_TEST_DATA) + "/" + name);
+  EXPECT_TRUE(file.good()) << name;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string print_all(Kind kind, const char* name, int size, std::int64_t bytes, int root = 0) {
+  std::string text;
+  for (int rank = 0; rank < size; ++rank) {
+    Shape shape;
+    shape.kind = kind;
+    shape.rank = rank;
+    shape.size = size;
+    shape.root = root;
+    shape.send.count = shape.recv.count = bytes;
+    text += (rank > 0 ? "\n" : "") + print(build(*find_algorithm(kind, name), shape));
+  }
+  return text;
+}
+
+TEST(Print, EqualsTheGoldenFiles) {
+  EXPECT_EQ(print_all(Kind::allreduce, "ring", 5, 1 << 20), golden("allreduce-ring-5.txt"));
+  EXPECT_EQ(print_all(Kind::allreduce, "recursive-doubling", 3, 4096),
+            golden("allreduce-recursive-doubling-3.txt"));
+  EXPECT_EQ(print_all(Kind::bcast, "scatter-allgather", 4, 1 << 20, 1),
+            golden("bcast-scatter-allgather-4-root-1.txt"));
+  EXPECT_EQ(print_all(Kind::alltoall, "bruck", 3, 100), golden("alltoall-bruck-3.txt"));
+  EXPECT_EQ(print_all(Kind::barrier, "dissemination", 3, 0), golden("barrier-dissemination-3.txt"));
+}
+
+TEST(Print, NamesWhatIsDoneByTheLibraryAndWhatIsNot) {
+  Shape shape;
+  shape.kind = Kind::bcast;
+  EXPECT_NE(print(build_library(shape, StepKind::library_blocking)).find("blocking"),
+            std::string::npos);
+  EXPECT_NE(print(build(*find_algorithm(Kind::bcast, "binomial"), shape)).find("nothing to do"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,206 @@
+// The verifier accepts right schedules (every test of an algorithm shows that) and catches faults:
+// each test plants one.
+#include "schedule/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "simulated_call.h"
+
+namespace weft::test {
+namespace {
+
+std::vector<Schedule> schedules(Kind kind, const char* name, int size, bool in_place = false) {
+  Call call{.size = size, .count = 12, .in_place = in_place, .type = &test_types()[0]};
+  call.algorithm = find_algorithm(kind, name);
+  return build_all(call);
+}
+
+Step& nth(Schedule& schedule, StepKind kind, int n = 0) {
+  for (Step& step : schedule.steps) {
+    if (step.kind == kind && n-- == 0) return step;
+  }
+  ADD_FAILURE() << "no such step";
+  return schedule.steps[0];
+}
+
+void drop(Schedule& schedule, std::size_t at) {
+  schedule.steps.erase(schedule.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  for (std::uint32_t& end : schedule.round_ends) end -= end > at ? 1 : 0;
+}
+
+void expect_failure(const std::vector<Schedule>& all, const std::string& part) {
+  auto verified = verify(all);
+  ASSERT_FALSE(verified) << "expected: " << part;
+  EXPECT_NE(verified.error().message.find(part), std::string::npos) << verified.error().message;
+}
+
+TEST(Verify, CatchesADroppedReceive) {
+  auto all = schedules(Kind::allgather, "ring", 4);
+  ASSERT_EQ(all[2].steps[0].kind, StepKind::recv);
+  all[2].steps.erase(all[2].steps.begin());
+  for (std::uint32_t& end : all[2].round_ends) --end;
+  expect_failure(all, "a read of what nothing has written yet");
+}
+
+TEST(Verify, CatchesADroppedSend) {
+  auto all = schedules(Kind::alltoall, "linear", 4);
+  drop(all[1], 3);
+  expect_failure(all, "messages from rank 1 to rank 2: 0 sent, 1 received");
+}
+
+TEST(Verify, CatchesASwappedPeer) {
+  auto all = schedules(Kind::alltoall, "linear", 4);
+  std::swap(nth(all[0], StepKind::send, 0).peer, nth(all[0], StepKind::send, 1).peer);
+  EXPECT_TRUE(verify(all)) << "the blocks have equal sizes: only their contents tell";
+  nth(all[0], StepKind::send, 0).peer = nth(all[0], StepKind::send, 1).peer;
+  expect_failure(all, "sent");
+}
+
+TEST(Verify, CatchesAPeerThatIsNoOtherRank) {
+  for (int peer : {-1, 0, 4}) {
+    auto all = schedules(Kind::alltoall, "linear", 4);
+    nth(all[0], StepKind::send).peer = peer;
+    expect_failure(all, "to or from no other rank");
+  }
+}
+
+TEST(Verify, CatchesTheWrongSize) {
+  auto all = schedules(Kind::bcast, "binomial", 2);
+  nth(all[0], StepKind::send).first.count = 11;
+  expect_failure(all, "number 1 is sent with 44 bytes and received with 48");
+}
+
+TEST(Verify, CatchesOperandsOutsideTheirBuffers) {
+  auto all = schedules(Kind::allreduce, "ring", 3);
+  nth(all[1], StepKind::send).first.at.offset = 12 * 4;
+  expect_failure(all, "outside the send buffer");
+  all = schedules(Kind::allreduce, "ring", 3);
+  nth(all[1], StepKind::recv).first.at.offset = -4;
+  expect_failure(all, "outside the receive buffer");
+  all = schedules(Kind::allreduce, "ring", 3, true);
+  all[1].temp_bytes = 8;
+  expect_failure(all, "outside the temp buffer");
+  all = schedules(Kind::allreduce, "ring", 3);
+  nth(all[1], StepKind::send).first.at.offset += 2;
+  expect_failure(all, "between two elements");
+}
+
+TEST(Verify, KnowsThatOnlyTheRootOfAReduceHasAReceiveBuffer) {
+  auto all = schedules(Kind::reduce, "binomial", 4);
+  nth(all[2], StepKind::recv).first.at = {Buffer::recv, 0};
+  expect_failure(all, "outside the receive buffer");
+}
+
+TEST(Verify, CatchesWritesToTheSendBuffer) {
+  auto all = schedules(Kind::allgather, "ring", 3);
+  nth(all[0], StepKind::recv).first.at = {Buffer::send, 0};
+  expect_failure(all, "a receive into the send buffer");
+  all = schedules(Kind::scan, "chain", 3);
+  nth(all[1], StepKind::reduce).second.at = {Buffer::send, 0};
+  expect_failure(all, "a write to the send buffer");
+}
+
+TEST(Verify, CatchesConflictsInARound) {
+  auto all = schedules(Kind::allgather, "ring", 4);
+  all[0].round_ends.erase(all[0].round_ends.begin());  // the next send needs this round's receive
+  expect_failure(all, "two messages that overlap");
+
+  all = schedules(Kind::allreduce, "ring", 3, true);
+  all[0].round_ends.erase(all[0].round_ends.begin());  // reduces what has not come yet
+  expect_failure(all, "a local step that reads what is being received");
+
+  all = schedules(Kind::scan, "chain", 3);
+  Step& copy = nth(all[1], StepKind::copy);
+  copy.second.at = nth(all[1], StepKind::recv).first.at;
+  expect_failure(all, "a local step that writes what is being received");
+
+  all = schedules(Kind::scan, "chain", 3);
+  all[1].round_ends.erase(all[1].round_ends.begin() + 1);  // reduces into what it sends
+  expect_failure(all, "a local step that writes what is being sent");
+}
+
+TEST(Verify, CatchesOverlappingOperands) {
+  auto all = schedules(Kind::allreduce, "recursive-doubling", 2);
+  Step& reduce = nth(all[0], StepKind::reduce);
+  reduce.first.at = reduce.second.at;
+  expect_failure(all, "operands that overlap");
+}
+
+TEST(Verify, CatchesOutputThatNothingWrites) {
+  auto all = schedules(Kind::alltoall, "linear", 3);
+  ASSERT_EQ(all[0].steps.back().kind, StepKind::copy);
+  drop(all[0], all[0].steps.size() - 1);
+  expect_failure(all, "an output that nothing writes");
+}
+
+TEST(Verify, CatchesASecondWriteToTheSameOutput) {
+  auto all = schedules(Kind::allgather, "ring", 3);
+  Schedule& schedule = all[0];
+  schedule.steps.push_back(nth(schedule, StepKind::copy));
+  schedule.round_ends.push_back(schedule.round_ends.back() + 1);
+  expect_failure(all, "a second write to the same output");
+}
+
+TEST(Verify, CatchesReadsOfTempBeforeAnythingIsThere) {
+  auto all = schedules(Kind::allgather, "bruck", 3);
+  ASSERT_EQ(all[0].steps[0].kind, StepKind::copy);
+  all[0].steps[0].second.at.offset += 2 * 48;
+  expect_failure(all, "a read of what nothing has written yet");
+}
+
+TEST(Verify, CatchesADeadlock) {
+  auto all = schedules(Kind::allgather, "recursive-doubling", 2);
+  // Both ranks receive before they send: each in a round of its own, before anything else.
+  for (Schedule& schedule : all) schedule.round_ends.insert(schedule.round_ends.begin(), 1u);
+  expect_failure(all, "deadlock");
+}
+
+TEST(Verify, CatchesRoundsThatDoNotCoverTheSteps) {
+  auto all = schedules(Kind::scan, "chain", 3);
+  all[1].round_ends.back() -= 1;
+  EXPECT_FALSE(verify(all));
+  all = schedules(Kind::scan, "chain", 3);
+  all[1].round_ends.push_back(all[1].round_ends.back());
+  expect_failure(all, "an empty round");
+}
+
+TEST(Verify, CatchesSchedulesOfDifferentCalls) {
+  auto all = schedules(Kind::allgather, "ring", 2);
+  all[1] = schedules(Kind::allgather, "bruck", 2)[1];
+  expect_failure(all, "not those of one call");
+  all = schedules(Kind::allgather, "ring", 2);
+  std::swap(all[0], all[1]);
+  expect_failure(all, "not those of one call");
+  expect_failure({}, "no schedules");
+}
+
+TEST(Verify, AWholeCollectiveStandsAlone) {
+  auto all = schedules(Kind::bcast, "binomial", 2);
+  all[0].steps[0].kind = StepKind::library_blocking;
+  EXPECT_FALSE(verify(all));  // rank 1 receives what nobody sends
+  all = schedules(Kind::allreduce, "ring", 2);
+  all[0].steps[1].kind = StepKind::library_blocking;
+  expect_failure(all, "has company");
+}
+
+TEST(Verify, ElementsThatInterleaveDoNotOverlap) {
+  // Two columns of a matrix: element i is the column i, and column 1 begins inside column 0.
+  const Layout column{
+      .count = 1, .size = 16, .extent = 4, .true_lb = 0, .true_extent = 52, .plain = false};
+  std::vector<Schedule> all;
+  for (int rank = 0; rank < 2; ++rank) {
+    Shape shape;
+    shape.kind = Kind::allgather;
+    shape.rank = rank;
+    shape.size = 2;
+    shape.send = shape.recv = column;
+    all.push_back(build(*find_algorithm(Kind::allgather, "ring"), shape));
+  }
+  auto verified = verify(all);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
+}  // namespace
+}  // namespace weft::test

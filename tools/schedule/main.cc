@@ -1,0 +1,161 @@
+// weft-schedule: prints the schedule that an algorithm builds, after verifying those of all ranks.
+// Why: the quickest way to see what an algorithm does, and to try out a new one.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "coll/algorithm.h"
+#include "schedule/verify.h"
+#include "size.h"
+
+namespace weft {
+namespace {
+
+constexpr int kRefused = 2;
+
+struct Options {
+  std::string collective;
+  std::string algorithm;
+  std::string bytes = "1MiB";
+  int element_bytes = 1;
+  int ranks = 4;
+  int rank = -1;  // all
+  int root = 0;
+  bool in_place = false;
+  bool list = false;
+};
+
+int refuse(const std::string& message) {
+  std::fprintf(stderr, "weft schedule: %s\n", message.c_str());
+  return kRefused;
+}
+
+std::string collective_names() {
+  std::string names;
+  for (int kind = 0; kind < kKinds; ++kind)
+    names += (kind > 0 ? ", " : "") + std::string(kind_name(static_cast<Kind>(kind)));
+  return names;
+}
+
+std::string algorithm_names(Kind kind) {
+  std::string names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.kind != kind) continue;
+    names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
+  }
+  return names;
+}
+
+Result<Kind> find_kind(const std::string& name) {
+  for (int kind = 0; kind < kKinds; ++kind) {
+    if (name == kind_name(static_cast<Kind>(kind))) return static_cast<Kind>(kind);
+  }
+  return Error{"no collective '" + name + "'; there are " + collective_names()};
+}
+
+int list_algorithms() {
+  constexpr const char* needs[] = {"", "commutative operators only", "powers of two only"};
+  for (const Algorithm& algorithm : algorithms()) {
+    std::printf("%-10s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
+                algorithm.needs == Needs::nothing ? "" : "; ",
+                needs[static_cast<int>(algorithm.needs)]);
+  }
+  return 0;
+}
+
+Result<bool> check_ranks(const Options& options) {
+  if (options.ranks < 1) return Error{"--ranks must be 1 or more"};
+  const std::string range = "must be 0 to " + std::to_string(options.ranks - 1);
+  if (options.rank < -1 || options.rank >= options.ranks) return Error{"--rank " + range};
+  if (options.root < 0 || options.root >= options.ranks) return Error{"--root " + range};
+  if (options.element_bytes < 1) return Error{"--element-bytes must be 1 or more"};
+  return true;
+}
+
+Shape make_shape(const Options& options, Kind kind, std::int64_t bytes) {
+  const std::int64_t element = options.element_bytes;
+  const Layout layout{.count = bytes / element,
+                      .size = element,
+                      .extent = element,
+                      .true_lb = 0,
+                      .true_extent = element,
+                      .plain = true};
+  Shape shape;
+  shape.kind = kind;
+  shape.size = options.ranks;
+  shape.root = options.root;
+  shape.in_place = options.in_place;
+  shape.send = shape.recv = layout;
+  return shape;
+}
+
+std::vector<Schedule> build_all(const Algorithm& algorithm, Shape shape, bool in_place) {
+  std::vector<Schedule> schedules;
+  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
+    shape.in_place = in_place && (shape.kind != Kind::reduce || shape.rank == shape.root);
+    schedules.push_back(build(algorithm, shape));
+  }
+  return schedules;
+}
+
+int print_schedules(const std::vector<Schedule>& schedules, int rank) {
+  bool first = true;
+  for (const Schedule& schedule : schedules) {
+    if (rank >= 0 && rank != schedule.shape.rank) continue;
+    std::printf("%s%s", first ? "" : "\n", print(schedule).c_str());
+    first = false;
+  }
+  if (auto verified = verify(schedules); !verified) {
+    std::fprintf(stderr, "weft schedule: this schedule is wrong: %s\n",
+                 verified.error().message.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+int run(const Options& options) {
+  if (options.list) return list_algorithms();
+  if (options.collective.empty())
+    return refuse("which collective? There are " + collective_names());
+  auto kind = find_kind(options.collective);
+  if (!kind) return refuse(kind.error().message);
+  const std::string choices = std::string(kind_name(*kind)) + " has " + algorithm_names(*kind);
+  if (options.algorithm.empty()) return refuse("which --algorithm? " + choices);
+  const Algorithm* algorithm = find_algorithm(*kind, options.algorithm);
+  if (algorithm == nullptr) return refuse("no algorithm '" + options.algorithm + "'; " + choices);
+  auto bytes = parse_size_bytes(options.bytes);
+  if (!bytes) return refuse("--bytes: " + bytes.error().message);
+  if (auto checked = check_ranks(options); !checked) return refuse(checked.error().message);
+  if (*bytes % options.element_bytes != 0)
+    return refuse("--bytes must be a multiple of --element-bytes");
+  const Shape shape = make_shape(options, *kind, *bytes);
+  if (!applies(*algorithm, shape))
+    return refuse(options.algorithm + " needs a power of two as --ranks");
+  return print_schedules(build_all(*algorithm, shape, options.in_place), options.rank);
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  weft::Options options;
+  CLI::App app{"Prints the schedule of a collective: who sends what to whom in which round.",
+               "weft schedule"};
+  app.add_option("collective", options.collective, "one of " + weft::collective_names());
+  app.add_option("--algorithm", options.algorithm, "see --list");
+  app.add_option("--ranks", options.ranks, "number of ranks (4)");
+  app.add_option("--bytes", options.bytes,
+                 "data, such as 64KiB or 2MB (1MiB); per block for allgather and alltoall");
+  app.add_option("--element-bytes", options.element_bytes, "size of an element (1)");
+  app.add_option("--rank", options.rank, "print this rank only");
+  app.add_option("--root", options.root, "root of bcast and reduce (0)");
+  app.add_flag("--in-place", options.in_place, "as with MPI_IN_PLACE");
+  app.add_flag("--list", options.list, "list all algorithms with their sources");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : weft::kRefused;
+  }
+  return weft::run(options);
+}
