@@ -88,7 +88,7 @@ TEST(Cost, RecursiveDoublingOnTwoRanksIsOneExchange) {
 }
 
 TEST(Cost, BcastSendsEachByteToEachRankOnce) {
-  for (const char* name : {"binomial", "scatter-allgather"}) {
+  for (const char* name : {"binomial", "scatter-allgather", "chain"}) {
     for (int p : {2, 3, 5, 8, 13}) {
       std::int64_t sent_bytes = 0;
       for (const Schedule& s : schedules(Kind::bcast, name, p, 1001))
@@ -96,6 +96,18 @@ TEST(Cost, BcastSendsEachByteToEachRankOnce) {
       EXPECT_EQ(sent_bytes, (p - 1) * 1001 * 4) << name << " " << p;
     }
   }
+}
+
+TEST(Cost, BcastChainIsPipelined) {
+  const std::int64_t count = 4 * 65536 / 4;  // four segments
+  const auto all = schedules(Kind::bcast, "chain", 5, count);
+  for (const Schedule& s : all) {
+    const bool is_end = s.shape.rank == 0 || s.shape.rank == 4;
+    EXPECT_EQ(cost(s).rounds, is_end ? 4 : 5);
+    EXPECT_EQ(cost(s).messages, s.shape.rank == 4 ? 0 : 4);
+    EXPECT_EQ(cost(s).sent_bytes, s.shape.rank == 4 ? 0 : count * 4);
+  }
+  EXPECT_EQ(cost(schedules(Kind::bcast, "chain", 2, count)[0]).messages, 1);
 }
 
 TEST(Cost, AllgatherSendsTheLeast) {

@@ -1,0 +1,47 @@
+// Bcast along a chain of ranks, in segments: while a rank receives a segment it passes on the one
+// before, so that long data takes hardly longer than one transfer, however many ranks there are.
+// Two ranks need no segments.
+// Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipeline)
+#include <algorithm>
+
+#include "coll/build_functions.h"
+#include "coll/packed_bcast.h"
+#include "patterns/blocks.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kSmallestSegment_bytes = 64 * 1024;
+constexpr std::int64_t kMostSegments = 32;
+
+// From rank-invariant facts only, so that all ranks cut alike.
+int segments(const Shape& shape) {
+  if (shape.size <= 2) return 1;
+  const std::int64_t fitting = shape.recv.bytes() / kSmallestSegment_bytes;
+  return static_cast<int>(std::clamp<std::int64_t>(fitting, 1, kMostSegments));
+}
+
+}  // namespace
+
+void bcast_chain(Builder& b) {
+  const Shape& s = b.shape();
+  const int previous = chain_previous(s.rank, s.root, s.size);
+  const int next = chain_next(s.rank, s.root, s.size);
+  const Blocks blocks{s.recv.bytes(), segments(s)};
+  PackedBcast data(b);
+  if (previous < 0) data.pack();
+  // In round i, segment i comes and the one before goes; the root has them all and sends at once.
+  const int behind = previous < 0 ? 0 : 1;
+  for (int i = 0; i < blocks.parts + behind; ++i) {
+    const int outgoing = i - behind;
+    if (previous >= 0 && i < blocks.parts)
+      b.recv(previous, data.at(blocks.begin(i)), blocks.length(i), Unit::byte);
+    if (next >= 0 && outgoing >= 0)
+      b.send(next, data.at(blocks.begin(outgoing)), blocks.length(outgoing), Unit::byte);
+    b.end_round();
+  }
+  if (previous >= 0) data.unpack();
+}
+
+}  // namespace weft
