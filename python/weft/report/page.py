@@ -1,0 +1,68 @@
+"""The self-contained page of a comparison: text, picture and table in one file.
+
+Why self-contained: a report is mailed, archived and opened on machines without a network.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import jinja2
+from plotly.offline import get_plotlyjs
+
+from weft import __version__
+from weft.report.overlap import Comparison
+
+
+def machine() -> str:
+    """Processor, usable cores and kernel of this machine, in words."""
+    model = platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    cores = len(os.sched_getaffinity(0))
+    return f"{model}, {cores} {'core' if cores == 1 else 'cores'}, Linux {platform.release()}"
+
+
+def chart(comparison: Comparison) -> dict:
+    """What the page's script draws: one bar per candidate, and two lines to hold them against."""
+    return {
+        "names": [row.name for row in comparison.rows],
+        "totals": [row.total.median for row in comparison.rows],
+        "above": [row.total.high - row.total.median for row in comparison.rows],
+        "below": [row.total.median - row.total.low for row in comparison.rows],
+        "hidden": [row.hidden for row in comparison.rows],
+        "best": comparison.best.name,
+        "ideal": comparison.ideal_ms,
+        "sum": comparison.sum_ms,
+    }
+
+
+def render(comparisons: Sequence[Comparison], network: str) -> str:
+    """`network`: a sentence about what the ranks communicate over."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("weft.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("comparison.html.j2")
+    return template.render(
+        comparisons=comparisons,
+        charts=[chart(comparison) for comparison in comparisons],
+        machine=machine(),
+        network=network,
+        version=__version__,
+        date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        plotly=get_plotlyjs(),
+    )
+
+
+def write(path: Path, comparisons: Sequence[Comparison], network: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(comparisons, network))
