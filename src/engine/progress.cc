@@ -129,7 +129,9 @@ void Progress::stop() {
   stopping_.store(true);
   wake_.fetch_add(1);
   wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  // The MPI library may exit the process from inside the thread.
+  const bool from_inside = thread_.get_id() == std::this_thread::get_id();
+  if (thread_.joinable() && !from_inside) thread_.join();
 }
 
 }  // namespace weft

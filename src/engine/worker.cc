@@ -1,48 +1,68 @@
 // The queue of whole blocking collectives and the thread that empties it.
 #include "engine/worker.h"
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
 #include "engine/thread.h"
 
 namespace weft {
 
-Worker::Worker(Observer& observer, int index) : observer_(observer), index_(index) {}
+struct Worker::Queue {
+  std::mutex mutex;  // guards the rest
+  std::condition_variable changed;
+  std::deque<std::shared_ptr<Operation>> operations;
+  bool stopping = false;
+};
+
+Worker::Worker(Observer& observer, int index)
+    : observer_(observer), index_(index), queue_(std::make_shared<Queue>()) {}
 
 Worker::~Worker() {
   {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    const std::lock_guard lock(queue_->mutex);
+    queue_->stopping = true;
   }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  queue_->changed.notify_one();
+  if (!thread_.joinable()) return;
+  if (thread_.get_id() == std::this_thread::get_id())
+    thread_.detach();
+  else
+    thread_.join();
 }
 
 void Worker::submit(std::shared_ptr<Operation> operation) {
   {
-    const std::lock_guard lock(mutex_);
-    if (thread_.joinable() || start_thread(thread_, [this] { thread_main(); }))
-      queue_.push_back(std::move(operation));
+    const std::lock_guard lock(queue_->mutex);
+    const bool running =
+        thread_.joinable() ||
+        start_thread(thread_, [queue = queue_, &observer = observer_, index = index_] {
+          thread_main(queue, observer, index);
+        });
+    if (running) queue_->operations.push_back(std::move(operation));
   }
+  queue_->changed.notify_one();
   while (operation && !operation->advance()) {
   }
-  changed_.notify_one();
 }
 
-void Worker::thread_main() {
-  observer_.thread_started("tcc", index_);
-  std::unique_lock lock(mutex_);
+void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index) {
+  observer.thread_started("tcc", index);
+  std::unique_lock lock(queue->mutex);
   while (true) {
-    if (queue_.empty() && !stopping_) {
-      observer_.activity(Activity::asleep);
-      changed_.wait(lock, [this] { return !queue_.empty() || stopping_; });
+    if (queue->operations.empty() && !queue->stopping) {
+      observer.activity(Activity::asleep);
+      queue->changed.wait(lock, [&] { return !queue->operations.empty() || queue->stopping; });
     }
-    if (queue_.empty()) return;
-    auto operation = std::move(queue_.front());
-    queue_.pop_front();
+    if (queue->operations.empty()) return;
+    auto operation = std::move(queue->operations.front());
+    queue->operations.pop_front();
     lock.unlock();
-    observer_.activity(Activity::working);
+    observer.activity(Activity::working);
     while (!operation->advance()) {
     }
-    operation.reset();
+    operation.reset();  // may end the worker itself
     lock.lock();
   }
 }

@@ -4,10 +4,7 @@
 // orders on different ranks; a common queue could deadlock a legal program.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "engine/observer.h"
@@ -18,21 +15,23 @@ namespace weft {
 class Worker {
  public:
   Worker(Observer& observer, int index);  // the thread starts with the first operation
-  ~Worker();                              // after the queue has been emptied
+  // The queue is emptied first. May be called from inside the thread, by the operation that holds
+  // the last reference to the worker's owner; the thread then ends by itself.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   // Without a thread to be had, the operation is carried out by the caller.
   void submit(std::shared_ptr<Operation> operation);
 
  private:
-  void thread_main();
+  struct Queue;
+  static void thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index);
 
   Observer& observer_;
   const int index_;
-  std::mutex mutex_;  // guards queue_, stopping_ and the start of thread_
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<Operation>> queue_;
-  bool stopping_ = false;
-  std::thread thread_;
+  const std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the worker
+  std::thread thread_;                  // guarded by the queue's mutex
 };
 
 }  // namespace weft

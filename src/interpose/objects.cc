@@ -16,20 +16,32 @@ int refuse(CollectiveOperation& operation) {
   return MPI_ERR_REQUEST;
 }
 
+// Frees a handle when the last operation that uses it lets go of it.
+template <class Handle>
+class FreedLater {
+ public:
+  FreedLater(Handle handle, int (*free)(Handle*)) : handle_(handle), free_(free) {}
+  ~FreedLater() { free_(&handle_); }
+  FreedLater(const FreedLater&) = delete;
+  FreedLater& operator=(const FreedLater&) = delete;
+
+ private:
+  Handle handle_;
+  int (*free_)(Handle*);
+};
+
 // Frees now, or, where operations under way still use the handle, with the last of them.
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
   if (!runtime || runtime->requests.held() == 0) return free(handle);
-  std::shared_ptr<void> resource;
+  std::shared_ptr<FreedLater<Handle>> freed_later;
   for (auto& operation : runtime->requests.all()) {
     if (operation->done() || !uses(operation->call())) continue;
-    if (!resource)
-      resource =
-          std::shared_ptr<void>(nullptr, [kept = *handle, free](void*) mutable { free(&kept); });
-    operation->keep(resource);
+    if (!freed_later) freed_later = std::make_shared<FreedLater<Handle>>(*handle, free);
+    operation->keep(freed_later);
   }
-  if (!resource) return free(handle);
+  if (!freed_later) return free(handle);
   *handle = null;
   return MPI_SUCCESS;
 }
