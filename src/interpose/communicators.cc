@@ -71,15 +71,14 @@ Communicator* Communicators::find(MPI_Comm user) {
   return last.communicator;
 }
 
-void Communicators::remove(MPI_Comm user) {
-  std::shared_ptr<Communicator> removed;
+std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
   const std::lock_guard lock(mutex_);
   const auto it = known_.find(user);
-  if (it == known_.end()) return;
-  removed = std::move(it->second);
-  removed->freed.store(true);
+  if (it == known_.end()) return nullptr;
+  auto removed = std::move(it->second);
   known_.erase(it);
   generation_.fetch_add(1);
+  return removed;
 }
 
 void Communicators::release_shadows() {

@@ -63,7 +63,7 @@ class Communicators {
   void add(MPI_Comm user, std::optional<Engine> engine_hint);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
-  void remove(MPI_Comm user);
+  std::shared_ptr<Communicator> remove(MPI_Comm user);
 
   // Frees the shadows of communicators that nothing uses any more. Not from MPI callbacks.
   static void release_shadows();

@@ -82,17 +82,17 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   return code;
 }
 
-// The hint holds for collectives started afterwards. Collective, so a shadow can be made here.
+// The hint holds for collectives started afterwards. They get a shadow of their own, so that whole
+// collectives of two engines never meet on one: each engine keeps its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const BlockingCall guard(CallId::Comm_set_info);
   const int code = next_calls.Comm_set_info(comm, info);
   Runtime* runtime = Runtime::active();
   if (code != MPI_SUCCESS || !runtime) return code;
   const auto hint = engine_hint(info);
   if (!hint) return code;
-  if (Communicator* known = runtime->communicators.find(comm))
-    known->engine_hint = hint;
-  else
-    add_communicator(comm, hint);
+  runtime->communicators.remove(comm);
+  add_communicator(comm, hint);
   return code;
 }
 
@@ -102,7 +102,7 @@ int Comm_free(MPI_Comm* comm) {
   const MPI_Comm freed = *comm;
   const int code = next_calls.Comm_free(comm);
   if (!runtime || code != MPI_SUCCESS) return code;
-  runtime->communicators.remove(freed);
+  if (const auto known = runtime->communicators.remove(freed)) known->freed.store(true);
   Communicators::release_shadows();
   return code;
 }
@@ -113,7 +113,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   const MPI_Comm freed = *comm;
   const int code = next_calls.Comm_disconnect(comm);
   if (!runtime || code != MPI_SUCCESS) return code;
-  runtime->communicators.remove(freed);
+  if (const auto known = runtime->communicators.remove(freed)) known->freed.store(true);
   Communicators::release_shadows();
   return code;
 }

@@ -34,13 +34,12 @@ int refuse_cancel(void*, int) {
 
 CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
-                                         std::shared_ptr<const Schedule> schedule, MPI_Comm comm,
-                                         int tag)
+                                         std::shared_ptr<const Schedule> schedule, int tag)
     : Operation(schedule, transport_),
       id_(id),
       call_(call),
       communicator_(std::move(communicator)),
-      transport_(call_, *schedule, comm, tag) {}
+      transport_(call_, *schedule, communicator_->shadow, tag) {}
 
 int CollectiveOperation::make_request(std::shared_ptr<CollectiveOperation> self) {
   const int code = library_calls.Grequest_start(query_status, application_completed, refuse_cancel,

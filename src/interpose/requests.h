@@ -27,9 +27,8 @@ struct Times {
 
 class CollectiveOperation final : public Operation {
  public:
-  // `comm`: where its messages travel (the shadow, or the application's own for assist).
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
-                      std::shared_ptr<const Schedule> schedule, MPI_Comm comm, int tag);
+                      std::shared_ptr<const Schedule> schedule, int tag);
 
   CallId id() const { return id_; }
   const Call& call() const { return call_; }

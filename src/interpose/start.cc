@@ -154,11 +154,9 @@ bool start(const Call& call, MPI_Request* request, int* code) {
   if (!runtime->threads_allowed())
     choice = choose(runtime->config, runtime->library, Engine::function, shape);
 
-  const bool on_users = choice.engine == Engine::assist;
   auto operation = std::make_shared<CollectiveOperation>(
       call_id(call.kind), call, communicator->shared_from_this(),
       schedule_for(*communicator, shape, choice),
-      on_users ? communicator->user : communicator->shadow,
       runtime->tag_for(communicator->sequence.fetch_add(1)));
   *code = operation->has_memory() ? operation->make_request(operation) : MPI_ERR_NO_MEM;
   if (*code != MPI_SUCCESS) {

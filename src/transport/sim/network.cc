@@ -6,14 +6,23 @@
 
 namespace weft {
 
+namespace {
+
+bool is_contiguous(const SimType* type) {
+  return type == nullptr || (type->segments.size() == 1 && type->segments[0].offset == 0 &&
+                             type->segments[0].bytes == type->extent);
+}
+
+}  // namespace
+
 std::int64_t SimData::payload_bytes() const {
   return type == nullptr ? count : type->layout(count).bytes();
 }
 
 void SimData::pack(std::byte* to) const {
   if (count == 0) return;
-  if (type == nullptr) {
-    std::memcpy(to, origin, static_cast<std::size_t>(count));
+  if (is_contiguous(type)) {
+    std::memcpy(to, origin, static_cast<std::size_t>(payload_bytes()));
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {
@@ -27,8 +36,8 @@ void SimData::pack(std::byte* to) const {
 
 void SimData::unpack(const std::byte* from) const {
   if (count == 0) return;
-  if (type == nullptr) {
-    std::memcpy(origin, from, static_cast<std::size_t>(count));
+  if (is_contiguous(type)) {
+    std::memcpy(origin, from, static_cast<std::size_t>(payload_bytes()));
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {

@@ -25,21 +25,22 @@ SimData SimTransport::data(const Operand& operand) {
 void SimTransport::reduce(const Step& step) {
   const SimData in = data(step.first);
   const SimData inout = data(step.second);
-  const auto bytes = static_cast<std::size_t>(in.payload_bytes());
-  std::vector<std::byte> in_packed(bytes), inout_packed(bytes);
-  in.pack(in_packed.data());
-  inout.pack(inout_packed.data());
-  op_(in_packed.data(), inout_packed.data(), static_cast<std::int64_t>(bytes));
-  inout.unpack(inout_packed.data());
+  const std::int64_t bytes = in.payload_bytes();
+  packed_.resize(static_cast<std::size_t>(bytes));
+  inout_packed_.resize(static_cast<std::size_t>(bytes));
+  in.pack(packed_.data());
+  inout.pack(inout_packed_.data());
+  op_(packed_.data(), inout_packed_.data(), bytes);
+  inout.unpack(inout_packed_.data());
   network_.work(shape_.rank, static_cast<double>(bytes) * model_.reduce_us_per_byte);
 }
 
 void SimTransport::copy(const Step& step) {
   const SimData from = data(step.first);
-  std::vector<std::byte> packed(static_cast<std::size_t>(from.payload_bytes()));
-  from.pack(packed.data());
-  data(step.second).unpack(packed.data());
-  network_.work(shape_.rank, static_cast<double>(packed.size()) * model_.copy_us_per_byte);
+  packed_.resize(static_cast<std::size_t>(from.payload_bytes()));
+  from.pack(packed_.data());
+  data(step.second).unpack(packed_.data());
+  network_.work(shape_.rank, static_cast<double>(packed_.size()) * model_.copy_us_per_byte);
 }
 
 Result<bool> SimTransport::start(const Step& step) {

@@ -28,6 +28,8 @@ class SimTransport : public Transport {
   const SimRank& buffers_;
   const SimOperator& op_;
   std::vector<std::byte> temp_;
+  std::vector<std::byte> packed_;  // of the operands of the step at hand
+  std::vector<std::byte> inout_packed_;
   std::vector<SimNetwork::Ticket> posted_;
 };
 
