@@ -127,7 +127,7 @@ def check_shm_space() -> Finding:
 def check_leftovers() -> Finding:
     what = "leftovers in /dev/shm"
     mapped = mapped_files()
-    names = os.listdir(SHM) if SHM.is_dir() else []
+    names = [path.name for path in SHM.iterdir()] if SHM.is_dir() else []
     left = sorted(name for name in names if LEFTOVER.match(name) and str(SHM / name) not in mapped)
     if not left:
         return Finding(what, True, "none")

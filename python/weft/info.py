@@ -86,9 +86,8 @@ def show(facts: dict) -> None:
     hardware = facts["machine"]
     nodes = ", ".join(f"{name} ({cores})" for name, cores in hardware["numa_nodes"].items())
     console.print(f"Weft {facts['weft']} on {hardware['system']}")
-    console.print(
-        f"cores {hardware['cores']}, usable {len(hardware['usable_cores'])}; NUMA: {nodes or 'not known'}"
-    )
+    usable = len(hardware["usable_cores"])
+    console.print(f"cores {hardware['cores']}, usable {usable}; NUMA: {nodes or 'not known'}")
     table = Table(box=None, header_style="bold")
     for column in ("MPI", "family", "ABI", "library", "thread level", "engines"):
         table.add_column(column, overflow="fold")

@@ -1,0 +1,89 @@
+"""What the command line tests share: the built command, small programs, and MPI libraries."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft import installation
+
+SOURCES = Path(__file__).parent / "programs"
+# What a launcher would have set; the tests may themselves run under one.
+LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
+
+
+@pytest.fixture(scope="session")
+def weft() -> str:
+    path = installation.weft_command()
+    assert path.exists(), f"{path} is missing; build it with: make build"
+    return str(path)
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in keep or not name.startswith(LAUNCHER_VARIABLES)
+    }
+
+
+@pytest.fixture
+def call(weft, environment):
+    """Runs `weft ARGUMENTS` with extra variables; the text of both streams is in the result."""
+
+    def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [weft, *map(str, arguments)],
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """Compiles programs/NAME.c once, with extra arguments, and returns the program's path."""
+    directory = tmp_path_factory.mktemp("programs")
+
+    def compile_program(name: str, *arguments: str, output: str = "") -> Path:
+        target = directory / (output or name)
+        if not target.exists():
+            command = ["cc", "-O1", str(SOURCES / f"{name}.c"), "-o", str(target), *arguments]
+            subprocess.run(command, check=True, timeout=120)
+        return target
+
+    return compile_program
+
+
+@pytest.fixture(scope="session")
+def linked_to(compiled):
+    """A program that needs an MPI library of this name (an empty one, which is beside it)."""
+
+    def link(soname: str) -> Path:
+        library = compiled("empty", "-shared", "-fPIC", f"-Wl,-soname,{soname}", output=soname)
+        directory = str(library.parent)
+        needs = ["-Wl,--no-as-needed", f"-L{directory}", f"-l:{soname}", f"-Wl,-rpath,{directory}"]
+        return compiled("say", *needs, output=f"needs-{soname}")
+
+    return link
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Writes an executable shell script."""
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
+
+    return write

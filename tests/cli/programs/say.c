@@ -1,0 +1,10 @@
+/* Says what it was started with: its LD_PRELOAD and WEFT_ENGINE. */
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+  const char* preload = getenv("LD_PRELOAD");
+  const char* engine = getenv("WEFT_ENGINE");
+  printf("preload=%s\nengine=%s\n", preload ? preload : "", engine ? engine : "");
+  return 0;
+}

@@ -1,0 +1,89 @@
+"""`weft doctor` and `weft info`: what is there is seen, and what is wrong comes with its fix."""
+
+from __future__ import annotations
+
+import json
+
+from weft import doctor, info, installation
+
+
+def test_everything_that_make_sets_up_is_good():
+    findings = {finding.what: finding for finding in doctor.findings()}
+    for what, finding in findings.items():
+        # What else ran on this machine, and what it permits, is not of our making.
+        if "/dev/shm" in what or "lab" in what:
+            continue
+        assert finding.good, finding
+        assert not finding.fix
+
+
+def test_missing_parts_are_named_with_their_fix(call, tmp_path):
+    result = call("doctor", WEFT_MPI_DIR=str(tmp_path / "no-mpi"))
+    assert result.returncode == 1
+    assert "make build" in result.stdout
+    assert "make mpis" in result.stdout
+
+
+def test_missing_library(monkeypatch):
+    monkeypatch.setattr(installation, "preload_library", lambda family: None)
+    finding = doctor.check_library("openmpi")
+    assert (finding.good, finding.fix) == (False, "make mpis")
+
+
+def test_library_that_cannot_be_loaded(monkeypatch, tmp_path):
+    broken = tmp_path / "libweft-mpich.so"
+    broken.write_text("not a library")
+    monkeypatch.setattr(installation, "preload_library", lambda family: broken)
+    finding = doctor.check_library("mpich")
+    assert (finding.good, finding.fix) == (False, "make build")
+
+
+def test_leftovers_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "SHM", tmp_path)
+    (tmp_path / "mpich_shar_tmpAbCdEf").touch()
+    (tmp_path / "somebody-elses").touch()
+    finding = doctor.check_leftovers()
+    assert not finding.good
+    assert finding.fix == f"rm -r {tmp_path}/mpich_shar_tmpAbCdEf"
+
+
+def test_too_little_shared_memory(monkeypatch):
+    monkeypatch.setattr(doctor, "SHM_NEEDED_BYTES", 1 << 62)
+    finding = doctor.check_shm_space()
+    assert not finding.good
+    assert "remount" in finding.fix
+
+
+def test_library_without_threads(monkeypatch):
+    level = {"thread_level": "MPI_THREAD_FUNNELED"}
+    monkeypatch.setattr(doctor, "run_probe", lambda mpi, ranks: level)
+    finding = doctor.check_mpi(installation.implementation("mpich"))
+    assert not finding.good
+    assert "--engine function" in finding.fix
+    reasons = info.engines("mpich", "MPI_THREAD_FUNNELED")
+    assert [engine for engine, why in reasons.items() if not why] == ["native", "function", "auto"]
+    assert "MPI_THREAD_MULTIPLE" in reasons["thread"]
+
+
+def test_fix_for_the_lab():
+    assert "apt-get install" in doctor.lab_fix(
+        "the lab needs 'tc'; install it with: apt-get install x"
+    )
+    assert doctor.lab_fix("RTNETLINK: tbf unknown") == "sudo modprobe sch_tbf"
+    assert doctor.lab_fix("unshare failed: Operation not permitted")
+
+
+def test_info_as_json(call):
+    facts = json.loads(call("info", "--json").stdout)
+    assert facts["schema"] == "weft-info/1"
+    assert facts["machine"]["usable_cores"]
+    assert [mpi["name"] for mpi in facts["mpi"]] == list(installation.IMPLEMENTATIONS)
+    for mpi in facts["mpi"]:
+        assert mpi["thread_level"] == "MPI_THREAD_MULTIPLE"
+        assert all(reason is None for reason in mpi["engines"].values())
+
+
+def test_info_as_text(call):
+    text = call("info").stdout
+    assert "NUMA" in text
+    assert "libmpi.so.40" in text

@@ -1,0 +1,197 @@
+"""The lab: jobs run on its links, their bytes are counted, and nothing of it ever stays behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from weft import installation
+from weft.lab import Lab, LabError, LabUnavailable
+from weft.lab.lab import judge_bytes
+from weft.lab.plan import make_plan, share_cores
+
+MIB = 1 << 20
+OURS = ("weft", "left-")  # what the lab, or a job of these tests, would leave in /dev/shm
+
+
+@pytest.fixture(scope="module", autouse=True)
+def permitted():
+    try:
+        with Lab(nodes=1, check=False):
+            pass
+    except LabUnavailable as error:
+        pytest.skip(f"this machine permits no lab: {error}")
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(permitted):
+    """Every test here must leave neither a process of the lab nor a file in /dev/shm."""
+    links = Path("/proc/net/dev").read_text().count(":")
+    yield
+    wait_until(lambda: not lab_processes())
+    assert not [path for path in Path("/dev/shm").iterdir() if path.name.startswith(OURS)]
+    assert Path("/proc/net/dev").read_text().count(":") == links
+    assert not Path("/run/netns/weft0").exists()
+
+
+def wait_until(condition, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def lab_processes() -> list[int]:
+    """Processes in a network namespace that is not ours, below this test."""
+    own = Path("/proc/self/ns/net").readlink()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            elsewhere = (entry / "ns" / "net").readlink() != own
+        except OSError:
+            continue
+        if elsewhere and (b"weft.lab.inside" in command or b"weft-test-mark" in command):
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("mpi", installation.IMPLEMENTATIONS)
+def test_bytes_are_on_the_links(mpi):
+    with Lab(nodes=2, mpi=mpi) as lab:
+        probe = lab.mpi.program("weft-probe")
+        for size in (MIB, 3 * MIB):
+            result = lab.run([probe, "--ring", str(size)], capture=True)
+            assert result.returncode == 0, result.stderr
+            assert all(size <= sent <= 1.2 * size for sent in result.sent_bytes)
+
+
+def test_four_nodes_with_two_ranks_each():
+    with Lab(nodes=4, per_node=2) as lab:
+        names = lab.run(["sh", "-c", "hostname"], capture=True)
+        assert sorted(names.stdout.split()) == [f"weft{i}" for i in range(4) for _ in range(2)]
+        result = lab.run([lab.mpi.program("weft-probe")], capture=True)
+        assert json.loads(result.stdout)["ranks"] == 8
+
+
+def test_weft_run_works_inside():
+    with Lab(nodes=2, check=False) as lab:
+        program = lab.mpi.program("weft-probe")
+        result = lab.run(["weft", "run", "--engine", "thread", "--", program], capture=True)
+        assert json.loads(result.stdout)["weft"], result.stderr
+
+
+def test_ranks_see_variables_directory_and_their_own_core(tmp_path):
+    with Lab(nodes=2, cores="0", check=False) as lab:
+        command = ["sh", "-c", 'echo "$MARK $PWD $(nproc)"']
+        result = lab.run(command, env={"MARK": "a b"}, cwd=tmp_path, capture=True)
+    assert result.stdout.splitlines() == [f"a b {tmp_path} 1"] * 2
+
+
+def test_what_a_job_leaves_is_swept():
+    with Lab(nodes=2, check=False) as lab:
+        leave = "echo x >/dev/shm/left-$(hostname); (sleep 100 weft-test-mark >/dev/null 2>&1 &)"
+        assert lab.run(["sh", "-c", leave], capture=True).returncode == 0
+        result = lab.run(["sh", "-c", "ls /dev/shm; cat /proc/[0-9]*/cmdline"], capture=True)
+    assert "left-" not in result.stdout
+    assert "sleep" not in result.stdout.replace("\0", " ").split()
+
+
+def test_status_is_the_jobs(call):
+    assert call("lab", "run", "--no-check", "--", "sh", "-c", "exit 7").returncode == 7
+
+
+def test_command_counts_bytes(call, tmp_path):
+    counts = tmp_path / "counts.json"
+    probe = installation.implementation("mpich").program("weft-probe")
+    result = call("lab", "run", "--nodes", 3, "--counts", counts, "--", probe, "--ring", MIB)
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(counts.read_text())
+    assert facts["schema"] == "weft-lab-counts/1"
+    assert sorted(facts["sent_bytes"]) == ["weft0", "weft1", "weft2"]
+    assert all(MIB <= sent <= 1.3 * MIB for sent in facts["sent_bytes"].values())
+    assert "weft0 1," in result.stderr
+
+
+@pytest.mark.parametrize("sent", [[10 * MIB, 0], [10 * MIB, 14 * MIB]])
+def test_traffic_that_went_another_way_is_an_error(sent):
+    with pytest.raises(LabError, match="another way"):
+        judge_bytes("mpich", 10 * MIB, sent)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--nodes", "0"], "--nodes"),
+        (["--nodes", "65"], "--nodes"),
+        (["--per-node", "0"], "--per-node"),
+        (["--rate", "fast"], "--rate"),
+        (["--burst", "0kb"], "--burst"),
+        (["--mpi", "lam"], "mpich, openmpi, intelmpi"),
+        (["--cores", "0,x"], "--cores"),
+        (["--cores", "4096"], "--cores"),
+    ],
+)
+def test_bad_input_is_refused(call, tmp_path, arguments, names):
+    mark = tmp_path / "started"
+    result = call("lab", "run", *arguments, "--", "touch", mark)
+    assert result.returncode == 2
+    assert names in result.stderr
+    assert not mark.exists()
+
+
+def start_job(weft: str, environment: dict, mark: Path) -> subprocess.Popen:
+    """A lab whose ranks have started and stay; each rank writes its process id to MARK.RANK."""
+    rank = f'echo $$ >"{mark}.$(hostname)"; exec sleep 100'
+    command = [weft, "lab", "run", "--no-check", "--", "sh", "-c", rank]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    wait_until(lambda: all(mark.with_name(f"{mark.name}.weft{i}").exists() for i in (0, 1)), 20)
+    return process
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_nothing_stays_after_a_signal(weft, environment, tmp_path, number, status):
+    process = start_job(weft, environment, tmp_path / "mark")
+    assert lab_processes()
+    process.send_signal(number)
+    assert process.wait(timeout=20) == status
+    wait_until(lambda: not lab_processes())
+
+
+def test_nothing_stays_after_a_rank_is_killed(tmp_path):
+    with Lab(nodes=2, check=False) as lab:
+        program = str(lab.mpi.program("weft-probe"))
+        # After MPI_Init, in the middle of 80 MB; $$ is the program's process id after exec, too.
+        kill = 'if [ "$(hostname)" = weft1 ]; then (sleep 1; kill -9 $$) & fi; '
+        kill += f"exec {program} --ring 80000000"
+        result = lab.run(["sh", "-c", kill], capture=True, timeout=60)
+        assert result.returncode != 0
+        again = lab.run([program], capture=True)
+        assert json.loads(again.stdout)["ranks"] == 2
+
+
+def test_timeout_ends_the_lab():
+    with Lab(nodes=2, check=False) as lab, pytest.raises(subprocess.TimeoutExpired):
+        lab.run(["sleep", "100"], capture=True, timeout=1)
+
+
+def test_without_namespaces_it_says_so(call, script, environment):
+    refuse = script("unshare", "echo 'unshare failed: Operation not permitted' >&2; exit 1")
+    path = f"{refuse.parent}:{environment['PATH']}"
+    result = call("lab", "run", "--", "true", PATH=path)
+    assert result.returncode == 2
+    assert "cannot be set up here" in result.stderr
+    assert "not permitted" in result.stderr
+
+
+def test_cores_are_shared_out():
+    assert share_cores(4, 1, [0, 1]) == ["0", "1", "0", "1"]
+    assert share_cores(2, 1, [0, 1, 2, 3]) == ["0", "1"]
+    assert share_cores(2, 2, [0, 1, 2, 3]) == ["0,1", "2,3"]
+    assert share_cores(2, 4, [0, 1, 2, 3]) == ["0,1", "2,3"]
+    assert make_plan(3, 1, "1gbit", "256kb", "0").cores == ["0", "0", "0"]

@@ -1,0 +1,197 @@
+"""`weft run` in front of one program: what it refuses, what it sets, and what it leaves alone."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from weft import installation
+
+REFUSED = [
+    ("--engine", "WEFT_ENGINE", "agent", "native, assist, function, thread, tcc, auto"),
+    ("--engine", "WEFT_ENGINE", "Thread", "native, assist, function, thread, tcc, auto"),
+    ("--placement", "WEFT_PLACEMENT", "odd-even", "bind, numa, pack:K, list:"),
+    ("--placement", "WEFT_PLACEMENT", "pack:0", "pack:K"),
+    ("--placement", "WEFT_PLACEMENT", "list:1,x", "list:"),
+    ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US"),
+    ("--backoff", "WEFT_BACKOFF", "sleep:-1", "sleep:US"),
+    ("--mpi", "WEFT_MPI", "lam", "mpich, intelmpi, openmpi, abi"),
+]
+
+
+@pytest.mark.parametrize(("option", "variable", "value", "choices"), REFUSED)
+def test_bad_words_are_refused_before_anything_starts(
+    call, tmp_path, option, variable, value, choices
+):
+    mark = tmp_path / "started"
+    for result in (
+        call("run", option, value, "--", "touch", mark),
+        call("run", f"{option}={value}", "--", "touch", mark),
+        call("run", "--", "touch", mark, **{variable: value}),
+    ):
+        assert result.returncode == 2
+        assert choices in result.stderr
+        assert not mark.exists()
+
+
+def test_option_wins_over_variable(call):
+    result = call("run", "--engine", "tcc", "--", "env", WEFT_ENGINE="nonsense")
+    assert result.returncode == 0
+    assert "WEFT_ENGINE=tcc\n" in result.stdout
+
+
+def test_options_become_variables(call):
+    arguments = "--placement list:0,1 --backoff sleep:20 --summary --trace out.json"
+    result = call("run", *arguments.split(), "--algorithm", "bcast=binomial", "--", "env")
+    for line in (
+        "WEFT_PLACEMENT=list:0,1",
+        "WEFT_BACKOFF=sleep:20",
+        "WEFT_SUMMARY=1",
+        "WEFT_TRACE=out.json",
+        "WEFT_ALGORITHM_BCAST=binomial",
+    ):
+        assert line in result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--engine"], ["--"], []])
+def test_bad_command_lines_are_refused(call, arguments):
+    result = call("run", *arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith("weft: ")
+
+
+def test_unknown_collective_of_algorithm_is_refused(call):
+    result = call("run", "--algorithm", "dance=ring", "--", "true")
+    assert result.returncode == 2
+    assert "allreduce" in result.stderr
+
+
+def test_preload_comes_first_and_keeps_what_was_there(call, compiled):
+    other = compiled("empty", "-shared", "-fPIC", output="other.so")
+    result = call("run", "--", compiled("say"), LD_PRELOAD=str(other))
+    preload = result.stdout.splitlines()[0].removeprefix("preload=").split(":")
+    assert preload == [str(installation.preload_library("mpich")), str(other)]
+
+
+def test_preload_is_not_repeated(call, weft, compiled):
+    result = call("run", "--engine", "tcc", "--", weft, "run", "--", compiled("say"))
+    library = installation.preload_library("mpich")
+    assert result.stdout == f"preload={library}\nengine=tcc\n"
+
+
+@pytest.mark.parametrize(
+    ("soname", "family"),
+    [
+        ("libmpi.so.12", "mpich"),
+        ("libmpifort.so.12", "mpich"),
+        ("libmpi.so.40", "openmpi"),
+        ("libmpi_abi.so.1", "abi"),
+        ("libmpi_abi.so.0", "abi"),
+    ],
+)
+def test_family_is_read_from_the_program(call, linked_to, soname, family):
+    result = call("run", "--verbose", "--", linked_to(soname))
+    assert result.returncode == 0, result.stderr
+    assert f"preload={installation.preload_library(family)}\n" in result.stdout
+    assert soname in result.stderr
+
+
+HYDRA = {"HYDI_CONTROL_FD": "7", "PMI_RANK": "0"}
+OPENMPI = {"OMPI_COMM_WORLD_RANK": "0", "PMIX_RANK": "0"}
+
+
+@pytest.mark.parametrize(
+    ("soname", "launcher", "names"),
+    [("libmpi.so.40", HYDRA, "Hydra"), ("libmpi.so.12", OPENMPI, "Open MPI")],
+)
+def test_program_of_another_mpi_than_the_launchers_is_refused(
+    call, linked_to, soname, launcher, names
+):
+    result = call("run", "--", linked_to(soname), **launcher)
+    assert result.returncode == 2
+    assert soname in result.stderr
+    assert names in result.stderr
+    assert result.stdout == ""
+
+
+def test_mpi_option_that_contradicts_the_program_is_refused(call, linked_to):
+    result = call("run", "--mpi", "openmpi", "--", linked_to("libmpi.so.12"))
+    assert result.returncode == 2
+    assert "libmpi.so.12" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "launcher", "family"),
+    [
+        ([], {}, "mpich"),
+        ([], HYDRA, "mpich"),
+        ([], OPENMPI, "openmpi"),
+        (["--mpi", "abi"], OPENMPI, "abi"),
+        (["--mpi", "intelmpi"], {}, "mpich"),
+    ],
+)
+def test_scripts_pass_with_the_library_asked_for_or_the_launchers(
+    call, script, options, launcher, family
+):
+    program = script("app", 'echo "$LD_PRELOAD"')
+    result = call("run", *options, "--", program, **launcher)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(installation.preload_library(family))
+
+
+@pytest.mark.parametrize("how", ["-static", "-static-pie"])
+def test_static_program_is_refused(call, compiled, how):
+    result = call("run", "--", compiled("say", how, output=f"say{how}"))
+    assert result.returncode == 2
+    assert "static program" in result.stderr
+    assert result.stdout == ""
+
+
+def test_set_user_id_program_is_refused(call, compiled):
+    program = compiled("say", output="say-setuid")
+    program.chmod(0o4755)
+    result = call("run", "--", program)
+    assert result.returncode == 2
+    assert "set-user-ID" in result.stderr
+
+
+def test_status_is_the_programs_own(call):
+    assert call("run", "--", "sh", "-c", "exit 7").returncode == 7
+    assert call("run", "--", "sh", "-c", "kill -TERM $$").returncode == -15
+
+
+def test_what_cannot_be_started(call, tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("text\n")
+    assert call("run", "--", "no-such-program").returncode == 127
+    assert call("run", "--", tmp_path / "missing").returncode == 127
+    assert call("run", "--", plain).returncode == 126
+
+
+def test_opens_only_the_program_looked_at(weft, environment, compiled):
+    command = [compiled("opened"), weft, "run", "--engine", "tcc", "--", compiled("say")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    opened = done.stdout.split("preload=")[0].splitlines()
+    assert opened == [str(compiled("say"))]
+
+
+def test_program_without_mpi_runs_as_if_weft_were_not_there(call, environment):
+    plain = subprocess.run(["ls", "/"], env=environment, capture_output=True, text=True)
+    under = call("run", "--", "ls", "/")
+    assert (under.returncode, under.stdout, under.stderr) == (0, plain.stdout, plain.stderr)
+
+
+def test_help_and_listing(call):
+    assert "--placement" in call("run", "--help").stdout
+    listing = call("--help").stdout
+    for verb in ("run", "lab", "info", "doctor", "schedule"):
+        assert f" {verb} " in listing
+
+
+def test_package_is_not_shadowed_by_the_users_directory(weft, environment, tmp_path):
+    (tmp_path / "weft").mkdir()
+    (tmp_path / "weft" / "__init__.py").write_text("raise SystemExit('shadowed')")
+    done = subprocess.run([weft, "--version"], env=environment, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0
