@@ -165,8 +165,30 @@ def passed_on_body(call, result="const int code ="):
     ]
 
 
-def blocking_body(call):
-    return [f"  BlockingCall guard(CallId::{short(call)});", f"  return next({arguments(call)});"]
+def nonblocking_form(call, calls):
+    """The call that does the same without blocking: MPI_Recv -> MPI_Irecv; None if there is none."""
+    name = short(call)
+    form = calls.get(f"MPI_I{name[0].lower()}{name[1:]}")
+    if not form or form.get("absent") != call.get("absent"):
+        return None
+    own = [a["name"] for a in call["args"] if a["name"] != "status"]
+    return form if own + ["request"] == [a["name"] for a in form["args"]] else None
+
+
+def blocking_body(call, calls):
+    lines = [f"  BlockingCall guard(CallId::{short(call)});"]
+    form = nonblocking_form(call, calls)
+    if form:
+        status = "status" if any(a["name"] == "status" for a in call["args"]) else "nullptr"
+        lines += [
+            f"  if (guard.must_not_block() && next_calls.{short(form)}) {{",
+            "    const auto post = [&](MPI_Request* request) {",
+            f"      return next_calls.{short(form)}({arguments(form)});",
+            "    };",
+            f"    return guard.drive(post, {status});",
+            "  }",
+        ]
+    return lines + [f"  return next({arguments(call)});"]
 
 
 def comm_new_body(call):
@@ -179,7 +201,7 @@ def comm_new_body(call):
     ]
 
 
-def body(call):
+def body(call, calls):
     kind = call["class"]
     if kind == "nonblocking_collective" and call.get("handled"):
         return handled_body(call)
@@ -193,10 +215,10 @@ def body(call):
         return [f"  return complete::{short(call)}({arguments(call)});"]
     if kind == "special":
         return [f"  return special::{short(call)}({arguments(call)});"]
-    return blocking_body(call)
+    return blocking_body(call, calls)
 
 
-def wrapper(call):
+def wrapper(call, calls):
     slot = f"bound(next_calls.{short(call)}, CallId::{short(call)})"
     head = wrap(f"WEFT_WRAPPER {call['return']} {call['name']}({parameters(call)}) {{", 4)
     if call["name"] in WITHOUT_ENTRY:
@@ -207,7 +229,7 @@ def wrapper(call):
             "  const Entry entry;",
             wrap(f"  if (entry.nested()) return next({arguments(call)});", 6),
         ]
-    return "\n".join([head] + start + [wrap(line, 6) for line in body(call)] + ["}\n"])
+    return "\n".join([head] + start + [wrap(line, 6) for line in body(call, calls)] + ["}\n"])
 
 
 # The files -------------------------------------------------------------------------------------
@@ -402,6 +424,7 @@ namespace special {{
 
 
 def wrappers_cc(calls, library):
+    by_name = {call["name"]: call for call in calls}
     return NOTICE.format(what="What the application calls instead of the MPI library.") + f"""\
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/call_ids.h"
@@ -426,7 +449,7 @@ inline Function* bound(Function*& slot, CallId id) {{
 
 }}  // namespace
 
-{lines(calls, wrapper)}
+{lines(calls, lambda call: wrapper(call, by_name))}
 }}  // namespace weft::interpose
 """
 

@@ -6,6 +6,8 @@
 
 #include <mpi.h>
 
+#include <functional>
+
 #include "interpose/generated/call_ids.h"
 #include "transport/mpi/call.h"
 
@@ -32,7 +34,8 @@ class Entry {
 };
 
 // Lives while the application is inside a call that may wait for another process: meanwhile the
-// progress thread takes over what the caller would have advanced.
+// progress thread takes over what the caller would have advanced. Where there may be no thread,
+// the call is made in its non-blocking form and the caller goes on helping.
 class BlockingCall {
  public:
   explicit BlockingCall(CallId id);
@@ -40,9 +43,15 @@ class BlockingCall {
   BlockingCall(const BlockingCall&) = delete;
   BlockingCall& operator=(const BlockingCall&) = delete;
 
+  // Something of Weft's is under way and no thread can take it over.
+  bool must_not_block() const { return alone_; }
+  // Starts the call by `post` and helps until it has completed. status: nullptr to ignore it.
+  int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);
+
  private:
   const CallId id_;
   bool handed_over_ = false;
+  bool alone_ = false;
   long long began_ns_ = 0;  // 0: no trace
 };
 

@@ -48,6 +48,7 @@ BlockingCall::BlockingCall(CallId id) : id_(id) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return;
   handed_over_ = runtime->progress.caller_blocks();
+  alone_ = !handed_over_ && runtime->progress.under_way() > 0;
   if (runtime->application_track()) began_ns_ = now_ns();
 }
 
@@ -58,6 +59,21 @@ BlockingCall::~BlockingCall() {
   if (handed_over_) runtime->progress.caller_returns();
   if (auto* track = began_ns_ ? runtime->application_track() : nullptr)
     track->span(call_name(id_), began_ns_, now_ns());
+}
+
+int BlockingCall::drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status) {
+  MPI_Request request;
+  int code = post(&request);
+  if (code != MPI_SUCCESS) return code;
+  int completed = 0;
+  MPI_Status* kept = status ? status : MPI_STATUS_IGNORE;
+  Runtime::active()->progress.drive_until(
+      [&] {
+        code = next_calls.Test(&request, &completed, kept);
+        return completed != 0 || code != MPI_SUCCESS;
+      },
+      [] { sched_yield(); });
+  return code;
 }
 
 void poll() {

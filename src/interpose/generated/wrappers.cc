@@ -1652,6 +1652,13 @@ WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype 
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Allgather);
+  if (guard.must_not_block() && next_calls.Iallgather) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1663,6 +1670,13 @@ WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Allgather_c);
+  if (guard.must_not_block() && next_calls.Iallgather_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1675,6 +1689,13 @@ WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
   BlockingCall guard(CallId::Allgatherv);
+  if (guard.must_not_block() && next_calls.Iallgatherv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -1687,6 +1708,13 @@ WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
   BlockingCall guard(CallId::Allgatherv_c);
+  if (guard.must_not_block() && next_calls.Iallgatherv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -1697,6 +1725,12 @@ WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Allreduce);
+  if (guard.must_not_block() && next_calls.Iallreduce) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -1707,6 +1741,12 @@ WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Allreduce_c);
+  if (guard.must_not_block() && next_calls.Iallreduce_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -1718,6 +1758,13 @@ WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Alltoall);
+  if (guard.must_not_block() && next_calls.Ialltoall) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1729,6 +1776,13 @@ WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Alltoall_c);
+  if (guard.must_not_block() && next_calls.Ialltoall_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1741,6 +1795,13 @@ WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
   BlockingCall guard(CallId::Alltoallv);
+  if (guard.must_not_block() && next_calls.Ialltoallv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
@@ -1754,6 +1815,13 @@ WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
   BlockingCall guard(CallId::Alltoallv_c);
+  if (guard.must_not_block() && next_calls.Ialltoallv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
@@ -1767,6 +1835,13 @@ WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
   BlockingCall guard(CallId::Alltoallw);
+  if (guard.must_not_block() && next_calls.Ialltoallw) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
@@ -1781,6 +1856,13 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
   BlockingCall guard(CallId::Alltoallw_c);
+  if (guard.must_not_block() && next_calls.Ialltoallw_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
@@ -1791,6 +1873,12 @@ WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
   const Entry entry;
   if (entry.nested()) return next(comm);
   BlockingCall guard(CallId::Barrier);
+  if (guard.must_not_block() && next_calls.Ibarrier) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ibarrier(comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(comm);
 }
 
@@ -1800,6 +1888,12 @@ WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
   BlockingCall guard(CallId::Bcast);
+  if (guard.must_not_block() && next_calls.Ibcast) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ibcast(buffer, count, datatype, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buffer, count, datatype, root, comm);
 }
 
@@ -1810,6 +1904,12 @@ WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
   BlockingCall guard(CallId::Bcast_c);
+  if (guard.must_not_block() && next_calls.Ibcast_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ibcast_c(buffer, count, datatype, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buffer, count, datatype, root, comm);
 }
 
@@ -1820,6 +1920,12 @@ WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Exscan);
+  if (guard.must_not_block() && next_calls.Iexscan) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -1830,6 +1936,12 @@ WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Exscan_c);
+  if (guard.must_not_block() && next_calls.Iexscan_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -1841,6 +1953,13 @@ WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sen
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
   BlockingCall guard(CallId::Gather);
+  if (guard.must_not_block() && next_calls.Igather) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -1852,6 +1971,13 @@ WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
   BlockingCall guard(CallId::Gather_c);
+  if (guard.must_not_block() && next_calls.Igather_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -1864,6 +1990,13 @@ WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype se
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
   BlockingCall guard(CallId::Gatherv);
+  if (guard.must_not_block() && next_calls.Igatherv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
@@ -1876,6 +2009,13 @@ WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
   BlockingCall guard(CallId::Gatherv_c);
+  if (guard.must_not_block() && next_calls.Igatherv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
@@ -1887,6 +2027,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Neighbor_allgather);
+  if (guard.must_not_block() && next_calls.Ineighbor_allgather) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1899,6 +2046,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcou
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Neighbor_allgather_c);
+  if (guard.must_not_block() && next_calls.Ineighbor_allgather_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1911,6 +2065,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
   BlockingCall guard(CallId::Neighbor_allgatherv);
+  if (guard.must_not_block() && next_calls.Ineighbor_allgatherv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -1923,6 +2084,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendco
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
   BlockingCall guard(CallId::Neighbor_allgatherv_c);
+  if (guard.must_not_block() && next_calls.Ineighbor_allgatherv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
@@ -1934,6 +2102,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_D
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Neighbor_alltoall);
+  if (guard.must_not_block() && next_calls.Ineighbor_alltoall) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1946,6 +2121,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcoun
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
   BlockingCall guard(CallId::Neighbor_alltoall_c);
+  if (guard.must_not_block() && next_calls.Ineighbor_alltoall_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -1958,6 +2140,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcoun
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoallv);
+  if (guard.must_not_block() && next_calls.Ineighbor_alltoallv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
@@ -1971,6 +2160,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* 
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoallv_c);
+  if (guard.must_not_block() && next_calls.Ineighbor_alltoallv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
@@ -1984,6 +2180,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcoun
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
   BlockingCall guard(CallId::Neighbor_alltoallw);
+  if (guard.must_not_block() && next_calls.Ineighbor_alltoallw) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
@@ -1998,6 +2201,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
   BlockingCall guard(CallId::Neighbor_alltoallw_c);
+  if (guard.must_not_block() && next_calls.Ineighbor_alltoallw_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
@@ -2009,6 +2219,12 @@ WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   BlockingCall guard(CallId::Reduce);
+  if (guard.must_not_block() && next_calls.Ireduce) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -2019,6 +2235,12 @@ WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   BlockingCall guard(CallId::Reduce_c);
+  if (guard.must_not_block() && next_calls.Ireduce_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -2029,6 +2251,12 @@ WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const in
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter);
+  if (guard.must_not_block() && next_calls.Ireduce_scatter) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -2038,6 +2266,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, in
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_block);
+  if (guard.must_not_block() && next_calls.Ireduce_scatter_block) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm,
+      request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -2048,6 +2283,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_block_c);
+  if (guard.must_not_block() && next_calls.Ireduce_scatter_block_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm,
+      request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -2057,6 +2299,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_c);
+  if (guard.must_not_block() && next_calls.Ireduce_scatter_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -2067,6 +2316,12 @@ WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Dat
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Scan);
+  if (guard.must_not_block() && next_calls.Iscan) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -2077,6 +2332,12 @@ WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Scan_c);
+  if (guard.must_not_block() && next_calls.Iscan_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -2088,6 +2349,13 @@ WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype se
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
   BlockingCall guard(CallId::Scatter);
+  if (guard.must_not_block() && next_calls.Iscatter) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -2099,6 +2367,13 @@ WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
   BlockingCall guard(CallId::Scatter_c);
+  if (guard.must_not_block() && next_calls.Iscatter_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -2111,6 +2386,13 @@ WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const 
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
   BlockingCall guard(CallId::Scatterv);
+  if (guard.must_not_block() && next_calls.Iscatterv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -2123,6 +2405,13 @@ WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
   BlockingCall guard(CallId::Scatterv_c);
+  if (guard.must_not_block() && next_calls.Iscatterv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -2133,6 +2422,12 @@ WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, in
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Bsend);
+  if (guard.must_not_block() && next_calls.Ibsend) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ibsend(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2143,6 +2438,12 @@ WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype data
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Bsend_c);
+  if (guard.must_not_block() && next_calls.Ibsend_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2769,6 +3070,12 @@ WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Mess
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, message, status);
   BlockingCall guard(CallId::Mrecv);
+  if (guard.must_not_block() && next_calls.Imrecv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Imrecv(buf, count, datatype, message, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(buf, count, datatype, message, status);
 }
 
@@ -2779,6 +3086,12 @@ WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, message, status);
   BlockingCall guard(CallId::Mrecv_c);
+  if (guard.must_not_block() && next_calls.Imrecv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Imrecv_c(buf, count, datatype, message, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(buf, count, datatype, message, status);
 }
 
@@ -2805,6 +3118,12 @@ WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int sourc
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, source, tag, comm, status);
   BlockingCall guard(CallId::Recv);
+  if (guard.must_not_block() && next_calls.Irecv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Irecv(buf, count, datatype, source, tag, comm, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(buf, count, datatype, source, tag, comm, status);
 }
 
@@ -2815,6 +3134,12 @@ WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, i
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, source, tag, comm, status);
   BlockingCall guard(CallId::Recv_c);
+  if (guard.must_not_block() && next_calls.Irecv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Irecv_c(buf, count, datatype, source, tag, comm, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(buf, count, datatype, source, tag, comm, status);
 }
 
@@ -2825,6 +3150,12 @@ WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, in
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Rsend);
+  if (guard.must_not_block() && next_calls.Irsend) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Irsend(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2835,6 +3166,12 @@ WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype data
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Rsend_c);
+  if (guard.must_not_block() && next_calls.Irsend_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Irsend_c(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2845,6 +3182,12 @@ WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Send);
+  if (guard.must_not_block() && next_calls.Isend) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Isend(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2855,6 +3198,12 @@ WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datat
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Send_c);
+  if (guard.must_not_block() && next_calls.Isend_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Isend_c(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2867,6 +3216,13 @@ WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype s
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv);
+  if (guard.must_not_block() && next_calls.Isendrecv) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
@@ -2880,6 +3236,13 @@ WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_c);
+  if (guard.must_not_block() && next_calls.Isendrecv_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+      recvcount, recvtype, source, recvtag, comm, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
@@ -2892,6 +3255,13 @@ WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatyp
   if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
       status);
   BlockingCall guard(CallId::Sendrecv_replace);
+  if (guard.must_not_block() && next_calls.Isendrecv_replace) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 
@@ -2903,6 +3273,13 @@ WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype
   if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
       status);
   BlockingCall guard(CallId::Sendrecv_replace_c);
+  if (guard.must_not_block() && next_calls.Isendrecv_replace_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
+    };
+    return guard.drive(post, status);
+  }
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 
@@ -2948,6 +3325,12 @@ WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, in
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Ssend);
+  if (guard.must_not_block() && next_calls.Issend) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Issend(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
@@ -2958,6 +3341,12 @@ WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype data
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Ssend_c);
+  if (guard.must_not_block() && next_calls.Issend_c) {
+    const auto post = [&](MPI_Request* request) {
+      return next_calls.Issend_c(buf, count, datatype, dest, tag, comm, request);
+    };
+    return guard.drive(post, nullptr);
+  }
   return next(buf, count, datatype, dest, tag, comm);
 }
 
