@@ -7,6 +7,13 @@
 namespace weft::test {
 namespace {
 
+// Sanitizers make it ten times slower; what they look for shows with few ranks.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMostRanksWithMany = 5;
+#else
+constexpr int kMostRanksWithMany = 17;
+#endif
+
 bool has_operator(Kind kind) {
   return kind == Kind::reduce || kind == Kind::allreduce || kind == Kind::scan;
 }
@@ -52,6 +59,7 @@ TEST_P(AlgorithmTest, EqualsTheOracle) {
   for (int size = 1; size <= 17; ++size) {
     for (const TestType& type : test_types()) {
       for (std::int64_t count : {0, 1, 7, 1000}) {
+        if (count == 1000 && size > kMostRanksWithMany) continue;
         check_roots({.size = size, .count = count, .type = &type});
         if (HasFatalFailure()) return;
       }
@@ -60,20 +68,13 @@ TEST_P(AlgorithmTest, EqualsTheOracle) {
   EXPECT_GT(checked_, 0);
 }
 
+// Long enough for several segments and for messages sent one by one.
 TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
-  for (int size : {2, 3, 4, 5, 8}) {
-    check_roots({.size = size, .count = 12'007, .type = &test_types()[0]});
-    if (HasFatalFailure()) return;
-    check_roots({.size = size, .count = 6'011, .type = &test_types()[2]});
+  for (int size : {2, 3, 5}) {
+    check_roots({.size = size, .count = 17'003, .type = &test_types()[3]});
     if (HasFatalFailure()) return;
   }
-}
-
-TEST_P(AlgorithmTest, EqualsTheOracleWithManySegments) {
-  for (int size : {3, 5}) {
-    check_roots({.size = size, .count = 50'003, .type = &test_types()[3]});
-    if (HasFatalFailure()) return;
-  }
+  check_roots({.size = 8, .count = 6'011, .type = &test_types()[2]});
 }
 
 // All ranks of a reduction use one type, so it is not among these.

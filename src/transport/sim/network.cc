@@ -5,7 +5,6 @@
 #include <cstring>
 
 namespace weft {
-
 namespace {
 
 bool is_contiguous(const SimType* type) {
