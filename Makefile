@@ -82,8 +82,8 @@ $(PACKAGE_STAMP): pyproject.toml $(VENV_STAMP)
 
 $(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt cmake/mpi.cmake
 	$(say) "configuring"
+	@mkdir -p build
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \
-	  $(CMAKE_FLAGS) >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
-	@mv build-configure.log build/configure.log
+	  $(CMAKE_FLAGS) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@touch $@
