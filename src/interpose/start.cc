@@ -1,9 +1,11 @@
 // The start of a collective: normalise, choose, build, submit; or leave it to the library.
 #include "base/clock.h"
+#include "base/log.h"
 #include "coll/algorithm.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
+#include "schedule/verify.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
@@ -100,12 +102,28 @@ std::int64_t total_bytes(const Shape& shape) {
   return shape.kind == Kind::barrier ? 0 : shape.recv.bytes() * (per_block ? shape.size : 1);
 }
 
+// The schedule of this rank; in debug builds those of all ranks are built and verified together.
+Schedule built(const Algorithm& algorithm, const Shape& shape) {
+#ifndef NDEBUG
+  std::vector<Schedule> of_all_ranks;
+  Shape other = shape;
+  for (other.rank = 0; other.rank < shape.size; ++other.rank) {
+    of_all_ranks.push_back(build(algorithm, other));
+  }
+  if (const auto verified = verify(of_all_ranks); !verified) {
+    say("wrong schedule: " + verified.error().message);
+    std::abort();
+  }
+#endif
+  return build(algorithm, shape);
+}
+
 std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const Shape& shape,
                                              const Choice& choice) {
   static const char library_blocking = 0, library_nonblocking = 0;
   if (choice.algorithm)
     return communicator.schedule(shape, choice.algorithm,
-                                 [&] { return build(*choice.algorithm, shape); });
+                                 [&] { return built(*choice.algorithm, shape); });
   if (choice.engine == Engine::tcc)
     return communicator.schedule(shape, &library_blocking,
                                  [&] { return build_library(shape, StepKind::library_blocking); });
