@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -89,13 +88,18 @@ def options(
     pass
 
 
-def register_others() -> None:
-    """Commands of modules that an installation may leave out."""
-    for name in ("demo",):
-        if importlib.util.find_spec(f"weft.{name}"):
-            importlib.import_module(f"weft.{name}").register(app)
+@app.command("demo")
+def demo_command(
+    mpi: Annotated[str, typer.Option(help="mpich, openmpi or intelmpi.")] = "mpich",
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("out/demo.html"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,
+) -> None:
+    """Run one unmodified MPI program without and with Weft, and show the difference."""
+    # Loaded here: its report library takes longer to load than the other commands take.
+    from weft import demo
+
+    raise typer.Exit(demo.run(mpi, out, quick))
 
 
 def main() -> None:
-    register_others()
-    app(prog_name=Path("weft").name)
+    app(prog_name="weft")
