@@ -1,0 +1,141 @@
+"""Conformance under real MPI: each engine and algorithm against the library's blocking calls.
+
+The program (tests/mpi/conformance.cc) knows nothing of Weft; what Weft did is read from its
+summary. Most cases of algorithms run in the simulator; here the ranks share a few cores.
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft import installation
+
+ENGINES = ("native", "function", "thread", "tcc", "assist")
+WEFT_SCHEDULES = ("function", "thread")
+# What a library gets wrong by itself: where it executes the collective, the case says nothing.
+# Open MPI: non-blocking reductions of types with a negative lower bound write before their buffer,
+# and a communicator freed with collectives pending is gone. Intel MPI: a non-blocking allgather
+# from a vector to plain ints.
+FAULTS = {"openmpi": "negative,comm-free", "intelmpi": "mixed"}
+LIMIT_S = 150
+DEFINITIONS = installation.ROOT / "src" / "coll" / "algorithms.def"
+
+
+def algorithms() -> list[tuple[str, str]]:
+    return re.findall(r'WEFT_ALGORITHM\((\w+), "([\w-]+)"', DEFINITIONS.read_text())
+
+
+def run(mpi: str, ranks: int, summary: Path, engine: str | None, options=(), environment=None):
+    """Runs the program; returns the number of equal cases and the summary (None without Weft)."""
+    library = installation.implementation(mpi)
+    program = library.program("conformance")
+    if not program.exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(mpi)}")
+    launcher = [library.mpiexec, "-n", ranks]
+    if mpi == "openmpi":
+        launcher += ["--bind-to", "none", "--oversubscribe"]
+    front = []
+    if engine:
+        front = [installation.weft_command(), "run", "--engine", engine]
+        front += [f"--summary=json:{summary}", "--"]
+    command = [*launcher, *front, program, "--limit-s", LIMIT_S, *options]
+    variables = {**os.environ, **library.environment(), **(environment or {})}
+    # The wheel's vectorised operators sum 8-bit integers wrongly; ranks outnumber the cores.
+    variables |= {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S + 30,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    equal = re.search(r"conformance: (\d+) cases equal", done.stdout)
+    assert equal, done.stdout
+    return int(equal[1]), json.loads(summary.read_text()) if engine else None
+
+
+def calls_of(summary: dict) -> dict[str, dict]:
+    return {entry["call"]: entry for entry in summary["calls"]}
+
+
+def check_handled(summary: dict, engine: str, ranks: int) -> None:
+    """The engine really did the work: each collective was handled, or rightly was not."""
+    calls = calls_of(summary)
+    for kind in ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier"):
+        entry = calls[f"MPI_{kind}"]
+        passed_on = sum(entry["passed_on"].values())
+        assert entry["seen"] == entry["handled"] + passed_on
+        if engine == "native" or ranks == 1:
+            assert entry["handled"] == 0
+        else:
+            assert entry["handled"] > passed_on, entry
+
+
+def faults(mpi: str, engine: str) -> list[str]:
+    """Left out where the library's own non-blocking collective does the work."""
+    if mpi == "openmpi" and engine in WEFT_SCHEDULES:
+        return []
+    return ["--without", FAULTS[mpi]] if mpi in FAULTS else []
+
+
+def groups(mpi: str) -> list[str]:
+    # The MPICH wheel is built without argument checks: a mistake in a call crashes it.
+    mistakes = "" if mpi == "mpich" else ",mistakes"
+    return ["--groups", f"results,flight,lifetime{mistakes}"]
+
+
+def check(mpi, ranks, engine, tmp_path, capsys, options=()):
+    words = [*groups(mpi), *faults(mpi, engine), *options]
+    equal, summary = run(mpi, ranks, tmp_path / "summary.json", engine, words)
+    check_handled(summary, engine, ranks)
+    with capsys.disabled():
+        print(f"  {mpi} {engine} {ranks} ranks: {equal} cases equal")
+
+
+@pytest.mark.parametrize("mpi", installation.IMPLEMENTATIONS)
+def test_the_program_itself_passes_without_weft(mpi, tmp_path):
+    options = [*groups(mpi), *faults(mpi, "native"), "--largest-count", "1000"]
+    equal, _ = run(mpi, 2, tmp_path / "none", None, options)
+    assert equal > 500
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_mpich(engine, ranks, tmp_path, capsys):
+    largest = ["--largest-count", "100003" if ranks <= 4 else "1000"]
+    check("mpich", ranks, engine, tmp_path, capsys, largest)
+
+
+@pytest.mark.parametrize("engine", WEFT_SCHEDULES)
+def test_eight_ranks(engine, tmp_path, capsys):
+    check("mpich", 8, engine, tmp_path, capsys, ["--largest-count", "7"])
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mpi", ["openmpi", "intelmpi"])
+def test_other_libraries(mpi, engine, ranks, tmp_path, capsys):
+    largest = ["--largest-count", "100003" if ranks == 2 else "1000"]
+    check(mpi, ranks, engine, tmp_path, capsys, largest)
+
+
+@pytest.mark.parametrize("ranks", [4, 5])
+@pytest.mark.parametrize(("kind", "algorithm"), algorithms())
+def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
+    equal, summary = run(
+        "mpich",
+        ranks,
+        tmp_path / "summary.json",
+        "thread",
+        ["--groups", "results", "--only", kind, "--largest-count", "1000"],
+        {f"WEFT_ALGORITHM_{kind.upper()}": algorithm},
+    )
+    entry = calls_of(summary)[f"MPI_I{kind}"]
+    assert entry["handled"] > 0
+    with capsys.disabled():
+        print(f"  {kind} {algorithm} {ranks} ranks: {equal} cases equal")
