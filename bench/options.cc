@@ -70,6 +70,7 @@ bool set(Options* options, const std::string& name, const std::string& value) {
   }
   if (name == "--repetitions") return assign(&options->repetitions, value, 1, 1e6);
   if (name == "--ratio") return assign(&options->ratio, value, 1e-3, 1e3);
+  if (name == "--iterations") return assign(&options->iterations, value, 1, 1e12);
   if (name == "--batch") return assign(&options->batch, value, 1, 1e6);
   if (name == "--pause-us") return assign(&options->pause_us, value, 0, 1e7);
   if (name == "--seed") return assign(&options->seed, value, 0, 4e9);
@@ -100,7 +101,8 @@ std::optional<Options> parse(int argc, char** argv, std::string* problem) {
 const char* usage() {
   return "usage: overlap [--collective allreduce|alltoall|bcast|reduce|allgather|scan|barrier]\n"
          "               [--bytes 2MiB] [--engines native,thread,...] [--repetitions 9]\n"
-         "               [--ratio 1.0] [--latency [--batch 200]] [--pause-us N] [--seed N]\n"
+         "               [--ratio 1.0 | --iterations N] [--latency [--batch 200]] [--pause-us N] "
+         "[--seed N]\n"
          "               [--json FILE]\n";
 }
 

@@ -15,7 +15,8 @@ struct Options {
   long bytes = 2 << 20;
   std::vector<std::string> engines = {"native"};
   int repetitions = 9;
-  double ratio = 1.0;  // computation as a share of the best candidate's communication
+  double ratio = 1.0;   // computation as a share of the best candidate's communication
+  long iterations = 0;  // of the computation; 0: as many as `ratio` asks for
   bool latency = false;
   int batch = 200;     // calls per batch of --latency
   long pause_us = -1;  // rest before each measurement; -1: 15 ms from 4 KiB on, else none

@@ -165,6 +165,10 @@ void Measurement::calibrate() {
     communication_us = std::min(communication_us, statistic(candidate.samples_us).median);
     candidate.samples_us.clear();
   }
+  if (options_.iterations) {
+    iterations_ = options_.iterations;
+    return;
+  }
   const Candidate work{[this] { kernel_right_ = kernel_.run(iterations_); }, false};
   const double target_us = options_.ratio * communication_us;
   double time_us = once(work);

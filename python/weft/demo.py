@@ -103,19 +103,23 @@ def place(mpi: str, console: Console) -> Iterator[Place]:
         yield found
 
 
-def measure(where: Place, mpi: str, collective: str, weft: bool, repetitions: int) -> dict:
-    """One job: the library's own engine without Weft, or all engines with it."""
+def measure(
+    where: Place, mpi: str, collective: str, without: dict | None, repetitions: int
+) -> dict:
+    """One job: the program without Weft, or, given that measurement, with it and the same work."""
     program = installation.implementation(mpi).program("overlap")
     if not program.exists():
         command = installation.make_target(mpi)
         raise DemoError(f"{program} is missing; build it with: {command}")
-    front = [str(installation.weft_command()), "run", "--"] if weft else []
-    engines = ENGINES if weft else ENGINES[:1]
+    front = [str(installation.weft_command()), "run", "--"] if without else []
+    engines = ENGINES if without else ENGINES[:1]
     with tempfile.TemporaryDirectory() as directory:
         answer = Path(directory) / "overlap.json"
         command = [*front, str(program), "--collective", collective, "--bytes", where.size]
         command += ["--engines", ",".join(engines), "--repetitions", str(repetitions)]
         command += ["--json", str(answer)]
+        if without:
+            command += ["--iterations", str(without["iterations"])]
         try:
             status, said = where.run(command)
         except subprocess.TimeoutExpired:
@@ -137,11 +141,12 @@ def compare_all(where: Place, mpi: str, repetitions: int, console: Console) -> l
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=2 * len(COLLECTIVES))
         for collective in COLLECTIVES:
-            runs = []
+            runs: list[dict] = []
             for weft in (False, True):
                 how = f"with Weft, {len(ENGINES)} engines" if weft else "without Weft"
                 progress.update(task, description=f"MPI_I{collective}, {where.size}, {how}")
-                runs.append(measure(where, mpi, collective, weft, repetitions))
+                without = runs[0] if weft else None
+                runs.append(measure(where, mpi, collective, without, repetitions))
                 progress.advance(task)
             comparisons.append(overlap.compare(*runs))
             progress.console.print(comparisons[-1].sentence, markup=False, highlight=False)
