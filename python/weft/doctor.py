@@ -20,7 +20,7 @@ from weft.probe import ProbeError, run_probe
 SHM = Path("/dev/shm")
 SHM_NEEDED_BYTES = 64 << 20
 # What killed MPI jobs leave in /dev/shm.
-LEFTOVER = re.compile(r"^(mpich_shar|Intel_MPI|vader_segment|sm_segment|psm|impi_shm|weft|ucx_)")
+LEFTOVER = re.compile(r"^(mpich_sh|Intel_MPI|vader_segment|sm_segment|psm|impi_shm|weft|ucx_)")
 
 
 @dataclass

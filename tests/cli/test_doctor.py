@@ -40,11 +40,11 @@ def test_library_that_cannot_be_loaded(monkeypatch, tmp_path):
 
 def test_leftovers_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "SHM", tmp_path)
-    (tmp_path / "mpich_shar_tmpAbCdEf").touch()
+    (tmp_path / "mpich_shm_1f0e804_0").touch()
     (tmp_path / "somebody-elses").touch()
     finding = doctor.check_leftovers()
     assert not finding.good
-    assert finding.fix == f"rm -r {tmp_path}/mpich_shar_tmpAbCdEf"
+    assert finding.fix == f"rm -r {tmp_path}/mpich_shm_1f0e804_0"
 
 
 def test_too_little_shared_memory(monkeypatch):
