@@ -154,7 +154,7 @@ def compare_all(where: Place, mpi: str, repetitions: int, console: Console) -> l
 
 
 def table(comparisons: list[Comparison]) -> Table:
-    result = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    result = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     result.add_column("", no_wrap=True)
     for title in (
         "communi-\ncation\nalone ms",
