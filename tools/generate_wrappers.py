@@ -61,8 +61,9 @@ def check_call(call):
     """Stops with the call's name if its entry contradicts itself."""
     name = call["name"]
     if call["class"] not in CLASSES:
-        sys.exit(f"{TABLE.name}: {name}: unknown class '{call['class']}'; "
-                 f"known: {', '.join(CLASSES)}")
+        sys.exit(
+            f"{TABLE.name}: {name}: unknown class '{call['class']}'; known: {', '.join(CLASSES)}"
+        )
     unknown = set(call.get("absent", ())) - set(FAMILIES)
     if unknown:
         sys.exit(f"{TABLE.name}: {name}: unknown family {sorted(unknown)}; known: {FAMILIES}")
@@ -93,15 +94,21 @@ def read_table():
 
 
 def short(call):
-    return call["name"][len("MPI_"):]
+    return call["name"][len("MPI_") :]
 
 
 def wrap(text, indent):
     """Breaks at 99 columns, after commas only."""
     lead = text[: len(text) - len(text.lstrip())]
     whole = re.sub(r"(?<!,) ", "\u00a0", text.lstrip())
-    return textwrap.fill(whole, 99, initial_indent=lead, subsequent_indent=" " * indent,
-                         break_long_words=False, break_on_hyphens=False).replace("\u00a0", " ")
+    return textwrap.fill(
+        whole,
+        99,
+        initial_indent=lead,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\u00a0", " ")
 
 
 def cpp_type(text):
@@ -166,7 +173,7 @@ def passed_on_body(call, result="const int code ="):
 
 
 def nonblocking_form(call, calls):
-    """The call that does the same without blocking: MPI_Recv -> MPI_Irecv; None if there is none."""
+    """The call that does the same without blocking (MPI_Recv: MPI_Irecv); None if there is none."""
     name = short(call)
     form = calls.get(f"MPI_I{name[0].lower()}{name[1:]}")
     if not form or form.get("absent") != call.get("absent"):
@@ -240,8 +247,11 @@ def pointer(call):
 
 
 def next_calls_h(calls, library):
-    return NOTICE.format(what="The next definition of each intercepted call in the chain of "
-                         "libraries.") + f"""\
+    return (
+        NOTICE.format(
+            what="The next definition of each intercepted call in the chain of libraries."
+        )
+        + f"""\
 #pragma once
 
 #include <mpi.h>
@@ -261,13 +271,16 @@ void bind_next_calls(void* (*find)(const char* name));
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def next_calls_cc(calls, library):
     def bind(call):
         return f'  bind(next_calls.{short(call)}, find("{call["name"]}"));'
 
-    return NOTICE.format(what="Binds the next definition of each intercepted call.") + f"""\
+    return (
+        NOTICE.format(what="Binds the next definition of each intercepted call.")
+        + f"""\
 #include "interpose/generated/next_calls.h"
 
 namespace weft::interpose {{
@@ -289,10 +302,13 @@ void bind_next_calls(void* (*find)(const char* name)) {{
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def library_calls_h(calls, library):
-    return NOTICE.format(what="The calls that Weft itself makes, by their PMPI_ names.") + f"""\
+    return (
+        NOTICE.format(what="The calls that Weft itself makes, by their PMPI_ names.")
+        + f"""\
 #pragma once
 
 #include <mpi.h>
@@ -313,13 +329,16 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def library_calls_cc(calls, library):
     def bind(call):
         return f'  bind(library_calls.{short(call)}, find, "P{call["name"]}", missing);'
 
-    return NOTICE.format(what="Binds the calls that Weft itself makes.") + f"""\
+    return (
+        NOTICE.format(what="Binds the calls that Weft itself makes.")
+        + f"""\
 #include "interpose/generated/library_calls.h"
 
 namespace weft::interpose {{
@@ -344,11 +363,14 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def call_ids_h(calls, library):
     names = wrap("  " + ", ".join(short(call) for call in calls), 2)
-    return NOTICE.format(what="A number and a name for each call; needs no MPI.") + f"""\
+    return (
+        NOTICE.format(what="A number and a name for each call; needs no MPI.")
+        + f"""\
 #pragma once
 
 #include <cstdint>
@@ -366,13 +388,16 @@ const char* call_reason(CallId id);  // why such a call is passed on, "" where i
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def call_ids_cc(calls, library):
     def row(call):
         return f'    {{"{call["name"]}", "{call.get("reason", "")}"}},'
 
-    return NOTICE.format(what="The names of the calls, and why some are passed on.") + f"""\
+    return (
+        NOTICE.format(what="The names of the calls, and why some are passed on.")
+        + f"""\
 #include "interpose/generated/call_ids.h"
 
 namespace weft::interpose {{
@@ -394,6 +419,7 @@ const char* call_reason(CallId id) {{ return kTexts[static_cast<int>(id)].reason
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def bodies_h(calls, library):
@@ -403,8 +429,12 @@ def bodies_h(calls, library):
 
     complete = lines([c for c in calls if c["class"] == "completion"], declare)
     special = lines([c for c in calls if c["class"] == "special"], declare)
-    return NOTICE.format(what="The wrapper bodies written by hand, one per call; entered only from "
-                         "the application.") + f"""\
+    return (
+        NOTICE.format(
+            what="The wrapper bodies written by hand, one per call; entered only from "
+            "the application."
+        )
+        + f"""\
 #pragma once
 
 #include <mpi.h>
@@ -421,11 +451,14 @@ namespace special {{
 
 }}  // namespace weft::interpose
 """
+    )
 
 
 def wrappers_cc(calls, library):
     by_name = {call["name"]: call for call in calls}
-    return NOTICE.format(what="What the application calls instead of the MPI library.") + f"""\
+    return (
+        NOTICE.format(what="What the application calls instead of the MPI library.")
+        + f"""\
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/call_ids.h"
 #include "interpose/generated/next_calls.h"
@@ -452,6 +485,7 @@ inline Function* bound(Function*& slot, CallId id) {{
 {lines(calls, lambda call: wrapper(call, by_name))}
 }}  // namespace weft::interpose
 """
+    )
 
 
 def exports_map(calls, library):
@@ -484,8 +518,11 @@ FILES = {
 
 def main():
     parser = argparse.ArgumentParser(description="Generate src/interpose/generated/.")
-    parser.add_argument("--check", action="store_true",
-                        help="write nothing; exit 1 and name each file that is not up to date")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 and name each file that is not up to date",
+    )
     check = parser.parse_args().check
     calls, library = read_table()
     stale = []
@@ -499,8 +536,10 @@ def main():
             path.write_text(text)
     if check and stale:
         for path in stale:
-            print(f"{path} is not what api/calls.json gives; "
-                  "run python3 tools/generate_wrappers.py", file=sys.stderr)
+            print(
+                f"{path} is not what api/calls.json gives; run python3 tools/generate_wrappers.py",
+                file=sys.stderr,
+            )
         return 1
     return 0
 

@@ -9,6 +9,8 @@
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
+// Weak in programs; here they are defined for good.
+#define WEFT_API __attribute__((visibility("default")))
 #include "weft.h"
 
 namespace weft::interpose {

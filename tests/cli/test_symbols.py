@@ -28,7 +28,8 @@ MUST_INTERCEPT = re.compile(
     r"MPI_(I(?!nit|nfo|s_|ntercomm)\w*(?:barrier|bcast|gather|scatter|reduce|alltoall|scan)\w*"
     r"|(?:Wait|Test)(?:all|any|some)?|Request_get_status\w*"
     r"|(?:Allgatherv?|Allreduce|Alltoall[vw]?|Barrier|Bcast|Exscan|Gatherv?|Reduce|Scan|Scatterv?"
-    r"|Reduce_scatter(?:_block)?|Neighbor_\w+)(?:_init)?(?:_c)?)")
+    r"|Reduce_scatter(?:_block)?|Neighbor_\w+)(?:_init)?(?:_c)?)"
+)
 
 
 @pytest.fixture(params=sorted(HEADERS))
@@ -40,8 +41,9 @@ def family(request):
 
 def nm(library, *options):
     """(type, name) of the library's dynamic symbols, without the version after @."""
-    listing = subprocess.run(["nm", "-D", "-P", *options, library], capture_output=True, text=True,
-                             check=True).stdout
+    listing = subprocess.run(
+        ["nm", "-D", "-P", *options, library], capture_output=True, text=True, check=True
+    ).stdout
     fields = [line.split() for line in listing.splitlines()]
     return [(f[1], f[0].split("@")[0]) for f in fields]
 
@@ -80,14 +82,18 @@ def test_exports_are_functions(family):
 
 
 def test_no_mpi_symbol_is_needed(family):
-    needed = [name for kind, name in nm(library(family), "--undefined-only")
-              if kind == "U" and re.match(r"P?MPI|[op]mpi_|PMIx_|MPIR_|MPIX_", name)]
+    needed = [
+        name
+        for kind, name in nm(library(family), "--undefined-only")
+        if kind == "U" and re.match(r"P?MPI|[op]mpi_|PMIx_|MPIR_|MPIX_", name)
+    ]
     assert needed == []
 
 
 def test_no_mpi_or_cxx_library_is_needed(family):
-    listing = subprocess.run(["readelf", "-d", library(family)], capture_output=True, text=True,
-                             check=True).stdout
+    listing = subprocess.run(
+        ["readelf", "-d", library(family)], capture_output=True, text=True, check=True
+    ).stdout
     needed = re.findall(r"\(NEEDED\).*\[(.+)\]", listing)
     assert [n for n in needed if re.match(r"libmpi|libstdc\+\+|libgcc", n)] == []
 
@@ -107,6 +113,7 @@ def test_table_is_complete(family):
 
 def test_generated_code_is_up_to_date():
     script = ROOT / "tools" / "generate_wrappers.py"
-    check = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True,
-                           check=False)
+    check = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
+    )
     assert check.returncode == 0, check.stderr
