@@ -178,14 +178,24 @@ def nonblocking_form(call, calls):
     form = calls.get(f"MPI_I{name[0].lower()}{name[1:]}")
     if not form or form.get("absent") != call.get("absent"):
         return None
-    own = [a["name"] for a in call["args"] if a["name"] != "status"]
-    return form if own + ["request"] == [a["name"] for a in form["args"]] else None
+    names = [a["name"] for a in call["args"]]
+    offered = [a["name"] for a in form["args"]]
+    started = [name for name in names if name != "status"] + ["request"]
+    asked = [name for name in offered if name != "flag"]
+    return form if offered == started or ("flag" in offered and asked == names) else None
 
 
 def blocking_body(call, calls):
     lines = [f"  BlockingCall guard(CallId::{short(call)});"]
     form = nonblocking_form(call, calls)
-    if form:
+    if form and any(a["name"] == "flag" for a in form["args"]):
+        lines += [
+            "  if (guard.must_not_block())",
+            "    return guard.repeat([&](int* flag) {",
+            f"      return next_calls.{short(form)}({arguments(form)});",
+            "    });",
+        ]
+    elif form:
         status = "status" if any(a["name"] == "status" for a in call["args"]) else "nullptr"
         lines += [
             f"  if (guard.must_not_block() && next_calls.{short(form)}) {{",

@@ -43,10 +43,13 @@ class BlockingCall {
   BlockingCall(const BlockingCall&) = delete;
   BlockingCall& operator=(const BlockingCall&) = delete;
 
-  // Something of Weft's is under way and no thread can take it over.
+  // No thread can take anything over. Says the same on all ranks and at all times, since the
+  // blocking and the non-blocking form of a collective do not match each other.
   bool must_not_block() const { return alone_; }
   // Starts the call by `post` and helps until it has completed. status: nullptr to ignore it.
   int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);
+  // Repeats the non-blocking form until it says `flag`, helping.
+  int repeat(const std::function<int(int*)>& ask);
 
  private:
   const CallId id_;

@@ -50,7 +50,7 @@ BlockingCall::BlockingCall(CallId id) : id_(id) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return;
   handed_over_ = runtime->progress.caller_blocks();
-  alone_ = !handed_over_ && runtime->progress.under_way() > 0;
+  alone_ = runtime->callers_only();
   if (runtime->application_track()) began_ns_ = now_ns();
 }
 
@@ -65,14 +65,19 @@ BlockingCall::~BlockingCall() {
 
 int BlockingCall::drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status) {
   MPI_Request request;
-  int code = post(&request);
+  const int code = post(&request);
   if (code != MPI_SUCCESS) return code;
-  int completed = 0;
   MPI_Status* kept = status ? status : MPI_STATUS_IGNORE;
+  return repeat([&](int* completed) { return next_calls.Test(&request, completed, kept); });
+}
+
+int BlockingCall::repeat(const std::function<int(int*)>& ask) {
+  int code = MPI_SUCCESS;
   Runtime::active()->progress.drive_until(
       [&] {
-        code = next_calls.Test(&request, &completed, kept);
-        return completed != 0 || code != MPI_SUCCESS;
+        int flag = 0;
+        code = ask(&flag);
+        return flag != 0 || code != MPI_SUCCESS;
       },
       [] { sched_yield(); });
   return code;

@@ -1,5 +1,5 @@
 // Requests, communicators, datatypes and operators: what the application frees or marks.
-#include "base/clock.h"
+#include "base/log.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
@@ -55,9 +55,11 @@ std::optional<Engine> inherited_hint(MPI_Comm comm) {
 void add_communicator(MPI_Comm comm, std::optional<Engine> hint) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
-  const Engine engine = hint.value_or(runtime->config.engine);
   Communicators::release_shadows();
-  if (engine != Engine::native) runtime->communicators.add(comm, hint);
+  if (runtime->config.engine != Engine::native)
+    runtime->communicators.add(comm, hint);
+  else if (hint)
+    say("communicator hint weft_engine has no effect where the engine of the program is native");
 }
 
 }  // namespace
@@ -69,8 +71,12 @@ void communicator_created(MPI_Comm, MPI_Comm* new_comm, int code) {
 namespace special {
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  const BlockingCall guard(CallId::Comm_dup);
-  const int code = next_calls.Comm_dup(comm, newcomm);
+  BlockingCall guard(CallId::Comm_dup);
+  const auto post = [&](MPI_Request* request) {
+    return library_calls.Comm_idup(comm, newcomm, request);
+  };
+  const int code =
+      guard.must_not_block() ? guard.drive(post, nullptr) : next_calls.Comm_dup(comm, newcomm);
   if (code == MPI_SUCCESS) add_communicator(*newcomm, inherited_hint(comm));
   return code;
 }

@@ -29,6 +29,8 @@ class Runtime final : public Observer {
 
   // A thread may be used at all. False: engine function stands in for the others.
   bool threads_allowed() const { return threads_allowed_; }
+  // Only callers inside MPI calls advance operations, so that no such call may block.
+  bool callers_only() const { return !threads_allowed_ && config.engine != Engine::native; }
   bool observing() const { return observing_; }
   Engine engine_for(const Communicator& communicator) const;
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }

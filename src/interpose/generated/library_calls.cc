@@ -20,6 +20,7 @@ constinit LibraryCalls library_calls{};
 
 bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*>& missing) {
   missing.clear();
+  bind(library_calls.Comm_idup, find, "PMPI_Comm_idup", missing);
   bind(library_calls.Comm_create, find, "PMPI_Comm_create", missing);
   bind(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
   bind(library_calls.Group_free, find, "PMPI_Group_free", missing);

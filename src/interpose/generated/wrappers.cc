@@ -3061,6 +3061,10 @@ WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* mes
   const Entry entry;
   if (entry.nested()) return next(source, tag, comm, message, status);
   BlockingCall guard(CallId::Mprobe);
+  if (guard.must_not_block())
+    return guard.repeat([&](int* flag) {
+      return next_calls.Improbe(source, tag, comm, flag, message, status);
+    });
   return next(source, tag, comm, message, status);
 }
 
@@ -3101,6 +3105,10 @@ WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* statu
   const Entry entry;
   if (entry.nested()) return next(source, tag, comm, status);
   BlockingCall guard(CallId::Probe);
+  if (guard.must_not_block())
+    return guard.repeat([&](int* flag) {
+      return next_calls.Iprobe(source, tag, comm, flag, status);
+    });
   return next(source, tag, comm, status);
 }
 
