@@ -1,8 +1,12 @@
 // Advancing the operations under way, by callers and by the progress thread.
 #include "engine/progress.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "engine/thread.h"
 
 namespace weft {
@@ -17,6 +21,7 @@ Progress::~Progress() {
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   under_way_.fetch_add(1);
   if (wants_thread) for_thread_.fetch_add(1);
+  if (operation->schedule().sends_after_first_round) awaited_.fetch_add(1);
   {
     const std::lock_guard lock(inbox_mutex_);
     inbox_.push_back({std::move(operation), wants_thread});
@@ -51,6 +56,7 @@ bool Progress::advance_all() {
       continue;
     }
     if (entry.wants_thread) for_thread_.fetch_sub(1);
+    if (entry.operation->schedule().sends_after_first_round) awaited_.fetch_sub(1);
     under_way_.fetch_sub(1);
   }
   active_.resize(kept);
@@ -58,7 +64,7 @@ bool Progress::advance_all() {
 }
 
 bool Progress::caller_blocks() {
-  if (!with_thread_ || under_way() == 0) return false;
+  if (!with_thread_ || awaited_.load() == 0) return false;
   blocked_.fetch_add(1);
   ensure_thread();
   wake_thread();
@@ -67,7 +73,7 @@ bool Progress::caller_blocks() {
 
 bool Progress::thread_has_work() const {
   if (helping_.load() > 0) return false;
-  return for_thread_.load() > 0 || (blocked_.load() > 0 && under_way_.load() > 0);
+  return for_thread_.load() > 0 || (blocked_.load() > 0 && awaited_.load() > 0);
 }
 
 void Progress::wake_thread() {
@@ -123,6 +129,17 @@ void Progress::back_off() {
       std::this_thread::sleep_for(std::chrono::microseconds(backoff_.sleep_us));
       return;
   }
+}
+
+void Progress::yield_core() {
+  constexpr std::int64_t kSomebodyRan_ns = 1000;
+  constexpr int kRemembered = 256;  // quick yields until the core counts as our own again
+  const std::int64_t before = now_ns();
+  sched_yield();
+  const bool somebody_ran = now_ns() - before > kSomebodyRan_ns;
+  const int shared = shared_core_.load(std::memory_order_relaxed);
+  shared_core_.store(somebody_ran ? kRemembered : std::max(shared - 1, 0),
+                     std::memory_order_relaxed);
 }
 
 void Progress::stop() {

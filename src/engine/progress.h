@@ -5,8 +5,6 @@
 // Cluster 2008. With nothing for it to do, the thread sleeps in the kernel.
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -37,7 +35,8 @@ class Progress {
   template <class Complete, class Sleep>
   void drive_until(Complete complete, Sleep sleep);
 
-  // Around a call that may block in the MPI library: what is under way goes on by the thread.
+  // Around a call that may block in the MPI library: the thread takes over operations in which
+  // other ranks wait for this rank's later rounds (the library itself moves what is posted).
   // caller_returns only where caller_blocks said true.
   bool caller_blocks();
   void caller_returns() { blocked_.fetch_sub(1); }
@@ -60,6 +59,8 @@ class Progress {
   void sleep_until_work();
   void back_off();
   bool advance_all();
+  // Lets others run, and learns from how long that took whether anybody wanted to.
+  void yield_core();
 
   const BackOff backoff_;
   std::atomic<bool> with_thread_;  // turns false where no thread can be started
@@ -72,22 +73,24 @@ class Progress {
 
   std::atomic<int> under_way_{0};    // in inbox_ or active_; written by submit and advance_all
   std::atomic<int> for_thread_{0};   // of those, with wants_thread
+  std::atomic<int> awaited_{0};      // of those, in which other ranks wait for later rounds
   std::atomic<int> helping_{0};      // callers inside drive_until
   std::atomic<int> blocked_{0};      // callers between caller_blocks and caller_returns
   std::atomic<int> wake_{0};         // changes to wake the thread; pairs with asleep_
   std::atomic<bool> asleep_{false};  // written by the thread, read by wake_thread
   std::atomic<bool> stopping_{false};
+  std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   std::thread thread_;
 };
 
 template <class Complete, class Sleep>
 void Progress::drive_until(Complete complete, Sleep sleep) {
-  constexpr int kPollsBeforeYield = 64;
+  constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2;
   helping_.fetch_add(1);
   for (int polls = 0; !complete(); ++polls) {
     if (under_way() > 0) {
       poll();
-      if (polls >= kPollsBeforeYield) sched_yield();
+      if (polls >= (shared_core_ > 0 ? kPollsOnSharedCore : kPollsOnOwnCore)) yield_core();
     } else {
       sleep();
     }

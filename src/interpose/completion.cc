@@ -1,5 +1,7 @@
 // The completion calls. What the application holds are the MPI library's own request handles, so
 // each call ends in the library's; before that, Weft's operations are brought forward.
+#include <sched.h>
+
 #include <algorithm>
 #include <span>
 

@@ -1,4 +1,6 @@
 // MPI_Init to MPI_Finalize, the calls' other hooks, and the C interface.
+#include <sched.h>
+
 #include <cstdlib>
 
 #include "base/clock.h"

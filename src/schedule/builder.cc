@@ -78,6 +78,7 @@ void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
 
 void Builder::library(StepKind kind) {
   append({.kind = kind, .peer = -1, .first = {}, .second = {}});
+  schedule_.sends_after_first_round = true;  // for all we know
 }
 
 void Builder::end_round() {

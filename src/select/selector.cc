@@ -76,10 +76,13 @@ Result<bool> check_algorithms(const Config& config) {
 }
 
 Engine static_rule(Library library, const Shape& shape) {
-  constexpr std::int64_t kWorthAThread = 128 * 1024;
-  if (message_bytes(shape) < kWorthAThread) return Engine::native;
-  const bool hidden_by_mpich = shape.kind == Kind::bcast || shape.kind == Kind::alltoall;
-  if (library == Library::mpich && hidden_by_mpich) return Engine::native;
+  constexpr std::int64_t kShort = 2 * 1024, kWorthAThread = 128 * 1024;
+  const std::int64_t bytes = message_bytes(shape);
+  if (bytes <= kShort && library == Library::mpich) return Engine::function;
+  if (bytes < kWorthAThread) return Engine::native;
+  // A single exchange, which the network goes on with alone once MPICH has posted it.
+  const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
+  if (library == Library::mpich && one_exchange) return Engine::native;
   return Engine::thread;
 }
 

@@ -34,6 +34,7 @@ std::shared_ptr<const Schedule> two_rounds() {
   auto schedule = std::make_shared<Schedule>();
   schedule->steps.resize(2);
   schedule->round_ends = {1, 2};
+  schedule->sends_after_first_round = true;
   return schedule;
 }
 

@@ -17,9 +17,12 @@ Shape shape_of(Kind kind, int size, std::int64_t bytes) {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-TEST(StaticRule, SmallIsNativeEverywhere) {
-  for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other})
+TEST(StaticRule, BelowTheThreadTheLibraryOrACheaperCall) {
+  for (const auto library : {Library::openmpi, Library::intelmpi, Library::other})
     EXPECT_EQ(static_rule(library, shape_of(Kind::allreduce, 4, 1024)), Engine::native);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::allreduce, 4, 1024)), Engine::function);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::barrier, 4, 0)), Engine::function);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::allreduce, 4, 8 * 1024)), Engine::native);
 }
 
 TEST(StaticRule, LargeAllreduceGetsAThreadEverywhere) {
@@ -28,9 +31,10 @@ TEST(StaticRule, LargeAllreduceGetsAThreadEverywhere) {
 }
 
 TEST(StaticRule, WhatMpichHidesByItselfStaysNative) {
-  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::bcast, 2, 2 * kMiB)), Engine::native);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::alltoall, 2, 2 * kMiB)), Engine::native);
-  EXPECT_EQ(static_rule(Library::openmpi, shape_of(Kind::bcast, 2, 2 * kMiB)), Engine::thread);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::alltoall, 4, 2 * kMiB)), Engine::thread);
+  EXPECT_EQ(static_rule(Library::openmpi, shape_of(Kind::alltoall, 2, 2 * kMiB)), Engine::thread);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::bcast, 2, 2 * kMiB)), Engine::thread);
 }
 
 TEST(DefaultAlgorithm, AlwaysAppliesToTheShape) {
