@@ -80,9 +80,9 @@ Engine static_rule(Library library, const Shape& shape) {
   const std::int64_t bytes = message_bytes(shape);
   if (bytes <= kShort && library == Library::mpich) return Engine::function;
   if (bytes < kWorthAThread) return Engine::native;
-  // A single exchange, which the network goes on with alone once MPICH has posted it.
+  // A single exchange, which goes on alone once it has been posted, but not in Open MPI.
   const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
-  if (library == Library::mpich && one_exchange) return Engine::native;
+  if (library != Library::openmpi && one_exchange) return Engine::native;
   return Engine::thread;
 }
 

@@ -30,7 +30,8 @@ TEST(StaticRule, LargeAllreduceGetsAThreadEverywhere) {
     EXPECT_EQ(static_rule(library, shape_of(Kind::allreduce, 4, 2 * kMiB)), Engine::thread);
 }
 
-TEST(StaticRule, WhatMpichHidesByItselfStaysNative) {
+TEST(StaticRule, WhatGoesOnAloneStaysNative) {
+  EXPECT_EQ(static_rule(Library::intelmpi, shape_of(Kind::alltoall, 2, 2 * kMiB)), Engine::native);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::alltoall, 2, 2 * kMiB)), Engine::native);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::alltoall, 4, 2 * kMiB)), Engine::thread);
   EXPECT_EQ(static_rule(Library::openmpi, shape_of(Kind::alltoall, 2, 2 * kMiB)), Engine::thread);
