@@ -8,7 +8,7 @@ bool Operation::advance() {
   const auto result = execution_.advance();
   if (result && !*result) return false;
   finished(result ? nullptr : &result.error());
-  done_.store(1, std::memory_order_release);
+  done_.store(1);  // seq_cst: notify_all must not look for waiters before this is visible
   done_.notify_all();
   return true;
 }

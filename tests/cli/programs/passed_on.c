@@ -1,0 +1,42 @@
+// Calls that Weft passes on untouched, each once: persistent, large count, one rank, nothing to
+// move. Exits with 1 if a result is wrong.
+#include <mpi.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size, right = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int mine = rank + 1, sum = 0;
+  const int expected = size * (size + 1) / 2;
+  MPI_Request request;
+
+  MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  for (int i = 0; i < 3; ++i) {
+    sum = 0;
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    right = right && sum == expected;
+  }
+  MPI_Request_free(&request);
+
+  sum = 0;
+  MPI_Iallreduce_c(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && sum == expected;
+
+  MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && sum == mine;
+
+  MPI_Iallreduce(&mine, &sum, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && sum == mine;
+
+  MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && sum == expected;
+
+  MPI_Finalize();
+  return right ? 0 : 1;
+}

@@ -1,0 +1,61 @@
+"""What Weft does not handle goes to the MPI library untouched and is counted with its reason; and
+the library of the MPI-5 standard ABI conforms like the others."""
+
+import json
+import subprocess
+
+import pytest
+
+from weft import installation
+
+MPICH = installation.implementation("mpich")
+BIN = MPICH.mpiexec.parent
+RANKS = 2
+
+
+def compiled(directory, compiler, sources, *options):
+    program = directory / "program"
+    command = [BIN / compiler, *options, *sources, "-o", program]
+    subprocess.run([*command, f"-Wl,-rpath,{BIN.parent / 'lib'}", "-pthread"], check=True)
+    return program
+
+
+def run(program, *weft_options, arguments=(), ranks=RANKS):
+    front = [installation.weft_command(), "run", *weft_options, "--"]
+    command = [MPICH.mpiexec, "-n", ranks, *front, program, *arguments]
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=200
+    )
+
+
+@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
+def test_reasons_are_counted(tmp_path, engine):
+    source = installation.ROOT / "tests/cli/programs/passed_on.c"
+    program = compiled(tmp_path, "mpicc", [source])
+    summary = tmp_path / "summary.json"
+    done = run(program, "--engine", engine, f"--summary=json:{summary}")
+    assert done.returncode == 0, done.stderr
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    assert calls["MPI_Allreduce_init"]["passed_on"] == {"persistent": RANKS}
+    assert calls["MPI_Iallreduce_c"]["passed_on"] == {"large count": RANKS}
+    assert calls["MPI_Iallreduce"]["handled"] == RANKS
+    reasons = calls["MPI_Iallreduce"]["passed_on"]
+    assert reasons.pop("nothing to move") == RANKS
+    assert list(reasons.values()) == [RANKS]  # MPI_COMM_SELF
+    assert "one rank" in next(iter(reasons))
+
+
+@pytest.fixture(scope="module")
+def abi_conformance(tmp_path_factory):
+    sources = sorted((installation.ROOT / "tests/mpi").glob("*.cc"))
+    return compiled(tmp_path_factory.mktemp("abi"), "mpicxx_abi", sources, "-std=c++20", "-O1")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("engine", ["function", "thread", "tcc", "assist"])
+def test_standard_abi(abi_conformance, engine, ranks):
+    words = ["--groups", "results,flight,lifetime", "--largest-count", "1000", "--limit-s", "150"]
+    done = run(abi_conformance, "--engine", engine, "--summary", arguments=words, ranks=ranks)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+    assert f"engine {engine}" in done.stderr
