@@ -12,6 +12,7 @@ import typer
 
 from weft import __version__, doctor, info, installation
 from weft.lab import command as lab_command
+from weft.report import command as report_command
 
 app = typer.Typer(
     name="weft",
@@ -25,6 +26,8 @@ lab_app = typer.Typer(
 )
 app.add_typer(lab_app, name="lab")
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
+app.command("report")(report_command.report)
+app.command("compare")(report_command.compare)
 
 NATIVE = {
     "allow_extra_args": True,
@@ -99,6 +102,11 @@ def demo_command(
     from weft import demo
 
     raise typer.Exit(demo.run(mpi, out, quick))
+
+
+from weft.bench import command as bench_command  # noqa: E402
+
+app.command("bench")(bench_command.bench)
 
 
 def main() -> None:
