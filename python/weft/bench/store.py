@@ -15,6 +15,7 @@ from typing import Any
 
 from weft.bench import statistics
 from weft.bench.result import (
+    FAILED,
     Alone,
     Candidate,
     Point,
@@ -256,6 +257,8 @@ class Reading:
             communication_us = communication[case]
             if not computation_us or not communication_us:
                 continue  # stopped before either was measured
+            if self.candidates[candidate].status == FAILED:
+                continue  # its results were wrong, or it crashed
             total = statistics.of([us for us, _ in samples])
             inside = statistics.of([inside for _, inside in samples]).median
             *where, kernel = self.cases[case]
