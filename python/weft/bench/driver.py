@@ -78,6 +78,7 @@ class Driver:
         run: int,
         tick: Callable[[Progress], None] = lambda _: None,
         program: str = "nbceff",
+        plan: Callable[[Settings, str, int], Plan] = Plan,
     ) -> None:
         self.settings = settings
         self.place = place
@@ -85,6 +86,7 @@ class Driver:
         self.run = run
         self.tick = tick
         self.program = program
+        self.plan = plan
         self.progress = Progress(budget_s=settings.time_budget_s)
         self.begin = time.monotonic()
         self.random = random.Random(settings.seed)
@@ -101,7 +103,7 @@ class Driver:
         cases = self.settings.cases()
         try:
             for place, (collective, size, ranks) in enumerate(cases):
-                plan = Plan(self.settings, collective, ranks)
+                plan = self.plan(self.settings, collective, ranks)
                 for candidate in plan.left_out:
                     self.store.candidate(self.run, candidate)
                 case = Case(collective, size, ranks, plan.variants)

@@ -104,19 +104,23 @@ def case_title(point: Point) -> str:
 def table(groups: list[list[Point]]) -> Table:
     """Per amount: the fastest candidate, and its lead over the one after it."""
     found = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
-    columns = ("compu-\ntation ms", "with\nblocking ms", "fastest", "total\nms", "hidden")
-    for title in (*columns, "compu-\ntation slowed", "lead"):
+    columns = ("computes\nms", "blocking\nms", "fastest", "total\nms", "hidden", "slowed")
+    for title in (*columns, "lead"):
         found.add_column(title, justify="left" if title == "fastest" else "right", no_wrap=True)
+    several = len({point.mpi for points in groups for point in points}) > 1
     for points in groups:
-        found.add_row(*cells(points))
+        found.add_row(*cells(points, several))
     return found
 
 
-def cells(points: list[Point]) -> list[str]:
+def cells(points: list[Point], several_mpis: bool) -> list[str]:
     best = points[0]
+    names = [
+        label if several_mpis else label.split(" ", 1)[1] for label in map(point_label, points)
+    ]
     lead = points[1].total_us.median / best.total_us.median - 1 if len(points) > 1 else 0.0
     equal = len(points) > 1 and lead < NOTICEABLE
-    name = f"{point_label(best)} ≈ {point_label(points[1])}" if equal else point_label(best)
+    name = " ≈ ".join(names[:2] if equal else names[:1])
     return [
         milliseconds(best.computation_us),
         milliseconds(best.computation_us + best.communication_us),
