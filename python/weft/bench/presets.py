@@ -125,7 +125,7 @@ def placement() -> Preset:
         name="placement",
         title="Where progress threads run: Iscan along a chain",
         published=(
-            "Denis et al., IJHPCA 33(6), 2019: 62 ranks on 64 cores, 1 MB: placement numa takes 3 times as"
+            "Denis et al. 2019: 62 ranks on 64 cores, 1 MB: placement numa takes 3 times as"
             " long as bind; odd-even is twice as fast as numa, and can be overlapped."
         ),
         runs=[run],
@@ -142,7 +142,7 @@ def split_tree() -> Preset:
         name="split-tree",
         title="A tree split between application and communication cores: Ibcast, Ireduce of 2 MB",
         published=(
-            "Denis et al., IJHPCA 33(6), 2019: with the work fixed, the least total time is at 50 of 64 cores"
+            "Denis et al. 2019: with the work fixed, the least total time is at 50 of 64 cores"
             " (KNL) and 38 of 48 (Skylake); the best number S of levels on application cores"
             " changes at 52, 58 and 62 ranks of 64."
         ),
