@@ -26,6 +26,7 @@ from weft.lab import LabError
 ROUNDS = 3  # jobs of a variant: what differs from job to job must not look like a candidate's
 RANGE_REPETITIONS = 6
 RANGE_SECONDS = 6.0
+RANGE_SHARE = 0.2  # most of a case's budget that goes into finding the range
 SHORTEST_JOB_SECONDS = 2.0
 
 
@@ -114,7 +115,7 @@ class Driver:
 
     def measure_case(self, case: Case, budget_s: float) -> None:
         end = time.monotonic() + budget_s
-        self.find_range(case)
+        self.find_range(case, budget_s)
         if not case.iterations:
             return
         for number in range(1, ROUNDS + 1):
@@ -132,19 +133,23 @@ class Driver:
         )
 
     def measure_round(self, case: Case, number: int, end: float) -> None:
+        """One job of each variant; only the first round is finished in any case."""
         variants = list(case.variants)
         self.random.shuffle(variants)
         for place, variant in enumerate(variants):
+            if number > 1 and time.monotonic() > end:
+                return
             jobs_left = (ROUNDS - number) * len(variants) + len(variants) - place
             slice_s = max((end - time.monotonic()) / jobs_left, SHORTEST_JOB_SECONDS)
             what = f"{case.label}: round {number} of {ROUNDS}, {variant.label}"
             self.measure_variant(case, variant, number, slice_s, what)
 
-    def find_range(self, case: Case) -> None:
+    def find_range(self, case: Case, budget_s: float) -> None:
         """Communication alone of every candidate, and from it the amounts of computation."""
+        slice_s = min(RANGE_SECONDS, budget_s * RANGE_SHARE / max(1, len(case.variants)))
         for variant in case.variants:
             what = f"{case.label}: communication alone, {variant.label}"
-            self.measure_variant(case, variant, 0, RANGE_SECONDS, what)
+            self.measure_variant(case, variant, 0, slice_s, what)
         if not case.samples:
             return
         where = (case.collective, case.bytes, case.ranks, case.nodes)
