@@ -1,12 +1,13 @@
 """What a benchmark's report derives from points: crossings, ties, the winner and the advice."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import synthetic
 from synthetic import hides, points, result, statistic
 
-from weft.bench.result import Point
+from weft.bench.result import Point, hidden_share
 from weft.report import effect
 
 
@@ -166,3 +167,12 @@ def test_kernels_and_sizes_are_cases_of_their_own():
 )
 def test_durations_have_units(us, text):
     assert effect.duration(us) == text
+
+
+def test_the_worked_example_of_the_documentation_is_right():
+    text = (Path(__file__).parents[2] / "docs" / "benchmarking.md").read_text()
+    assert f"= {100 * hidden_share(100, 100, 130):.0f} %, and computation slowed" in text
+    assert f"= {100 * (1 - (130 - 115) / 120):.1f} %" in text
+    assert f"= {100 * (120 + 115 - 130) / min(120, 115):.1f} %" in text
+    assert f"{100 * hidden_share(100, 100, 230):.0f} %".replace("-", "−") in text
+    assert f"which is {100 * hidden_share(100, 100, 160):.0f} %" in text
