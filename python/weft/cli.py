@@ -106,10 +106,5 @@ def demo_command(
     raise typer.Exit(demo.run(mpi, out, quick))
 
 
-from weft.bench import command as bench_command  # noqa: E402
-
-app.command("bench")(bench_command.bench)
-
-
 def main() -> None:
     app(prog_name="weft")
