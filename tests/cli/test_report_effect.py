@@ -48,6 +48,13 @@ def exactly(curve: effect.Curve) -> effect.Curve:
     return replace(curve, readings=readings)
 
 
+def test_lines_that_cross_by_chance_are_not_listed():
+    wiggle = {"thread": lambda x: 1000.0 + x / 10 + x % 400 / 100, "tcc": lambda x: 1001.0 + x / 10}
+    case = with_overhead(**wiggle)
+    assert len(effect.crossings(*case.candidates, case.computation_us)) > 3
+    assert case.crossings == ()
+
+
 def test_lines_that_touch_do_not_cross():
     case = with_overhead(thread=lambda x: 1000.0 + x + abs(x - 600.0))
     assert case.crossings == ()
@@ -176,3 +183,7 @@ def test_the_worked_example_of_the_documentation_is_right():
     assert f"= {100 * (120 + 115 - 130) / min(120, 115):.1f} %" in text
     assert f"{100 * hidden_share(100, 100, 230):.0f} %".replace("-", "−") in text
     assert f"which is {100 * hidden_share(100, 100, 160):.0f} %" in text
+
+
+def test_shares_have_no_negative_zero():
+    assert (effect.percent(-0.001), effect.percent(-0.301)) == ("0 %", "−30 %")

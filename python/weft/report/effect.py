@@ -150,8 +150,22 @@ class Case:
         leaders = [c for c in self.candidates if any(s.leader is c for s in self.standings)]
         pairs = [(self.blocking, curve) for curve in self.candidates]
         pairs += [(a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
-        found = [c for a, b in pairs for c in crossings(a, b, self.computation_us)]
+        found = [
+            crossing
+            for a, b in pairs
+            for crossing in crossings(a, b, self.computation_us)
+            if self._decided(crossing, a, b)
+        ]
         return tuple(sorted(found, key=lambda crossing: crossing.at_us))
+
+    def _decided(self, crossing: Crossing, a: Curve, b: Curve) -> bool:
+        """Whether each leads beyond the spread on its side; else the lines cross by chance."""
+        before, after = (a, b) if a.name == crossing.before else (b, a)
+        common = before.readings.keys() & after.readings.keys()
+        sides = [(self.computation_us[amount] <= crossing.at_us, amount) for amount in common]
+        return any(left and verdict(before, after, k) == FASTER for left, k in sides) and any(
+            not left and verdict(after, before, k) == FASTER for left, k in sides
+        )
 
 
 def verdict(one: Curve, other: Curve, amount: int) -> str:
@@ -497,4 +511,4 @@ def size(count: int) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
+    return f"{round(100 * share)} %".replace("-", "−")

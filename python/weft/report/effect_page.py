@@ -223,6 +223,7 @@ def render(sources: Sequence[Source]) -> str:
         styles=styles(sources),
         unit=duration,
         figure=effect.figure,
+        percent=effect.percent,
     )
 
 
