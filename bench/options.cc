@@ -8,7 +8,6 @@
 #include <sstream>
 
 namespace bench {
-namespace {
 
 std::optional<double> number(const std::string& text, double low, double high) {
   char* end = nullptr;
@@ -39,6 +38,8 @@ std::vector<std::string> list(const std::string& text) {
   for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
   return words;
 }
+
+namespace {
 
 template <class T>
 bool assign(T* target, const std::string& text, double low, double high) {

@@ -24,6 +24,11 @@ struct Options {
   std::string json;  // file to write on rank 0; empty: none
 };
 
+// Words of a command line: 1.5, 2MiB, native,thread; nullopt: no such thing.
+std::optional<double> number(const std::string& text, double low, double high);
+std::optional<long> size_in_bytes(const std::string& text);
+std::vector<std::string> list(const std::string& text);
+
 // nullopt: `problem` says what is wrong with the command line.
 std::optional<Options> parse(int argc, char** argv, std::string* problem);
 const char* usage();

@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from weft import __version__, doctor, info, installation
+from weft.bench import command as bench_command
 from weft.lab import command as lab_command
+from weft.report import command as report_command
 
 app = typer.Typer(
     name="weft",
@@ -25,6 +27,9 @@ lab_app = typer.Typer(
 )
 app.add_typer(lab_app, name="lab")
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
+app.command("bench")(bench_command.bench)
+app.command("report")(report_command.report)
+app.command("compare")(report_command.compare)
 
 NATIVE = {
     "allow_extra_args": True,

@@ -1,6 +1,6 @@
-"""The self-contained page of a comparison: text, picture and table in one file.
+"""The page of a comparison, the program without Weft and with it: text, picture and table.
 
-Why self-contained: a report is mailed, archived and opened on machines without a network.
+Why apart from weft.report.overlap: that has the figures, this only shows them.
 """
 
 from __future__ import annotations
@@ -8,13 +8,9 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
-import jinja2
-from plotly.offline import get_plotlyjs
-
-from weft import __version__
+from weft.report import html
 from weft.report.overlap import Comparison
 
 
@@ -45,21 +41,12 @@ def chart(comparison: Comparison) -> dict:
 
 def render(comparisons: Sequence[Comparison], network: str) -> str:
     """`network`: a sentence about what the ranks communicate over."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("weft.report", "."),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("comparison.html.j2")
-    return template.render(
+    return html.render(
+        "comparison.html.j2",
         comparisons=comparisons,
         charts=[chart(comparison) for comparison in comparisons],
         machine=machine(),
         network=network,
-        version=__version__,
-        date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        plotly=get_plotlyjs(),
     )
 
 

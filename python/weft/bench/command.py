@@ -1,0 +1,162 @@
+"""`weft bench`: its options, and the way from them to a result."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from weft import installation
+from weft.bench import machine, places, result, settings, show
+from weft.bench.driver import Driver
+from weft.bench.result import ResultError
+from weft.bench.settings import Settings, SettingsError
+from weft.bench.store import Store
+from weft.lab import LabError
+
+INTERRUPTED = 130
+
+
+def bench(
+    collective: Annotated[str, typer.Option(help="Collectives: allreduce,bcast,…")] = "allreduce",
+    size: Annotated[str, typer.Option("--bytes", help="Sizes: 64KiB,1MiB.")] = "1MiB",
+    engines: Annotated[
+        str, typer.Option(help="Engines; library-async is the MPI library's own progress.")
+    ] = settings.DEFAULT_ENGINES,
+    mpi: Annotated[str, typer.Option(help="MPI libraries: mpich,openmpi,intelmpi.")] = "mpich",
+    placements: Annotated[str, typer.Option(help="Placements of threads: bind,numa.")] = "bind",
+    backoffs: Annotated[str, typer.Option(help="Back-offs of threads: yield,spin.")] = "yield",
+    algorithms: Annotated[
+        str, typer.Option(help="Weft's algorithms; selected: as Weft chooses.")
+    ] = "selected",
+    amounts: Annotated[
+        str, typer.Option(help="Amounts of computation: 10, or 0.5x,2x, or 1ms,40ms.")
+    ] = "10",
+    kernel: Annotated[str, typer.Option(help="Computation: gemm, gemv, stencil.")] = "gemm",
+    working_set: Annotated[
+        str | None, typer.Option("--working-set", help="Of the computation, such as 4MiB.")
+    ] = None,
+    compute_library: Annotated[
+        Path | None, typer.Option(help="Your own computation (weft_compute.h).")
+    ] = None,
+    lab: Annotated[
+        str | None, typer.Option(help="nodes=2,per-node=1,rate=200mbit,burst=256kb.")
+    ] = None,
+    launcher: Annotated[
+        str | None, typer.Option(help="mpiexec, srun or 'mpiexec -hosts a,b'; no lab.")
+    ] = None,
+    ranks: Annotated[str | None, typer.Option(help="Numbers of ranks: 2 or 2,4.")] = None,
+    fixed_work: Annotated[
+        bool, typer.Option("--fixed-work", help="Strong scaling over --ranks.")
+    ] = False,
+    time_budget: Annotated[str, typer.Option(help="Such as 120s or 10min.")] = "120s",
+    hang_limit: Annotated[str, typer.Option(help="Stop what gives no answer for so long.")] = "20s",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write weft-bench/1.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write a line per point.")] = None,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="SQLite file of all samples; runs are appended.")
+    ] = Path("out/bench.sqlite"),
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the last run of this file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
+) -> None:
+    """Measure how long a program takes with each engine, over the amount of computation."""
+    try:
+        if resume:
+            raise typer.Exit(go_on(resume, time_budget, json_file, csv_file))
+        wanted = Settings(
+            collectives=settings.words("--collective", collective, settings.COLLECTIVES),
+            bytes=[settings.size_bytes("--bytes", s) for s in settings.words("--bytes", size)],
+            engines=settings.words("--engines", engines, settings.ENGINES),
+            mpis=settings.words("--mpi", mpi, installation.IMPLEMENTATIONS),
+            placements=settings.words("--placements", placements),
+            backoffs=settings.words("--backoffs", backoffs),
+            algorithms=settings.words("--algorithms", algorithms),
+            amounts=settings.check_amounts(amounts),
+            kernel=settings.words("--kernel", kernel, settings.KERNELS)[0],
+            time_budget_s=settings.seconds("--time-budget", time_budget),
+            ranks=settings.counts("--ranks", ranks) if ranks else [],
+            working_set_bytes=settings.size_bytes("--working-set", working_set)
+            if working_set
+            else 0,
+            compute_library=settings.library(compute_library),
+            fixed_work=fixed_work,
+            hang_s=settings.seconds("--hang-limit", hang_limit),
+            seed=seed,
+        )
+        settings.choose_place(wanted, lab, launcher)
+        settings.check_native_words(wanted.placements, wanted.backoffs)
+        raise typer.Exit(start(wanted, out, json_file, csv_file))
+    except (SettingsError, ResultError, LabError) as error:
+        print(f"weft bench: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def start(wanted: Settings, out: Path, json_file: Path | None, csv_file: Path | None) -> int:
+    place = places.place(wanted)
+    with Store(out) as store:
+        run = store.new_run(machine.describe(place.description), wanted.to_json())
+        return carry_out(wanted, place, store, run, json_file, csv_file)
+
+
+def go_on(path: Path, time_budget: str, json_file: Path | None, csv_file: Path | None) -> int:
+    """The last run of a file, with its own settings and a new budget."""
+    with Store(path, create=False) as store:
+        run = store.last_run()
+        _, stored, complete = store.run_facts(run)
+        try:
+            wanted = Settings(**stored)
+        except TypeError as error:
+            raise ResultError(f"{path}: table run, row {run}: settings: {error}") from None
+        wanted.time_budget_s = settings.seconds("--time-budget", time_budget)
+        if complete:
+            print(f"weft bench: the last run of {path} is complete; here it is", file=sys.stderr)
+            return finish(Console(), store, run, json_file, csv_file)
+        return carry_out(wanted, places.place(wanted), store, run, json_file, csv_file)
+
+
+def carry_out(
+    wanted: Settings,
+    place: places.Place,
+    store: Store,
+    run: int,
+    json_file: Path | None,
+    csv_file: Path | None,
+) -> int:
+    console = Console()
+    interrupted = False
+    try:
+        with show.Display(console, store, run) as display:
+            driver = Driver(wanted, place, store, run, display.tick)
+            driver.measure()
+            driver.draw()
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        place.close()
+    status = finish(console, store, run, json_file, csv_file)
+    if interrupted:
+        text = f"Stopped; what was measured is kept. Go on with: weft bench --resume {store.path}"
+        console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        return INTERRUPTED
+    return status
+
+
+def finish(
+    console: Console, store: Store, run: int, json_file: Path | None, csv_file: Path | None
+) -> int:
+    found = store.result(run)
+    show.show(console, found)
+    written = [f"samples: {store.path}"]
+    if json_file:
+        result.save_json(found, json_file)
+        written.append(f"JSON: {json_file}")
+    if csv_file:
+        result.save_csv(found, csv_file)
+        written.append(f"CSV: {csv_file}")
+    console.print("; ".join(written), markup=False, highlight=False, soft_wrap=True)
+    return 0 if found.points else 1

@@ -1,0 +1,305 @@
+"""The measurement itself: range, amounts, then rounds of jobs until the medians have settled.
+
+Method: NBC-Eff. Communication alone of all candidates gives the range of computation that shows
+the effect of each; it is divided evenly, and every candidate is measured at every amount.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from weft import installation
+from weft.bench import statistics
+from weft.bench.jobs import Outcome, Watch
+from weft.bench.places import Place
+from weft.bench.result import FAILED, STOPPED, Candidate
+from weft.bench.settings import Settings, amounts_us
+from weft.bench.store import Store
+from weft.bench.variants import Plan, Variant
+from weft.lab import LabError
+
+ROUNDS = 3  # jobs of a variant: what differs from job to job must not look like a candidate's
+RANGE_REPETITIONS = 6
+RANGE_SECONDS = 6.0
+RANGE_SHARE = 0.2  # most of a case's budget that goes into finding the range
+SHORTEST_JOB_SECONDS = 2.0
+
+
+@dataclass
+class Progress:
+    """What the person at the terminal sees; the driver fills it, the command draws it."""
+
+    doing: str = ""
+    samples: int = 0
+    elapsed_s: float = 0.0
+    budget_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Case:
+    """A collective, bytes and ranks; iterations once the range is known."""
+
+    collective: str
+    bytes: int
+    ranks: int
+    variants: list[Variant]
+    number: int = 0  # in the store
+    iterations: list[int] = field(default_factory=list)
+    iteration_us: list[float] = field(default_factory=list)  # as each job found it
+    nodes: int = 0
+    samples: dict[tuple, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def label(self) -> str:
+        return f"{self.collective}, {self.bytes} bytes, {self.ranks} ranks"
+
+    @property
+    def communication_us(self) -> list[float]:
+        """Of each candidate that communicates alone."""
+        kinds = ("blocking", "immediate")
+        found = [s for key, s in self.samples.items() if key[0] in kinds]
+        return [statistics.of(samples).median for samples in found]
+
+    def settled(self, tolerance: float) -> bool:
+        return all(statistics.settled(samples, tolerance) for samples in self.samples.values())
+
+
+class Driver:
+    def __init__(
+        self,
+        settings: Settings,
+        place: Place,
+        store: Store,
+        run: int,
+        tick: Callable[[Progress], None] = lambda _: None,
+        program: str = "nbceff",
+        plan: Callable[[Settings, str, int], Plan] = Plan,
+    ) -> None:
+        self.settings = settings
+        self.place = place
+        self.store = store
+        self.run = run
+        self.tick = tick
+        self.program = program
+        self.plan = plan
+        self.progress = Progress(budget_s=settings.time_budget_s)
+        self.begin = time.monotonic()
+        self.random = random.Random(settings.seed)
+        self.lost: set[tuple] = set()  # keys of candidates that hung or failed
+        self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}  # fixed work: ranks, its work
+        self.samples_file = store.path.with_name(f".{store.path.name}.samples.jsonl")
+
+    @property
+    def left_s(self) -> float:
+        return self.settings.time_budget_s - (time.monotonic() - self.begin)
+
+    def measure(self) -> None:
+        """All cases; what is measured is in the store at any moment."""
+        cases = self.settings.cases()
+        try:
+            for place, (collective, size, ranks) in enumerate(cases):
+                plan = self.plan(self.settings, collective, ranks)
+                for candidate in plan.left_out:
+                    self.store.candidate(self.run, candidate)
+                case = Case(collective, size, ranks, plan.variants)
+                self.measure_case(case, self.left_s / (len(cases) - place))
+            self.store.complete(self.run)
+        finally:
+            self.samples_file.unlink(missing_ok=True)
+
+    def measure_case(self, case: Case, budget_s: float) -> None:
+        end = time.monotonic() + budget_s
+        self.find_range(case, budget_s)
+        if not case.iterations:
+            return
+        for number in range(1, ROUNDS + 1):
+            self.measure_round(case, number, end)
+            if time.monotonic() > end or (number > 1 and case.settled(self.settings.tolerance)):
+                break
+        if not case.settled(self.settings.tolerance):
+            self.note_unsettled(case)
+
+    def note_unsettled(self, case: Case) -> None:
+        widths = [statistics.of(s).half_width for s in case.samples.values() if len(s) > 1]
+        self.progress.notes.append(
+            f"{case.label}: the time budget is used up; the widest interval is"
+            f" ±{100 * max(widths, default=math.nan):.1f} %, --time-budget gives more"
+        )
+
+    def measure_round(self, case: Case, number: int, end: float) -> None:
+        """One job of each variant; only the first round is finished in any case."""
+        variants = list(case.variants)
+        self.random.shuffle(variants)
+        for place, variant in enumerate(variants):
+            if number > 1 and time.monotonic() > end:
+                return
+            jobs_left = (ROUNDS - number) * len(variants) + len(variants) - place
+            slice_s = max((end - time.monotonic()) / jobs_left, SHORTEST_JOB_SECONDS)
+            what = f"{case.label}: round {number} of {ROUNDS}, {variant.label}"
+            self.measure_variant(case, variant, number, slice_s, what)
+
+    def find_range(self, case: Case, budget_s: float) -> None:
+        """Communication alone of every candidate, and from it the amounts of computation."""
+        slice_s = min(RANGE_SECONDS, budget_s * RANGE_SHARE / max(1, len(case.variants)))
+        for variant in case.variants:
+            what = f"{case.label}: communication alone, {variant.label}"
+            self.measure_variant(case, variant, 0, slice_s, what)
+        if not case.samples:
+            return
+        where = (case.collective, case.bytes, case.ranks, case.nodes)
+        case.iterations = self.store.iterations(self.run, where) or self.choose(case)
+        for count, iterations in enumerate(case.iterations):
+            self.store.insert(
+                "INSERT OR IGNORE INTO amount VALUES (?, ?, ?)", (case.number, count, iterations)
+            )
+
+    def choose(self, case: Case) -> list[int]:
+        """Iterations of each amount; with fixed work, those of the most ranks shared out anew."""
+        base = self.base.get((case.collective, case.bytes))
+        if self.settings.fixed_work and base:
+            return [round(iterations * base[0] / case.ranks) for iterations in base[1]]
+        targets_us = amounts_us(self.settings.amounts, case.communication_us)
+        iteration_us = min(case.iteration_us)
+        found = sorted({max(1, round(target / iteration_us)) for target in targets_us})
+        self.base[case.collective, case.bytes] = (case.ranks, found)
+        return found
+
+    def alive(self, variant: Variant) -> list[Candidate]:
+        return [c for c in variant.candidates if c.key not in self.lost]
+
+    def measure_variant(
+        self, case: Case, variant: Variant, number: int, slice_s: float, what: str
+    ) -> None:
+        """One job, and another one without the candidate that hung or failed in it."""
+        end = time.monotonic() + slice_s
+        while alive := self.alive(variant):
+            self.progress.doing = what
+            left_s = max(end - time.monotonic(), SHORTEST_JOB_SECONDS)
+            outcome = self.one_job(case, variant, alive, number, left_s)
+            if outcome.status == "done":
+                return
+            self.lose(alive, outcome)
+
+    def lose(self, alive: list[Candidate], outcome: Outcome) -> None:
+        """Records who hung or failed: the candidate being measured, or all of the job."""
+        status = STOPPED if outcome.status == "hung" else FAILED
+        guilty = [c for c in alive if c.engine == outcome.engine] or alive
+        if len(guilty) == 1 and outcome.engine == "":
+            outcome.engine = guilty[0].engine
+        for candidate in guilty:
+            self.lost.add(candidate.key)
+            reason = f"{outcome.said} during {outcome.doing}"
+            self.store.candidate(self.run, replace(candidate, status=status, reason=reason))
+            self.progress.notes.append(f"{candidate.label}: {status}: {reason}")
+
+    def command(self, case: Case, variant: Variant, alive: list[Candidate], slice_s: float):
+        settings = self.settings
+        program = installation.implementation(variant.mpi).program(self.program)
+        engines = ["native" if variant.library_async else c.engine for c in alive]
+        words = [*variant.front(case.collective), str(program)]
+        words += ["--collective", case.collective, "--bytes", str(case.bytes)]
+        words += ["--engines", ",".join(engines), "--samples", str(self.samples_file)]
+        words += ["--tolerance", str(settings.tolerance), "--kernel", settings.kernel]
+        words += ["--seed", str(self.random.randrange(1, 2**31)), "--seconds", f"{slice_s:.3f}"]
+        if settings.working_set_bytes:
+            words += ["--working-set", str(settings.working_set_bytes)]
+        if settings.compute_library:
+            words += ["--compute-library", settings.compute_library]
+        if case.iterations:
+            words += ["--iterations", ",".join(map(str, case.iterations))]
+        else:
+            words += ["--repetitions", str(RANGE_REPETITIONS)]
+        return words
+
+    def one_job(
+        self, case: Case, variant: Variant, alive: list[Candidate], number: int, slice_s: float
+    ) -> Outcome:
+        self.samples_file.unlink(missing_ok=True)
+        words = self.command(case, variant, alive, slice_s)
+        intake = Intake(self, case, variant, alive, number)
+        self.draw()
+        try:
+            job = self.place.start(variant.mpi, case.ranks, words, variant.environment)
+        except (LabError, OSError) as error:
+            return Outcome("failed", str(error), "", "start-up")
+        watch = Watch(job, self.samples_file, self.settings.hang_s, intake.take)
+        try:
+            return watch.follow(self.draw)
+        finally:
+            intake.flush()
+
+    def draw(self) -> None:
+        self.progress.elapsed_s = time.monotonic() - self.begin
+        self.tick(self.progress)
+
+
+class Intake:
+    """Takes the lines of one job into the store and the case."""
+
+    def __init__(
+        self, driver: Driver, case: Case, variant: Variant, alive: list[Candidate], number: int
+    ) -> None:
+        self.driver = driver
+        self.case = case
+        self.variant = variant
+        self.alive = {
+            "native" if variant.library_async else candidate.engine: candidate
+            for candidate in alive
+        }
+        self.number = number
+        self.job = 0
+        self.ids: dict[str, int] = {}
+        self.rows: list[tuple] = []
+
+    def take(self, line: dict) -> None:
+        if "job" in line:
+            self.begin(line)
+        elif "iteration_us" in line:
+            self.case.iteration_us.append(line["iteration_us"])
+        elif "sample" in line:
+            self.add(line)
+        if len(self.rows) > 50:
+            self.flush()
+
+    def begin(self, line: dict) -> None:
+        driver, case = self.driver, self.case
+        case.nodes = line["nodes"]
+        where = (case.collective, case.bytes, case.ranks, case.nodes)
+        kernel = driver.settings.kernel_name
+        case.number = driver.store.case(driver.run, where, kernel, [])
+        mpi = next(iter(self.alive.values())).mpi
+        own = self.variant.library_async
+        self.job = driver.store.job(driver.run, case.number, mpi, own, self.number)
+        for engine, candidate in self.alive.items():
+            self.ids[engine] = driver.store.candidate(driver.run, candidate)
+
+    def add(self, line: dict) -> None:
+        engine = line.get("engine")
+        if line.get("right") is False:
+            self.wrong(engine)
+            return
+        iterations = line.get("iterations")
+        amount = self.case.iterations.index(iterations) if iterations else None
+        kind, us, inside = line["sample"], line["us"], line.get("computation_us")
+        self.rows.append((self.ids.get(engine), kind, amount, us, inside))
+        who = self.alive[engine].key if engine else (self.variant.mpi, self.variant.library_async)
+        self.case.samples[kind, who, amount].append(us)
+        self.driver.progress.samples += 1
+
+    def wrong(self, engine: str | None) -> None:
+        """A wrong result: no sample, and the candidate is not measured again."""
+        driver = self.driver
+        for candidate in [self.alive[engine]] if engine else self.alive.values():
+            if candidate.key not in driver.lost:
+                outcome = Outcome("failed", "a wrong result", engine or "", "the check")
+                driver.lose([candidate], outcome)
+
+    def flush(self) -> None:
+        self.driver.store.samples(self.job, self.rows)
+        self.rows = []

@@ -1,0 +1,161 @@
+"""Where the jobs run: in the lab, on this machine's cores, or through a launcher such as srun.
+
+Why not waited for: the driver reads the samples while a job runs, and stops one that hangs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+from typing import Protocol
+
+from weft import installation
+from weft.bench.settings import Settings
+from weft.lab import Lab, LabError
+
+GRACE_SECONDS = 3
+
+
+class Job(Protocol):
+    def status(self) -> int | None:
+        """The exit status; None while it runs."""
+
+    def said(self) -> str:
+        """What it wrote, once it has ended."""
+
+    def stop(self) -> None:
+        """Ends it at once."""
+
+
+class Place(Protocol):
+    description: str
+
+    def start(
+        self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]
+    ) -> Job: ...
+
+    def close(self) -> None: ...
+
+
+class LabJob:
+    """A job in an open lab; stopping it closes the lab, which ends all its processes."""
+
+    def __init__(self, lab: Lab, command: list[str], environment: dict[str, str]) -> None:
+        self.lab = lab
+        self.ended: int | None = None
+        self.text = ""
+        arguments = (command, environment)
+        self.thread = threading.Thread(target=self.work, args=arguments, daemon=True)
+        self.thread.start()
+
+    def work(self, command: list[str], environment: dict[str, str]) -> None:
+        try:
+            result = self.lab.run(command, env=environment, capture=True)
+            self.text = f"{result.stderr}{result.stdout}"
+            self.ended = result.returncode
+        except (LabError, OSError, ValueError) as error:
+            self.text = str(error)
+            self.ended = 255
+
+    def status(self) -> int | None:
+        return None if self.thread.is_alive() else self.ended
+
+    def said(self) -> str:
+        return self.text
+
+    def stop(self) -> None:
+        if self.lab.process:
+            # The lab's first process takes all others with it, and the waiting thread sees it end.
+            self.lab.process.kill()
+        self.thread.join(GRACE_SECONDS)
+        self.lab.close()
+
+
+class LabPlace:
+    """One lab for each MPI library and number of nodes, kept open between jobs."""
+
+    def __init__(self, settings: dict) -> None:
+        self.settings = settings
+        self.labs: dict[tuple[str, int], Lab] = {}
+        self.checked: set[tuple[str, int]] = set()
+        self.description = f"lab, {settings['rate']} links"
+
+    def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
+        nodes = max(1, ranks // self.settings["per_node"])
+        key = (mpi, nodes)
+        lab = self.labs.get(key)
+        if lab is None or lab.process is None:
+            lab = Lab(
+                nodes,
+                self.settings["per_node"],
+                self.settings["rate"],
+                self.settings["burst"],
+                mpi,
+                check=key not in self.checked,
+            )
+            self.labs[key] = lab.__enter__()
+            self.checked.add(key)
+        return LabJob(lab, command, environment)
+
+    def close(self) -> None:
+        for lab in self.labs.values():
+            lab.close()
+
+
+class ProcessJob:
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self.output = tempfile.TemporaryFile("w+")  # noqa: SIM115 (read after the job's end)
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def status(self) -> int | None:
+        return self.process.poll()
+
+    def said(self) -> str:
+        self.output.seek(0)
+        return self.output.read()
+
+    def stop(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(GRACE_SECONDS)
+                return
+
+
+class LauncherPlace:
+    """mpiexec of each MPI library, or the user's launcher, with `-n RANKS` after its words."""
+
+    def __init__(self, launcher: str) -> None:
+        self.words = shlex.split(launcher)
+        own = self.words == ["mpiexec"]
+        self.description = "shared memory of this machine" if own else launcher
+
+    def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
+        library = installation.implementation(mpi)
+        words = list(self.words)
+        if words[0] == "mpiexec":
+            words[0] = str(library.mpiexec)
+            if mpi == "openmpi":
+                words += ["--oversubscribe", "--bind-to", "none"]
+        full = [*words, "-n", str(ranks), *command]
+        return ProcessJob(full, {**library.environment(), **environment})
+
+    def close(self) -> None:
+        pass
+
+
+def place(settings: Settings) -> Place:
+    return LabPlace(settings.lab) if settings.lab else LauncherPlace(settings.launcher)

@@ -1,0 +1,364 @@
+"""The published experiments as presets: what to run here, what was found there, and a judgement.
+
+Why data: `weft bench --preset NAME` runs a preset's `runs`, and its page shows the published result
+beside the measured one. A judgement says where the finding holds, where not, and the likely cause;
+what needs parts that do not exist yet is named in `not_available` and not imitated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.bench import statistics
+from weft.bench.result import Result, Statistic
+from weft.report import effect
+from weft.report.effect import Case, Curve, duration, listing, percent
+
+LAB = "nodes=2,rate=200mbit"
+KERNEL_SCHEMA = "weft-kernel/1"
+# With the computation beyond or below this much of the communication, a point is another one.
+NEAR = 1.5
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One experiment.
+
+    `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
+    dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
+    runs are options of that program of kernels/ instead, and `judge` gets its JSON.
+    """
+
+    name: str
+    title: str
+    published: str
+    judge: Callable[[Any], str]
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    not_available: str | None = None
+    program: str = ""
+
+
+def presets(cores: int) -> dict[str, Preset]:
+    """All presets, scaled to a machine with this many usable cores."""
+    found = (
+        tcc(),
+        threads_per_core(),
+        placement(),
+        split_tree(),
+        nbc_eff(cores),
+        iallreduce_kernel(cores),
+    )
+    return {preset.name: preset for preset in found}
+
+
+# ---- Presets ----------------------------------------------------------------------------------
+
+
+def tcc() -> Preset:
+    run = {
+        "collective": "alltoall",
+        "size": "1MB",
+        "engines": "native,function,thread,tcc",
+        "kernel": "gemv",
+        "working_set": "64MB",
+        "amounts": "0.5x,1x,2x",
+        "lab": LAB,
+    }
+    return Preset(
+        name="tcc",
+        title="Threaded collective communication: Ialltoall over matrix-vector products",
+        published=(
+            "Okuma, Nanri: on 2 nodes (5 MB, matrix of order 4,000), overlap makes the program"
+            " 1.346 (progress function), 1.127 (progress thread) and 1.166 (TCC) times as fast as"
+            " without; on 32 nodes 1.338, 1.020 and 1.271. The function is called once per row."
+        ),
+        runs=[run],
+        judge=judge_tcc,
+        not_available=(
+            "NBCF-ovlp-test, the progress function called from within the product: the benchmark's"
+            " kernels make no calls; engine function is NBCF-ovlp-notest. And 32 nodes, for the"
+            " other case."
+        ),
+    )
+
+
+def threads_per_core() -> Preset:
+    run = {
+        "collective": "allgather",
+        "size": "16B,1MB",
+        "engines": "native,thread",
+        "kernel": "gemm",
+        "amounts": "0.5x,2x",
+        "lab": LAB,
+    }
+    return Preset(
+        name="threads-per-core",
+        title="Several progress threads on one core: Iallgather over matrix products",
+        published=(
+            "Nanri et al., jh250041: with 16 B, two threads per core are best at computation = 1/2"
+            " communication, and no overlap at 2 times; with 1 MB, four threads per core are best"
+            " at 1/2, and faster than no overlap at 2 times."
+        ),
+        runs=[run],
+        judge=judge_threads_per_core,
+        not_available=(
+            "Prog2 and Prog4, two and four progress threads on a core that has no rank: the lab's"
+            " nodes have one core each, and one thread for several ranks (engine agent) comes"
+            " later. Measured are Normal (blocking) and Prog1 (engine thread)."
+        ),
+    )
+
+
+def placement() -> Preset:
+    run = {
+        "collective": "scan",
+        "size": "1MB",
+        "engines": "thread",
+        "placements": "bind,numa",
+        "kernel": "gemm",
+        "amounts": "0.5x,1x,2x",
+        "lab": LAB,
+    }
+    return Preset(
+        name="placement",
+        title="Where progress threads run: Iscan along a chain",
+        published=(
+            "Denis et al. 2019: 62 ranks on 64 cores, 1 MB: placement numa takes 3 times as"
+            " long as bind; odd-even is twice as fast as numa, and can be overlapped."
+        ),
+        runs=[run],
+        judge=judge_placement,
+        not_available=(
+            "placement odd-even, which comes later; and cores without ranks, without which numa"
+            " puts a thread where bind does."
+        ),
+    )
+
+
+def split_tree() -> Preset:
+    return Preset(
+        name="split-tree",
+        title="A tree split between application and communication cores: Ibcast, Ireduce of 2 MB",
+        published=(
+            "Denis et al. 2019: with the work fixed, the least total time is at 50 of 64 cores"
+            " (KNL) and 38 of 48 (Skylake); the best number S of levels on application cores"
+            " changes at 52, 58 and 62 ranks of 64."
+        ),
+        judge=lambda result: "Nothing was measured: algorithm split-tree does not exist yet.",
+        not_available=(
+            "the whole experiment: algorithm split-tree (S levels on application cores) and the"
+            " agents that serve the rest on communication cores come later."
+        ),
+    )
+
+
+def nbc_eff(cores: int) -> Preset:
+    run = {
+        "collective": "allreduce",
+        "size": "1MiB",
+        "engines": "native,thread,tcc,library-async",
+        "mpi": "mpich,openmpi,intelmpi",
+        "amounts": "10",
+    }
+    per_node = min(8, cores // 2)
+    runs = [{**run, "lab": LAB}]
+    if per_node > 1:
+        runs.append({**run, "lab": f"nodes=2,per-node={per_node},rate=200mbit"})
+    return Preset(
+        name="nbc-eff",
+        title="Which MPI library: Iallreduce over ten amounts of computation",
+        published=(
+            "Nanri et al., jh250041: 1 rank per node: HPC-X with SHARP is fastest; 8: it has"
+            " no significant advantage, and Intel MPI overtakes HPC-X as computation grows. Which"
+            " library wins depends on the ranks per node and on the amount."
+        ),
+        runs=runs,
+        judge=judge_nbc_eff,
+        not_available=(
+            "HPC-X and SHARP, which need InfiniBand switches"
+            + (
+                "."
+                if per_node > 1
+                else f"; several ranks per node, which {cores} cores cannot run."
+            )
+        ),
+    )
+
+
+def iallreduce_kernel(cores: int) -> Preset:
+    return Preset(
+        name="iallreduce-kernel",
+        title="Three arrays: minimum and maximum reduced behind an update",
+        published=(
+            "Intel: the non-blocking version takes 54 % less time (12 ranks in shared memory of two"
+            " Xeon E5-2697 v2, 10,000 doubles, Intel MPI 5.0)."
+        ),
+        program="iallreduce_kernel",
+        runs=[
+            {"elements": 10000, "engines": "native,function,thread,tcc,assist", "lab": None}
+            | {"ranks": min(12, cores)},
+            {"elements": 10000, "engines": "native,function,thread,tcc,assist", "lab": LAB},
+        ],
+        judge=judge_iallreduce_kernel,
+        not_available=None if cores >= 12 else f"12 ranks: this machine has {cores} cores.",
+    )
+
+
+# ---- Judgements -------------------------------------------------------------------------------
+
+
+def speed_up(case: Case, curve: Curve, amount: int) -> float:
+    """Times as fast as the blocking call and then the computation."""
+    there = curve.readings[amount].total.median
+    return case.blocking.readings[amount].total.median / there
+
+
+def nearest(case: Case, ratio: float) -> int | None:
+    """The amount whose computation is nearest to `ratio` times the communication."""
+    wanted_us = ratio * case.communication_us
+
+    def off(amount: int) -> float:
+        there = case.computation_us[amount]
+        return max(there, wanted_us) / min(there, wanted_us)
+
+    best = min(case.amounts, key=off, default=None)
+    return best if best is not None and off(best) <= NEAR else None
+
+
+def by_engine(case: Case, engine: str, amount: int) -> Curve | None:
+    found = [c for c in case.candidates if c.engine == engine and amount in c.readings]
+    return min(found, key=lambda c: c.readings[amount].total.median, default=None)
+
+
+def judge_tcc(result: Result) -> str:
+    published = {"function": 1.346, "thread": 1.127, "tcc": 1.166}
+    sentences = []
+    for case in effect.cases(result):
+        amount = nearest(case, 1.0)
+        if amount is None:
+            continue
+        curves = {engine: by_engine(case, engine, amount) for engine in published}
+        present = {engine: curve for engine, curve in curves.items() if curve}
+        gains = [
+            e for e, c in present.items() if effect.verdict(c, case.blocking, amount) == "faster"
+        ]
+        told = [
+            f"{e} {speed_up(case, c, amount):.2f} (published {published[e]})"
+            for e, c in present.items()
+        ]
+        measured = f"Times as fast as without overlap: {listing(told)}." if told else ""
+        sentences.append(f"{_tcc_verdict(gains)} {measured}")
+    return " ".join(sentences) or "Not decided: no point with computation = communication."
+
+
+def _tcc_verdict(gains: list[str]) -> str:
+    threads = [engine for engine in ("thread", "tcc") if engine in gains]
+    if len(threads) == 2:
+        text = "The finding holds: both progress threads and TCC gain."
+    elif threads:
+        text = f"The finding holds in part: {threads[0]} gains, the other does not."
+    else:
+        text = "The finding does not hold: neither thread nor TCC gains beyond the spread."
+    if "function" not in gains:
+        text += " The function gains nothing because nothing calls it during the computation."
+    return text
+
+
+def judge_threads_per_core(result: Result) -> str:
+    sentences = []
+    for case in effect.cases(result):
+        small = case.size_bytes < 1024
+        for ratio, in_words in ((0.5, "half"), (2.0, "twice")):
+            amount = nearest(case, ratio)
+            curve = by_engine(case, "thread", amount) if amount is not None else None
+            if curve is None:
+                continue
+            found = effect.verdict(curve, case.blocking, amount)
+            expected = effect.SLOWER if small and ratio > 1 else effect.FASTER
+            holds = "as published" if found == expected else "unlike the published"
+            words = {"faster": "faster than", "slower": "slower than", "same": "no faster than"}
+            sentences.append(
+                f"{effect.size(case.size_bytes)}, computation {in_words} the communication: a"
+                f" progress thread is {words[found]} blocking, {holds}."
+            )
+    sentences.append(
+        "How many threads share a core best cannot be judged here: the published runs took the"
+        " threads' cores from the computation, and here every core has a rank."
+    )
+    return " ".join(sentences)
+
+
+def judge_placement(result: Result) -> str:
+    times: dict[str, Statistic] = {
+        a.placement: a.immediate_us for a in result.alone if a.collective == "scan"
+    }
+    if not {"bind", "numa"} <= times.keys():
+        return "Not decided: placements bind and numa were not both measured."
+    bind, numa = times["bind"], times["numa"]
+    ratio = numa.median / bind.median
+    told = f"numa takes {ratio:.2f} times as long as bind (published: 3 times)"
+    if effect.leads(bind, numa):
+        return f"The finding holds in direction: {told}."
+    return (
+        f"The finding does not show here: {told}. Without a core that has no rank, numa leaves each"
+        " thread on its rank's core, as bind does."
+    )
+
+
+def judge_nbc_eff(result: Result) -> str:
+    cases = effect.cases(result)
+    libraries = {curve.mpi for case in cases for curve in case.candidates}
+    if len(libraries) < 2:
+        return "Not decided: fewer than two MPI libraries were measured."
+    sentences, winners = [], set()
+    for case in cases:
+        leaders = {s.leader.name for s in case.standings if not s.tied}
+        winners |= leaders
+        if len(leaders) > 1:
+            crossing = [c for c in case.crossings if {c.before, c.after} <= leaders]
+            where = f", at {listing([duration(c.at_us) for c in crossing])}" if crossing else ""
+            text = f"the winner changes with the amount of computation{where}"
+        elif leaders:
+            text = f"{next(iter(leaders))} wins wherever one leads beyond the spread"
+        else:
+            text = "no candidate leads beyond the spread at any amount"
+        sentences.append(f"{case.title}: {text}.")
+    per_node = {case.ranks // case.nodes for case in cases}
+    if len(per_node) < 2:
+        sentences.append("Whether it depends on the ranks per node was not measured.")
+    verdict = "The finding holds" if len(winners) > 1 else "The finding does not hold here"
+    return f"{verdict}: " + " ".join(sentences)
+
+
+def kernel_times(figures: dict[str, Any]) -> dict[str, Statistic]:
+    """Times by engine; `blocking` is the kernel without overlap."""
+    if figures.get("schema") != KERNEL_SCHEMA:
+        raise ValueError(f"not figures of a kernel (schema {KERNEL_SCHEMA})")
+    return {
+        variant["engine"] or effect.BLOCKING: statistics.of(variant["samples_us"])
+        for variant in figures["variants"]
+    }
+
+
+def judge_iallreduce_kernel(figures: dict[str, Any]) -> str:
+    times = kernel_times(figures)
+    blocking = times.pop(effect.BLOCKING)
+    best = min(times, key=lambda engine: times[engine].median)
+    saved = 1 - times[best].median / blocking.median
+    where = f"{figures['ranks']} ranks, {figures['elements']} doubles, {figures['mpi']}"
+    if effect.leads(times[best], blocking):
+        return (
+            f"The finding holds in direction: overlapped with engine {best} the kernel takes"
+            f" {percent(saved)} less time than blocking (published: 54 %; {where}). Two of the four"
+            " reductions overlap, with each other and with one update of an array."
+        )
+    if effect.leads(blocking, times[best]):
+        found = f"even the best engine, {best}, takes {percent(-saved)} more time than blocking"
+    else:
+        found = f"the best engine, {best}, makes no difference to blocking beyond the spread"
+    return (
+        f"The finding does not hold here: {found} ({where}). The update that could hide the"
+        " reductions is short beside them, so what there was to gain is two reductions at once."
+    )

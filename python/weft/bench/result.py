@@ -1,0 +1,207 @@
+"""What a benchmark found: candidates, points, and the JSON (weft-bench/1) and CSV they travel in.
+
+Why apart from the measuring: reports, comparisons and other tools read results only through this
+module and weft.bench.store (SQLite). docs/benchmarking.md has the schema and the definitions.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "weft-bench/1"
+MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
+STATUSES = (MEASURED, CANNOT_RUN, STOPPED, FAILED)
+
+
+class ResultError(Exception):
+    """A result file that cannot be used; the message says where it is wrong."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A median with its 95 % confidence interval."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def half_width(self) -> float:
+        """Of the interval, as a share of the median."""
+        return (self.high - self.low) / 2 / self.median if self.median else 0.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to communicate. `status` other than measured: `reason` says why not."""
+
+    mpi: str
+    engine: str
+    placement: str = "none"  # none: the engine has no thread to place
+    backoff: str = "none"
+    algorithm: str = "library"  # library: the MPI library's own choice; selected: Weft's
+    status: str = MEASURED
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        return (self.mpi, self.engine, self.placement, self.backoff, self.algorithm)
+
+    @property
+    def label(self) -> str:
+        """For people: the MPI library, the engine and what is not usual about it."""
+        usual = ("none", "bind", "yield", "library", "selected")
+        rest = [word for word in self.key[2:] if word not in usual]
+        return " ".join([self.mpi.split()[0], self.engine, *rest])
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Communication alone of one candidate in one case: nothing is computed meanwhile."""
+
+    mpi: str
+    engine: str
+    placement: str
+    backoff: str
+    algorithm: str
+    collective: str
+    bytes: int
+    ranks: int
+    nodes: int
+    blocking_us: Statistic  # the blocking call of the candidate's MPI library
+    immediate_us: Statistic  # started and waited for at once
+
+
+@dataclass(frozen=True)
+class Point:
+    """One candidate at one amount of computation. Times of the slowest rank, medians."""
+
+    mpi: str
+    engine: str
+    placement: str
+    backoff: str
+    algorithm: str
+    collective: str
+    bytes: int
+    ranks: int
+    nodes: int
+    computation_us: float  # alone
+    communication_us: float  # of the best candidate that does nothing else; same for all engines
+    total_us: Statistic
+    hidden: float  # signed, never clamped
+    slowdown_of_computation: float  # computation inside the overlap / computation alone
+    amount: int = 0  # 0, 1, …: which amount of computation; the same work for all candidates
+    kernel: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """Of the candidate."""
+        return (self.mpi, self.engine, self.placement, self.backoff, self.algorithm)
+
+    @property
+    def case(self) -> tuple[str, int, int, int]:
+        """What was communicated, by how many: (collective, bytes, ranks, nodes)."""
+        return (self.collective, self.bytes, self.ranks, self.nodes)
+
+
+@dataclass
+class Result:
+    machine: dict[str, Any]
+    points: list[Point] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    alone: list[Alone] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    complete: bool = True  # False: stopped before the end; --resume goes on
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def hidden_share(communication_us: float, computation_us: float, total_us: float) -> float:
+    """Signed and never clamped; 1: all that could be hidden was."""
+    saved = communication_us + computation_us - total_us
+    return saved / min(communication_us, computation_us)
+
+
+def save_json(result: Result, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result.to_json(), indent=1) + "\n")
+
+
+def save_csv(result: Result, path: Path) -> None:
+    """One line per point; total_us becomes total_us_median, total_us_low, …"""
+    names = [f.name for f in fields(Point)]
+    spread = [f.name for f in fields(Statistic)]
+    header = [n for n in names if n != "total_us"] + [f"total_us_{n}" for n in spread]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        for point in result.points:
+            values = [getattr(point, name) for name in names if name != "total_us"]
+            writer.writerow(values + [getattr(point.total_us, name) for name in spread])
+
+
+def load_json(path: Path) -> Result:
+    """A result; ResultError names the line, or the entry, that is wrong."""
+    try:
+        data = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise ResultError(
+            f"{path}: line {error.lineno}: no JSON from here on ({error.msg})"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ResultError(f"{path}: not a result of weft bench (schema {SCHEMA})")
+    try:
+        return from_json(data)
+    except ValueError as error:
+        raise ResultError(f"{path}: {error}") from None
+
+
+def from_json(data: dict[str, Any]) -> Result:
+    """A result from the parsed file; ValueError names the entry that is wrong."""
+    if not isinstance(data.get("machine"), dict) or not isinstance(data.get("points"), list):
+        raise ValueError("it needs the object 'machine' and the list 'points'")
+    result = Result(machine=data["machine"])
+    result.points = entries("points", data, Point)
+    result.candidates = entries("candidates", data, Candidate)
+    result.alone = entries("alone", data, Alone)
+    result.settings = data.get("settings") or {}
+    result.complete = bool(data.get("complete", True))
+    return result
+
+
+def entries(name: str, data: dict[str, Any], kind: Callable) -> list:
+    found = []
+    for number, entry in enumerate(data.get(name) or []):
+        try:
+            found.append(build(kind, entry))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{name}[{number}]: {error}") from None
+    return found
+
+
+TYPES = {"str": (str,), "int": (int,), "float": (int, float)}
+
+
+def build(kind: Callable, entry: dict[str, Any]):
+    """A dataclass from its JSON object; unknown fields of newer versions are left out."""
+    values: dict[str, Any] = {}
+    for f in fields(kind):
+        if f.name not in entry:
+            continue
+        value = entry[f.name]
+        if f.type == "Statistic":
+            value = build(Statistic, value)
+        elif not isinstance(value, TYPES[f.type]) or isinstance(value, bool):
+            raise ValueError(f"{f.name} is {value!r}, not of type {f.type}")
+        values[f.name] = value
+    return kind(**values)

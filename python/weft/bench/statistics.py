@@ -1,0 +1,57 @@
+"""Medians with confidence intervals, and the amounts of computation that show all candidates.
+
+Why order statistics: the interval of a median needs no assumption on the distribution of times
+(Hoefler, Belli, SC15, rule 5: nonparametric intervals).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from weft.bench.result import Statistic
+
+TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median
+FEWEST = 6  # below, no pair of samples encloses the median with 95 %
+# Of the fastest candidate's communication, and of the slowest's.
+LOWEST, HIGHEST = 0.1, 2.0
+
+
+def interval_place(n: int) -> int:
+    """The 0-based place k: the k-th smallest and k-th largest enclose the median with 95 %."""
+    below, place = 0.0, 0
+    for k in range(n // 2):
+        below += math.comb(n, k) * 0.5**n
+        if 2 * below > 0.05:
+            break
+        place = k
+    return place
+
+
+def of(samples: Sequence[float]) -> Statistic:
+    ordered = sorted(samples)
+    place = interval_place(len(ordered))
+    return Statistic(
+        median=statistics.median(ordered),
+        low=ordered[place],
+        high=ordered[-1 - place],
+        n=len(ordered),
+    )
+
+
+def settled(samples: Sequence[float], tolerance: float = TOLERANCE) -> bool:
+    """Enough samples: the interval of the median is within the tolerance."""
+    return len(samples) >= FEWEST and of(samples).half_width <= tolerance
+
+
+def amounts_us(communication_us: Sequence[float], count: int) -> list[float]:
+    """`count` amounts of computation, evenly over the range that shows all candidates' effect.
+
+    Below the range even the fastest candidate is barely covered; above, all of the slowest is.
+    """
+    fastest, slowest = min(communication_us), max(communication_us)
+    if count == 1:
+        return [fastest]
+    low, high = LOWEST * fastest, HIGHEST * slowest
+    return [low + (high - low) * i / (count - 1) for i in range(count)]

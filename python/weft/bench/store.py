@@ -1,0 +1,315 @@
+"""The SQLite file of a benchmark: every sample, the machine and the settings; runs are appended.
+
+Why SQLite: what has been measured is safe the moment it is written, also when the run is stopped,
+and one file holds the runs of a machine. docs/benchmarking.md describes the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from weft.bench import statistics
+from weft.bench.result import (
+    FAILED,
+    Alone,
+    Candidate,
+    Point,
+    Result,
+    ResultError,
+    hidden_share,
+    load_json,
+)
+
+SCHEMA = "weft-bench-sqlite/1"
+KINDS = ("blocking", "immediate", "computation", "overlapped")
+TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE run (id INTEGER PRIMARY KEY, started TEXT NOT NULL, machine TEXT NOT NULL,
+  settings TEXT NOT NULL, complete INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE candidate (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run,
+  mpi TEXT NOT NULL, engine TEXT NOT NULL, placement TEXT NOT NULL, backoff TEXT NOT NULL,
+  algorithm TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
+  UNIQUE (run, mpi, engine, placement, backoff, algorithm));
+CREATE TABLE measured_case (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run,
+  collective TEXT NOT NULL, bytes INTEGER NOT NULL, ranks INTEGER NOT NULL,
+  nodes INTEGER NOT NULL, kernel TEXT NOT NULL,
+  UNIQUE (run, collective, bytes, ranks, nodes, kernel));
+CREATE TABLE amount (measured_case INTEGER NOT NULL REFERENCES measured_case,
+  number INTEGER NOT NULL, iterations INTEGER NOT NULL, PRIMARY KEY (measured_case, number));
+CREATE TABLE job (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run,
+  measured_case INTEGER NOT NULL REFERENCES measured_case, mpi TEXT NOT NULL,
+  library_async INTEGER NOT NULL, round INTEGER NOT NULL, started TEXT NOT NULL);
+CREATE TABLE sample (id INTEGER PRIMARY KEY, job INTEGER NOT NULL REFERENCES job,
+  candidate INTEGER REFERENCES candidate, kind TEXT NOT NULL, amount INTEGER, us REAL NOT NULL,
+  computation_us REAL);
+CREATE INDEX sample_of_job ON sample (job);
+"""
+NAMES = ("about", "run", "candidate", "measured_case", "amount", "job", "sample")
+CANDIDATE = "mpi, engine, placement, backoff, algorithm, status, reason"
+
+
+def now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def reject(path: Path, what: str) -> ResultError:
+    return ResultError(f"{path}: {what}")
+
+
+class Store:
+    """One file, open for reading and appending."""
+
+    def __init__(self, path: Path, create: bool = True) -> None:
+        self.path = path
+        if not create and not path.exists():
+            raise reject(path, "there is no such file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = not path.exists() or path.stat().st_size == 0
+        try:
+            self.connection = sqlite3.connect(path)
+            if new:
+                self.connection.executescript(TABLES)
+                self.connection.execute("INSERT INTO about VALUES ('schema', ?)", (SCHEMA,))
+                self.connection.commit()
+            self.check()
+        except sqlite3.Error as error:
+            raise reject(path, f"not a result of weft bench, or damaged: {error}") from None
+
+    def check(self) -> None:
+        rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        found = {name for (name,) in rows}
+        for name in NAMES:
+            if name not in found:
+                raise reject(self.path, f"table {name} is missing: not a result of weft bench")
+        row = self.connection.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
+        if not row or row[0] != SCHEMA:
+            version = row[0] if row else "unknown"
+            raise reject(self.path, f"table about: schema {version}, this Weft reads {SCHEMA}")
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.commit()
+        self.connection.close()
+
+    def insert(self, statement: str, values: tuple) -> int:
+        cursor = self.connection.execute(statement, values)
+        self.connection.commit()
+        return cursor.lastrowid or 0
+
+    def new_run(self, machine: dict[str, Any], settings: dict[str, Any]) -> int:
+        values = (now(), json.dumps(machine), json.dumps(settings))
+        return self.insert("INSERT INTO run (started, machine, settings) VALUES (?, ?, ?)", values)
+
+    def last_run(self) -> int:
+        row = self.connection.execute("SELECT max(id) FROM run").fetchone()
+        if row[0] is None:
+            raise reject(self.path, "table run: empty, nothing was measured")
+        return row[0]
+
+    def run_facts(self, run: int) -> tuple[dict, dict, bool]:
+        """Machine, settings, and whether the run came to its end."""
+        query = "SELECT machine, settings, complete FROM run WHERE id = ?"
+        row = self.connection.execute(query, (run,)).fetchone()
+        if not row:
+            raise reject(self.path, f"table run: there is no run {run}")
+        try:
+            return json.loads(row[0]), json.loads(row[1]), bool(row[2])
+        except ValueError:
+            raise reject(self.path, f"table run, row {run}: no JSON") from None
+
+    def complete(self, run: int, complete: bool = True) -> None:
+        self.insert("UPDATE run SET complete = ? WHERE id = ?", (int(complete), run))
+
+    def candidate(self, run: int, candidate: Candidate) -> int:
+        """Adds a candidate, or renews its status."""
+        values = (run, *candidate.key, candidate.status, candidate.reason)
+        self.insert(
+            f"INSERT INTO candidate (run, {CANDIDATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT"
+            " DO UPDATE SET status = excluded.status, reason = excluded.reason",
+            values,
+        )
+        query = (
+            "SELECT id FROM candidate WHERE run = ? AND mpi = ? AND engine = ? AND placement = ?"
+            " AND backoff = ? AND algorithm = ?"
+        )
+        return self.connection.execute(query, (run, *candidate.key)).fetchone()[0]
+
+    def case(
+        self, run: int, case: tuple[str, int, int, int], kernel: str, iterations: list[int]
+    ) -> int:
+        """The case (collective, bytes, ranks, nodes) with its amounts of computation."""
+        values = (run, *case, kernel)
+        self.insert(
+            "INSERT OR IGNORE INTO measured_case (run, collective, bytes, ranks, nodes, kernel)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        query = (
+            "SELECT id FROM measured_case WHERE run = ? AND collective = ? AND bytes = ? AND"
+            " ranks = ? AND nodes = ? AND kernel = ?"
+        )
+        number = self.connection.execute(query, values).fetchone()[0]
+        for place, count in enumerate(iterations):
+            self.insert("INSERT OR IGNORE INTO amount VALUES (?, ?, ?)", (number, place, count))
+        return number
+
+    def iterations(self, run: int, case: tuple[str, int, int, int]) -> list[int]:
+        """The amounts of a case that was begun; empty if it was not."""
+        query = (
+            "SELECT iterations FROM amount JOIN measured_case ON measured_case.id = measured_case"
+            " WHERE run = ? AND collective = ? AND bytes = ? AND ranks = ? AND nodes = ?"
+            " ORDER BY number"
+        )
+        return [row[0] for row in self.connection.execute(query, (run, *case))]
+
+    def job(self, run: int, case: int, mpi: str, library_async: bool, number: int) -> int:
+        return self.insert(
+            "INSERT INTO job (run, measured_case, mpi, library_async, round, started)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (run, case, mpi, int(library_async), number, now()),
+        )
+
+    def samples(self, job: int, rows: list[tuple]) -> None:
+        """Rows of (candidate or None, kind, amount or None, us, computation_us or None)."""
+        self.connection.executemany(
+            "INSERT INTO sample (job, candidate, kind, amount, us, computation_us)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [(job, *row) for row in rows],
+        )
+        self.connection.commit()
+
+    def result(self, run: int | None = None) -> Result:
+        """Everything of one run, by default the last, as points."""
+        try:
+            return Reading(self, run or self.last_run()).result()
+        except (sqlite3.Error, KeyError) as error:
+            raise reject(self.path, f"damaged: {error}") from None
+
+
+class Reading:
+    """One run's samples, grouped into what points are made of."""
+
+    def __init__(self, store: Store, run: int) -> None:
+        self.store = store
+        self.run = run
+        self.machine, self.settings, self.complete = store.run_facts(run)
+        self.candidates: dict[int, Candidate] = {}
+        self.cases: dict[int, tuple] = {}
+        query = f"SELECT id, {CANDIDATE} FROM candidate WHERE run = ? ORDER BY id"
+        for number, *values in store.connection.execute(query, (run,)):
+            self.candidates[number] = Candidate(*values)
+        query = "SELECT id, collective, bytes, ranks, nodes, kernel FROM measured_case"
+        for number, *values in store.connection.execute(f"{query} WHERE run = ?", (run,)):
+            self.cases[number] = tuple(values)
+        # Samples by (case, …); computation and blocking by whether the library makes own progress.
+        self.blocking: dict[tuple, list[float]] = defaultdict(list)
+        self.immediate: dict[tuple, list[float]] = defaultdict(list)
+        self.computation: dict[tuple, list[float]] = defaultdict(list)
+        self.overlapped: dict[tuple, list[tuple[float, float]]] = defaultdict(list)
+        self.read()
+
+    def read(self) -> None:
+        query = (
+            "SELECT sample.id, measured_case, mpi, library_async, candidate, kind, amount, us,"
+            " computation_us FROM sample JOIN job ON job.id = sample.job WHERE run = ?"
+        )
+        rows = self.store.connection.execute(query, (self.run,))
+        for row, case, mpi, own, candidate, kind, amount, us, inside in rows:
+            alone = kind in ("blocking", "computation")
+            known = case in self.cases and (alone or candidate in self.candidates)
+            if kind not in KINDS or not known or not isinstance(us, float) or us < 0:
+                raise reject(self.store.path, f"table sample, row {row}: damaged")
+            if kind == "blocking":
+                self.blocking[case, mpi, own].append(us)
+            elif kind == "immediate":
+                self.immediate[case, candidate].append(us)
+            elif kind == "computation":
+                self.computation[case, amount, own].append(us)
+            else:
+                self.overlapped[case, candidate, amount].append((us, inside or 0.0))
+
+    def communication_us(self, case: int) -> float | None:
+        """Of the best candidate that does nothing else."""
+        times = [s for key, s in self.blocking.items() if key[0] == case]
+        times += [s for key, s in self.immediate.items() if key[0] == case]
+        return min((statistics.of(samples).median for samples in times), default=None)
+
+    def computation_us(self, case: int, amount: int) -> float | None:
+        """Alone, in all jobs where no thread of the MPI library's runs beside it."""
+        samples = self.computation.get((case, amount, 0)) or self.computation.get((case, amount, 1))
+        return statistics.of(samples).median if samples else None
+
+    def points(self) -> list[Point]:
+        found = []
+        communication = {case: self.communication_us(case) for case in self.cases}
+        for (case, candidate, amount), samples in sorted(self.overlapped.items()):
+            computation_us = self.computation_us(case, amount)
+            communication_us = communication[case]
+            if not computation_us or not communication_us:
+                continue  # stopped before either was measured
+            if self.candidates[candidate].status == FAILED:
+                continue  # its results were wrong, or it crashed
+            total = statistics.of([us for us, _ in samples])
+            inside = statistics.of([inside for _, inside in samples]).median
+            *where, kernel = self.cases[case]
+            found.append(
+                Point(
+                    *self.candidates[candidate].key,
+                    *where,
+                    computation_us=computation_us,
+                    communication_us=communication_us,
+                    total_us=total,
+                    hidden=hidden_share(communication_us, computation_us, total.median),
+                    slowdown_of_computation=inside / computation_us,
+                    amount=amount,
+                    kernel=kernel,
+                )
+            )
+        return found
+
+    def alone(self) -> list[Alone]:
+        found = []
+        for (case, candidate), samples in sorted(self.immediate.items()):
+            facts = self.candidates[candidate]
+            own = int(facts.engine == "library-async")
+            blocking = self.blocking.get((case, facts.mpi, own))
+            if blocking:
+                times = statistics.of(blocking), statistics.of(samples)
+                found.append(Alone(*facts.key, *self.cases[case][:4], *times))
+        return found
+
+    def result(self) -> Result:
+        return Result(
+            machine=self.machine,
+            points=self.points(),
+            candidates=list(self.candidates.values()),
+            alone=self.alone(),
+            settings=self.settings,
+            complete=self.complete,
+        )
+
+
+def load_sqlite(path: Path, run: int | None = None) -> Result:
+    """The last run of the file, or the given one."""
+    with Store(path, create=False) as store:
+        return store.result(run)
+
+
+def load(path: Path) -> Result:
+    """A result from JSON or SQLite, whichever it is."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except OSError as error:
+        raise reject(path, f"cannot be read: {error.strerror}") from None
+    return load_sqlite(path) if start.startswith(b"SQLite format 3") else load_json(path)

@@ -1,0 +1,168 @@
+"""Which jobs measure which candidates, and which candidates cannot run here, with the reason.
+
+Why jobs: engines share one job, chosen per communicator, but an MPI library, a placement, a
+back-off or an algorithm holds for a whole process. The jobs of a case alternate in rounds.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from weft import info, installation
+from weft.bench.result import CANNOT_RUN, Candidate
+from weft.bench.settings import LIBRARY_ASYNC, Settings
+from weft.probe import ProbeError, run_probe
+
+THREADED = ("assist", "thread", "tcc", "auto")  # placed, and back off
+SCHEDULED = ("function", "thread", "auto")  # Weft's algorithms
+ASYNC_VARIABLES = {
+    "mpich": {"MPICH_ASYNC_PROGRESS": "1"},
+    "intelmpi": {"I_MPI_ASYNC_PROGRESS": "1"},
+}
+NO_ASYNC = "Open MPI has no asynchronous progress of its own that could be switched on"
+
+
+@dataclass
+class Variant:
+    """One job: an MPI library, what holds for the whole process, and the engines inside."""
+
+    mpi: str  # as --mpi names it
+    placement: str
+    backoff: str
+    algorithm: str  # selected: Weft chooses
+    candidates: list[Candidate] = field(default_factory=list)
+
+    @property
+    def library_async(self) -> bool:
+        return any(candidate.engine == LIBRARY_ASYNC for candidate in self.candidates)
+
+    @property
+    def label(self) -> str:
+        words = [self.mpi, self.placement, self.backoff, self.algorithm]
+        rest = [w for w in words[1:] if w not in ("bind", "yield", "selected", "none")]
+        return " ".join([self.mpi, *(["own progress"] if self.library_async else []), *rest])
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return ASYNC_VARIABLES[self.mpi] if self.library_async else {}
+
+    def front(self, collective: str) -> list[str]:
+        """What stands before the program; nothing where the MPI library is alone."""
+        if self.library_async:
+            return []
+        words = [str(installation.weft_command()), "run"]
+        words += ["--placement", self.placement, "--backoff", self.backoff]
+        if self.algorithm != "selected":
+            words += ["--algorithm", f"{collective}={self.algorithm}"]
+        return [*words, "--"]
+
+
+def candidate(mpi: str, engine: str, placement: str, backoff: str, algorithm: str) -> Candidate:
+    """Without what makes no difference to the engine."""
+    threaded = engine in THREADED
+    return Candidate(
+        mpi=mpi,
+        engine=engine,
+        placement=placement if threaded else "none",
+        backoff=backoff if threaded else "none",
+        algorithm=algorithm if engine in SCHEDULED else "library",
+    )
+
+
+def version_label(mpi: str, library: str) -> str:
+    """`mpich 5.0.2`, from the library's own words."""
+    found = re.search(r"\d+(\.\d+)+", library)
+    return f"{mpi} {found[0]}" if found else mpi
+
+
+def mpi_facts(mpi: str) -> tuple[str, str, str]:
+    """Label, thread level, and why no job of it can run (empty: one can)."""
+    library = installation.implementation(mpi)
+    target = installation.make_target(mpi)
+    if not library.mpiexec.exists():
+        return mpi, "", f"{mpi} is not in {library.prefix}; get it with: {target}"
+    if not library.program("nbceff").exists():
+        return mpi, "", f"{library.program('nbceff')} is missing; build it with: {target}"
+    try:
+        facts = run_probe(library)
+    except ProbeError as error:
+        return mpi, "", str(error)
+    return version_label(mpi, facts["library"]), facts["thread_level"], ""
+
+
+def algorithm_problem(collective: str, algorithm: str, ranks: int) -> str:
+    """Why Weft's algorithm cannot run this; empty: it can."""
+    if algorithm == "selected":
+        return ""
+    command = [str(installation.weft_command()), "schedule", collective]
+    command += ["--algorithm", algorithm, "--ranks", str(ranks)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    said = done.stderr.strip().splitlines()
+    return said[-1].removeprefix("weft schedule: ") if done.returncode and said else ""
+
+
+def engine_problem(mpi: str, engine: str, thread_level: str) -> str:
+    if engine == LIBRARY_ASYNC:
+        return "" if mpi in ASYNC_VARIABLES else NO_ASYNC
+    return info.engines(installation.FAMILY[mpi], thread_level)[engine] or ""
+
+
+class Plan:
+    """The jobs of one case, and the candidates left out."""
+
+    def __init__(self, settings: Settings, collective: str, ranks: int) -> None:
+        self.settings = settings
+        self.variants: list[Variant] = []
+        self.left_out: list[Candidate] = []
+        self.seen: set[tuple] = set()
+        self.problems = {
+            name: algorithm_problem(collective, name, ranks) for name in settings.algorithms
+        }
+        for mpi in settings.mpis:
+            self.add_mpi(mpi, *mpi_facts(mpi))
+
+    def add_mpi(self, mpi: str, label: str, thread_level: str, problem: str) -> None:
+        settings = self.settings
+        own = [engine for engine in settings.engines if engine != LIBRARY_ASYNC]
+        axes = product(settings.placements, settings.backoffs, settings.algorithms)
+        for placement, backoff, algorithm in axes:
+            variant = Variant(mpi, placement, backoff, algorithm)
+            for engine in own:
+                self.add(variant, candidate(label, engine, *variant_words(variant)), problem)
+            if not problem:
+                self.judge(variant, thread_level)
+        if LIBRARY_ASYNC in settings.engines:
+            variant = Variant(mpi, "none", "none", "selected")
+            self.add(variant, Candidate(label, LIBRARY_ASYNC), problem)
+            if not problem:
+                self.judge(variant, thread_level)
+
+    def add(self, variant: Variant, new: Candidate, problem: str) -> None:
+        if new.key in self.seen:
+            return
+        self.seen.add(new.key)
+        if problem:
+            self.left_out.append(replace(new, status=CANNOT_RUN, reason=problem))
+        else:
+            variant.candidates.append(new)
+
+    def judge(self, variant: Variant, thread_level: str) -> None:
+        """Keeps the variant's candidates that can run."""
+        kept = []
+        for new in variant.candidates:
+            reason = engine_problem(variant.mpi, new.engine, thread_level)
+            reason = reason or self.problems.get(new.algorithm, "")
+            if reason:
+                self.left_out.append(replace(new, status=CANNOT_RUN, reason=reason))
+            else:
+                kept.append(new)
+        variant.candidates = kept
+        if kept:
+            self.variants.append(variant)
+
+
+def variant_words(variant: Variant) -> tuple[str, str, str]:
+    return variant.placement, variant.backoff, variant.algorithm

@@ -1,0 +1,109 @@
+"""`weft report` and `weft compare`: results as pages, and two results against each other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from weft.bench import store
+from weft.bench.result import Result, ResultError
+
+
+def fail(verb: str, message: object) -> typer.Exit:
+    print(f"weft {verb}: {message}", file=sys.stderr)
+    return typer.Exit(2)
+
+
+def load(verb: str, path: Path) -> Result:
+    if not path.exists():
+        raise fail(verb, f"there is no file {path}")
+    try:
+        return store.load(path)
+    except ResultError as error:
+        raise fail(verb, error) from None
+
+
+def report(
+    results: Annotated[list[Path], typer.Argument(help="What weft bench wrote, JSON or SQLite.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    png: Annotated[Path | None, typer.Option(help="A picture for a paper, too.")] = None,
+) -> None:
+    """Show results of weft bench as a page that works offline, and say what to use."""
+    # Loaded here: its report library takes longer to load than the other commands take.
+    from weft.report import effect, effect_page, picture
+
+    sources = [effect_page.Source(str(path), load("report", path)) for path in results]
+    console = Console()
+    try:
+        effect_page.write(out, sources)
+        for source in sources:
+            for case in source.cases:
+                sentence = f"{case.title}: {effect.advice(case)}"
+                console.print(sentence, markup=False, highlight=False)
+        if png:
+            picture.write(png, sources)
+    except ModuleNotFoundError as error:
+        raise fail("report", f"--png needs {error.name}; install it with: make build") from None
+    except (ValueError, OSError) as error:
+        raise fail("report", error) from None
+    for path in (out, *([png] if png else [])):
+        console.print(f"Written: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="The result to compare with.")],
+    b: Annotated[Path, typer.Argument(help="The result that is compared.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="A page, too.")] = None,
+) -> None:
+    """Compare two results of weft bench point by point: B's time divided by A's."""
+    from weft.report import versus
+
+    found = versus.compare(load("compare", a), load("compare", b))
+    console = Console()
+    if found.ratios:
+        console.print(ratio_table(found))
+    for name in found.only_a:
+        console.print(f"only in A: {name}", markup=False, highlight=False)
+    for name in found.only_b:
+        console.print(f"only in B: {name}", markup=False, highlight=False)
+    for change in found.changes:
+        console.print(f"winner changed: {change.sentence}", markup=False, highlight=False)
+    console.print(found.sentence, markup=False, highlight=False)
+    if out:
+        try:
+            versus.write(out, found, (str(a), str(b)))
+        except OSError as error:
+            raise fail("compare", error) from None
+        console.print(f"Written: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def ratio_table(found) -> Table:
+    from weft.report.effect import FASTER, SAME, SLOWER, duration
+
+    table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    for title in ("computation", "B / A", "between", "B is"):
+        table.add_column(title, justify="right", no_wrap=True)
+    style = {FASTER: "green", SLOWER: "red", SAME: None}
+    title = ""
+    for ratio in found.ratios:
+        if ratio.case.title != title:
+            title = ratio.case.title
+            table.add_section()
+            table.add_row(title, style="bold")
+        table.add_row(
+            "  " + ratio.name,
+            duration(ratio.computation_us),
+            f"{ratio.median:.3f}",
+            f"{ratio.low:.3f}–{ratio.high:.3f}",
+            {FASTER: "faster", SLOWER: "slower", SAME: "same"}[ratio.verdict],
+            style=style[ratio.verdict],
+        )
+    return table

@@ -1,0 +1,219 @@
+"""Two results against each other, point by point: what became faster, and who wins now.
+
+Why interpolated: two runs calibrate the computation anew, so their amounts differ a little; B's
+curve is read at A's amounts. A difference counts beyond both confidence intervals and above 2 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from weft.bench.result import Result, Statistic
+from weft.report import effect, html
+from weft.report.effect import FASTER, SAME, SLOWER, Case, Curve, duration, percent
+
+# How far beyond the other run's amounts a point is still compared.
+BEYOND = 0.1
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """B's time divided by A's, of one candidate at one amount."""
+
+    case: Case
+    name: str
+    amount: int
+    computation_us: float
+    a: Statistic
+    b: Statistic
+
+    @property
+    def median(self) -> float:
+        return self.b.median / self.a.median
+
+    @property
+    def low(self) -> float:
+        return self.b.low / self.a.high
+
+    @property
+    def high(self) -> float:
+        return self.b.high / self.a.low
+
+    @property
+    def verdict(self) -> str:
+        """Of B."""
+        if effect.leads(self.b, self.a):
+            return FASTER
+        return SLOWER if effect.leads(self.a, self.b) else SAME
+
+
+@dataclass(frozen=True)
+class Change:
+    """The fastest candidate at one amount, where both runs are sure and disagree."""
+
+    case: Case
+    computation_us: float
+    before: str
+    after: str
+
+    @property
+    def sentence(self) -> str:
+        where = duration(self.computation_us)
+        return f"{self.case.title}, {where} of computation: {self.before} before, {self.after} now"
+
+
+@dataclass(frozen=True)
+class Versus:
+    ratios: tuple[Ratio, ...]
+    changes: tuple[Change, ...]
+    only_a: tuple[str, ...]  # candidates in cases that B lacks, and the reverse
+    only_b: tuple[str, ...]
+
+    def count(self, verdict: str) -> int:
+        return sum(ratio.verdict == verdict for ratio in self.ratios)
+
+    @property
+    def sentence(self) -> str:
+        if not self.ratios:
+            return "Nothing can be compared: no candidate was measured in the same case in both."
+        ratio = median(ratio.median for ratio in self.ratios)
+        changed = len(self.changes)
+        winner = (
+            "The winner changed nowhere."
+            if not changed
+            else f"The winner changed at {changed} {'amount' if changed == 1 else 'amounts'}."
+        )
+        return (
+            f"Of {len(self.ratios)} points, B is faster at {self.count(FASTER)}, slower at"
+            f" {self.count(SLOWER)}, and without difference at {self.count(SAME)}; in the median it"
+            f" takes {percent(ratio)} of A's time. {winner}"
+        )
+
+
+def compare(a: Result, b: Result) -> Versus:
+    cases_a = {_key(case): case for case in effect.cases(a)}
+    cases_b = {_key(case): case for case in effect.cases(b)}
+    ratios, changes, only_a, only_b = [], [], [], []
+    for key, case in cases_a.items():
+        if key not in cases_b:
+            only_a.append(case.title)
+            continue
+        other = cases_b[key]
+        names_a = {_candidate(curve): curve for curve in case.curves}
+        names_b = {_candidate(curve): curve for curve in other.curves}
+        only_a += [f"{case.title}: {names_a[n].name}" for n in names_a if n not in names_b]
+        only_b += [f"{case.title}: {names_b[n].name}" for n in names_b if n not in names_a]
+        for name in names_a:
+            if name in names_b:
+                ratios += _ratios(case, names_a[name], other, names_b[name])
+        changes += _changes(case, other)
+    only_b += [case.title for key, case in cases_b.items() if key not in cases_a]
+    return Versus(tuple(ratios), tuple(changes), tuple(only_a), tuple(only_b))
+
+
+def _key(case: Case) -> tuple:
+    return (*case.group, case.size_bytes)
+
+
+def _candidate(curve: Curve) -> tuple[str, str]:
+    """Without the version: a newer library of the same name is what one wants to compare."""
+    return (curve.mpi.partition(" ")[0], curve.name)
+
+
+def _ratios(case: Case, curve: Curve, other: Case, against: Curve) -> list[Ratio]:
+    found = []
+    for amount, reading in sorted(curve.readings.items()):
+        x_us = case.computation_us[amount]
+        there = at(other, against, x_us)
+        if there is not None:
+            found.append(Ratio(case, curve.name, amount, x_us, reading.total, there))
+    return found
+
+
+def at(case: Case, curve: Curve, x_us: float) -> Statistic | None:
+    """The curve at this computation; None too far outside what was measured.
+
+    What lies above the ideal is interpolated, since the lines themselves have a corner.
+    """
+    amounts = sorted(curve.readings, key=lambda amount: case.computation_us[amount])
+    x = [case.computation_us[amount] for amount in amounts]
+    if not (1 - BEYOND) * x[0] <= x_us <= (1 + BEYOND) * x[-1]:
+        return None
+
+    def ideal(computation_us: float) -> float:
+        return max(case.communication_us, computation_us)
+
+    above = [_shifted(curve.readings[a].total, -ideal(v)) for a, v in zip(amounts, x, strict=True)]
+    if x_us <= x[0] or x_us >= x[-1]:
+        return _shifted(above[0 if x_us <= x[0] else -1], ideal(x_us))
+    right = next(i for i, value in enumerate(x) if value >= x_us)
+    share = (x_us - x[right - 1]) / (x[right] - x[right - 1])
+    return _shifted(_mixed(above[right - 1], above[right], share), ideal(x_us))
+
+
+def _shifted(total: Statistic, by_us: float) -> Statistic:
+    return Statistic(total.median + by_us, total.low + by_us, total.high + by_us, total.n)
+
+
+def _mixed(left: Statistic, right: Statistic, share: float) -> Statistic:
+    def mix(a: float, b: float) -> float:
+        return (1 - share) * a + share * b
+
+    return Statistic(
+        median=mix(left.median, right.median),
+        low=mix(left.low, right.low),
+        high=mix(left.high, right.high),
+        n=min(left.n, right.n),
+    )
+
+
+def _changes(a: Case, b: Case) -> list[Change]:
+    """Where the leader is alone in both, and another one. B's nearest amount counts."""
+    found = []
+    for amount, x_us in enumerate(a.computation_us):
+        nearest = min(b.amounts, key=lambda k: abs(b.computation_us[k] - x_us))
+        if abs(b.computation_us[nearest] - x_us) > BEYOND * x_us:
+            continue
+        before, after = a.standings[amount], b.standings[nearest]
+        if before.tied or after.tied:
+            continue
+        if _candidate(before.leader) != _candidate(after.leader):
+            found.append(Change(a, x_us, before.leader.name, after.leader.name))
+    return found
+
+
+def charts(versus: Versus) -> list[dict]:
+    """One per case: the ratio of each candidate over the amount of computation."""
+    groups: dict[str, dict] = {}
+    for ratio in versus.ratios:
+        unit, scale = ratio.case.unit
+        group = groups.setdefault(
+            ratio.case.title, {"title": ratio.case.title, "unit": unit, "curves": {}}
+        )
+        curve = group["curves"].setdefault(
+            ratio.name, {"name": ratio.name, "x": [], "ratio": [], "above": [], "below": []}
+        )
+        curve["x"].append(ratio.computation_us / scale)
+        curve["ratio"].append(ratio.median)
+        curve["above"].append(ratio.high - ratio.median)
+        curve["below"].append(ratio.median - ratio.low)
+    return [{**group, "curves": list(group["curves"].values())} for group in groups.values()]
+
+
+def render(versus: Versus, names: Sequence[str]) -> str:
+    return html.render(
+        "versus.html.j2",
+        versus=versus,
+        names=names,
+        data=charts(versus),
+        words={FASTER: "B is faster", SLOWER: "B is slower", SAME: "no difference"},
+        unit=duration,
+    )
+
+
+def write(path: Path, versus: Versus, names: Sequence[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(versus, names))

@@ -1,0 +1,193 @@
+"""`weft bench` at work: planted engines, hanging ones, wrong words, a short run, --resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from weft import installation
+from weft.bench import places, settings, store, variants
+from weft.bench.driver import Driver
+from weft.bench.result import CANNOT_RUN, STOPPED, Candidate
+from weft.bench.settings import Settings
+from weft.bench.variants import Variant
+
+MPICH = installation.implementation("mpich")
+NEEDS_BUILD = pytest.mark.skipif(not MPICH.program("planted").exists(), reason="needs a build")
+
+
+def wanted(**changes) -> Settings:
+    facts = {
+        "collectives": ["allreduce"],
+        "bytes": [1024],
+        "engines": ["native"],
+        "mpis": ["mpich"],
+        "placements": ["bind"],
+        "backoffs": ["yield"],
+        "algorithms": ["selected"],
+        "amounts": "3",
+        "kernel": "gemm",
+        "time_budget_s": 20.0,
+        "ranks": [2],
+    }
+    return Settings(**{**facts, **changes})
+
+
+class PlantedVariant(Variant):
+    """A job of the test double, which has no need of Weft."""
+
+    def front(self, collective: str) -> list[str]:
+        return []
+
+
+def run_planted(path, *engines: str, **changes):
+    asked = wanted(**changes)
+
+    class Planted:
+        def __init__(self, *_: object) -> None:
+            candidates = [Candidate("mpich 5", engine) for engine in engines]
+            variant = PlantedVariant("mpich", "bind", "yield", "selected", candidates)
+            self.variants, self.left_out = [variant], []
+
+    with store.Store(path) as file:
+        run = file.new_run({}, asked.to_json())
+        place = places.place(asked)
+        Driver(asked, place, file, run, program="planted", plan=Planted).measure()
+        return file.result(run)
+
+
+@NEEDS_BUILD
+def test_an_engine_that_hides_half_is_reported_as_half(tmp_path):
+    found = run_planted(tmp_path / "x.sqlite", "half", "nothing", amounts="20ms,40ms,90ms")
+    assert found.complete
+    hidden = {(p.engine, p.amount): p.hidden for p in found.points}
+    for amount in range(3):
+        assert hidden["half", amount] == pytest.approx(0.5, abs=0.02)
+        assert hidden["nothing", amount] == pytest.approx(0.0, abs=0.02)
+
+
+@NEEDS_BUILD
+def test_an_engine_that_hangs_is_stopped_and_the_rest_goes_on(tmp_path):
+    path = tmp_path / "x.sqlite"
+    found = run_planted(path, "half", "stuck", hang_s=1.0, amounts="20ms", time_budget_s=3.0)
+    stuck = next(c for c in found.candidates if c.engine == "stuck")
+    assert stuck.status == STOPPED
+    assert "no answer within 1 s during immediate" in stuck.reason
+    assert {p.engine for p in found.points} == {"half"}
+    assert not (tmp_path / ".x.sqlite.samples.jsonl").exists()
+
+
+def test_what_cannot_run_is_listed_with_its_reason(monkeypatch):
+    def facts(mpi):
+        if mpi == "intelmpi":
+            return mpi, "", "intelmpi is not here; get it with: make mpis"
+        return f"{mpi} 5", "MPI_THREAD_SERIALIZED", ""
+
+    monkeypatch.setattr(variants, "mpi_facts", facts)
+    monkeypatch.setattr(variants.info.installation, "preload_library", lambda family: "there")
+    asked = wanted(
+        mpis=["openmpi", "intelmpi"],
+        engines=["native", "thread", "library-async"],
+        placements=["bind", "numa"],
+    )
+    plan = variants.Plan(asked, "allreduce", 2)
+    assert [c.engine for v in plan.variants for c in v.candidates] == ["native"]
+    reasons = {(c.mpi, c.engine, c.placement): c.reason for c in plan.left_out}
+    assert all(c.status == CANNOT_RUN for c in plan.left_out)
+    assert "MPI_THREAD_MULTIPLE" in reasons["openmpi 5", "thread", "numa"]
+    assert "no asynchronous progress" in reasons["openmpi 5", "library-async", "none"]
+    assert "make mpis" in reasons["intelmpi", "native", "none"]
+
+
+def test_axes_that_make_no_difference_are_not_measured_twice(monkeypatch):
+    monkeypatch.setattr(
+        variants, "mpi_facts", lambda mpi: ("mpich 5.0.2", "MPI_THREAD_MULTIPLE", "")
+    )
+    monkeypatch.setattr(variants.info.installation, "preload_library", lambda family: "there")
+    asked = wanted(engines=["native", "function", "thread", "tcc"], placements=["bind", "numa"])
+    plan = variants.Plan(asked, "allreduce", 2)
+    engines = [[c.engine for c in v.candidates] for v in plan.variants]
+    assert engines == [["native", "function", "thread", "tcc"], ["thread", "tcc"]]
+
+
+def test_fixed_work_is_shared_out():
+    driver = Driver.__new__(Driver)
+    driver.settings = wanted(fixed_work=True)
+    driver.base = {("allreduce", 8): (4, [100, 200])}
+
+    class FewerRanks:
+        collective, bytes, ranks = "allreduce", 8, 2
+
+    assert driver.choose(FewerRanks) == [200, 400]
+    assert wanted(ranks=[2, 4]).cases()[0][2] == 4, "the most ranks set the work"
+
+
+def bench(environment, *arguments: object) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "weft", "bench", *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@NEEDS_BUILD
+def test_a_short_run_from_end_to_end(environment, tmp_path):
+    out = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
+    shape = ["--bytes", "4KiB", "--engines", "native,thread", "--amounts", "2"]
+    done = bench(environment, *shape, "--launcher", "mpiexec", "--time-budget", "6s", *out)
+    assert done.returncode == 0, done.stderr + done.stdout
+    data = json.loads((tmp_path / "x.json").read_text())
+    assert {(p["engine"], p["amount"]) for p in data["points"]} == {
+        (engine, amount) for engine in ("native", "thread") for amount in (0, 1)
+    }
+    assert data["complete"] and data["machine"]["cores"] == os.cpu_count()
+    again = bench(environment, "--resume", tmp_path / "x.sqlite")
+    assert again.returncode == 0
+    assert "complete" in again.stderr
+
+
+@NEEDS_BUILD
+def test_resume_goes_on_with_the_same_work(environment, tmp_path):
+    path = tmp_path / "x.sqlite"
+    asked = wanted(engines=["native"], amounts="2", launcher="mpiexec")
+    with store.Store(path) as file:
+        run = file.new_run({}, asked.to_json())
+        case = file.case(run, ("allreduce", 1024, 2, 1), "gemm", [50, 200])
+    done = bench(environment, "--resume", path, "--time-budget", "4s")
+    assert done.returncode == 0, done.stderr + done.stdout
+    with store.Store(path) as file:
+        assert file.last_run() == run
+        assert file.iterations(run, ("allreduce", 1024, 2, 1)) == [50, 200]
+        assert file.case(run, ("allreduce", 1024, 2, 1), "gemm", []) == case
+        found = file.result(run)
+    assert found.complete and {p.amount for p in found.points} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--bytes", "1MB/s"], "--bytes needs a number with B, kB"),
+        (["--collective", "alreduce"], "allreduce, alltoall"),
+        (["--engines", "agents"], "native, assist"),
+        (["--mpi", "lam"], "mpich, openmpi, intelmpi"),
+        (["--lab", "rate=fast"], "kbit, mbit"),
+        (["--lab", "nodes=2", "--launcher", "srun"], "exclude each other"),
+        (["--placements", "everywhere"], "bind, numa"),
+        (["--backoffs", "nap"], "yield, spin"),
+        (["--fixed-work"], "--ranks"),
+        (["--compute-library", "nothing.so"], "no file nothing.so"),
+        (["--resume", "nothing.sqlite"], "no such file"),
+    ],
+)
+def test_bad_input_is_refused(environment, tmp_path, arguments, names):
+    done = bench(environment, *arguments, "-o", tmp_path / "x.sqlite")
+    assert done.returncode == 2, done.stdout
+    assert names in done.stderr
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+def test_library_words_are_checked(tmp_path):
+    mine = tmp_path / "mine.so"
+    mine.touch()
+    assert settings.library(mine) == str(mine)

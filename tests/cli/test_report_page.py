@@ -1,0 +1,179 @@
+"""The pages of `weft report` and `weft compare`: complete, self-contained, refused when damaged."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from synthetic import MPI, hides, result, sizes, statistic
+from typer.testing import CliRunner
+
+from weft.bench.result import Candidate, save_json
+from weft.cli import app
+from weft.report import effect_page, versus
+from weft.report.effect_page import Source
+
+MOST_BYTES = 6_000_000
+
+
+@pytest.fixture
+def several():
+    """Two engines at three sizes; small messages belong to the blocking call."""
+    every = (1 << 16, 1 << 18, 1 << 20)
+    found = sizes(
+        {
+            "native": dict.fromkeys(every, hides(0.1)),
+            "thread": {s: hides(0.9, 2000.0 if s < 1 << 18 else 20.0) for s in every},
+        }
+    )
+    reason = "the library was built without asynchronous progress"
+    found.candidates.append(Candidate(MPI, "library-async", status="cannot run", reason=reason))
+    return found
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def own_text(page: str) -> str:
+    """The page without the plotting library's script."""
+    first = page.index("<script>")
+    return page[:first] + page[page.index("</script>", first) :]
+
+
+def data_of(page: str) -> list:
+    return json.loads(re.search(r"const sources = (.*);\n", page).group(1))
+
+
+def test_page_holds_the_data_the_machine_and_what_could_not_run(several):
+    text = own_text(effect_page.render([Source("here.json", several)]))
+    (source,) = data_of(text)
+    assert len(source["charts"]) == 3
+    thread = next(c for c in source["charts"][2]["curves"] if c["name"] == "thread")
+    assert len(thread["median"]) == 10
+    assert thread["median"][0] == pytest.approx(1.04)  # ms: 1000 + 200 − 180 + 20
+    (heat,) = source["heat_maps"]
+    assert heat["sizes"] == ["64 KiB", "256 KiB", "1 MiB"]
+    assert {cell["winner"] for cell in heat["rows"][2]} == {"thread"}
+    assert "thread" not in {cell["winner"] for cell in heat["rows"][0]}
+    assert "built without asynchronous progress" in text
+    assert "Example" in text
+
+
+def test_page_opens_offline(several):
+    page = effect_page.render([Source("here.json", several)])
+    assert len(page.encode()) < MOST_BYTES
+    assert "http" not in own_text(page)
+    assert not re.search(r"<(link|img|iframe)|src=", own_text(page))
+
+
+def test_text_of_a_result_cannot_become_markup(several):
+    several.machine = {"name": "<script>alert(1)</script>"}
+    assert "<script>alert" not in effect_page.render([Source("x", several)])
+
+
+def test_report_writes_the_page_and_says_the_advice(tmp_path, several):
+    save_json(several, tmp_path / "a.json")
+    done = run("report", tmp_path / "a.json", "-o", tmp_path / "sub" / "page.html")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "sub" / "page.html").exists()
+    assert "use MPI_Iallreduce with engine thread" in " ".join(done.output.split())
+
+
+def test_report_of_several_results_names_each(tmp_path, several):
+    for name in ("a.json", "b.json"):
+        save_json(several, tmp_path / name)
+    done = run("report", tmp_path / "a.json", tmp_path / "b.json", "-o", tmp_path / "page.html")
+    assert done.exit_code == 0
+    text = own_text((tmp_path / "page.html").read_text())
+    assert "a.json" in text
+    assert "b.json" in text
+
+
+def test_picture_for_papers(tmp_path, several):
+    pytest.importorskip("matplotlib", reason="make build installs it")
+    save_json(several, tmp_path / "a.json")
+    done = run(
+        "report", tmp_path / "a.json", "-o", tmp_path / "p.html", "--png", tmp_path / "p.png"
+    )
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"schema": "weft-bench/1",\n "points": [}', "line 2"),
+        ('{"schema": "something"}', "schema weft-bench/1"),
+        ('{"schema": "weft-bench/1", "machine": {}, "points": []}', "nothing was measured"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused(tmp_path, content, said):
+    path = tmp_path / "bad.json"
+    path.write_text(content)
+    done = run("report", path, "-o", tmp_path / "page.html")
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    done = run("compare", tmp_path / "none.json", tmp_path / "none.json")
+    assert done.exit_code == 2
+    assert "none.json" in done.output
+
+
+def test_a_result_equals_itself(several):
+    found = versus.compare(several, several)
+    assert found.count("same") == len(found.ratios) == 3 * 3 * 10
+    assert found.changes == ()
+    assert "The winner changed nowhere" in found.sentence
+
+
+def test_compare_finds_what_became_faster_and_the_changed_winner():
+    before = result({"thread": hides(0.9), "tcc": hides(0.3)})
+    after = result({"thread": hides(0.3), "tcc": hides(0.9)})
+    found = versus.compare(before, after)
+    by_name = {r.name: r for r in found.ratios if r.amount == 4}
+    assert by_name["tcc"].median == pytest.approx(1100 / 1700)
+    assert by_name["tcc"].verdict == "faster"
+    assert by_name["tcc"].low == pytest.approx(1100 * 0.995 / (1700 * 1.005))
+    assert by_name["thread"].verdict == "slower"
+    assert by_name["blocking"].verdict == "same"
+    change = next(c for c in found.changes if c.computation_us == 1000.0)
+    assert (change.before, change.after) == ("thread", "tcc")
+
+
+def test_a_difference_within_the_spread_is_none():
+    before, after = (result({"thread": hides(s)}, spread=0.05) for s in (0.9, 0.85))
+    assert versus.compare(before, after).count("same") == 20
+
+
+def test_other_amounts_are_read_between_the_points():
+    a, b = result({"thread": hides(0.9)}), result({"thread": hides(0.9)})
+    b.points = [
+        replace(p, computation_us=x_us, total_us=statistic(hides(0.9)(x_us)))
+        for p in b.points
+        for x_us in (1.04 * p.computation_us,)
+    ]
+    ratios = [r for r in versus.compare(a, b).ratios if r.name == "thread"]
+    assert len(ratios) == 10
+    assert all(r.median == pytest.approx(1.0, abs=0.004) for r in ratios)
+
+
+def test_what_only_one_result_has_is_said(several):
+    found = versus.compare(several, result({"thread": hides(0.9)}))
+    assert any("64 KiB" in name for name in found.only_a)
+    assert any(name.endswith(": native") for name in found.only_a)
+
+
+def test_compare_command_ends_with_zero_and_writes_the_page(tmp_path):
+    save_json(result({"thread": hides(0.9)}), tmp_path / "a.json")
+    save_json(result({"thread": hides(0.4)}), tmp_path / "b.json")
+    page = tmp_path / "page.html"
+    done = run("compare", tmp_path / "a.json", tmp_path / "b.json", "-o", page)
+    assert done.exit_code == 0, done.output
+    assert "slower at 10" in " ".join(done.output.split())
+    text = page.read_text()
+    assert len(text) < MOST_BYTES
+    assert "http" not in own_text(text)

@@ -1,0 +1,135 @@
+"""Presets: their options are those of weft bench, and their judgements follow from the figures."""
+
+import inspect
+import re
+from dataclasses import replace
+
+import pytest
+from synthetic import hides, points, result, statistic
+
+from weft.bench import command, presets, settings
+from weft.bench.result import Alone
+
+NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
+
+
+def collective(found, name):
+    found.points = [replace(point, collective=name) for point in found.points]
+    found.alone = [replace(alone, collective=name) for alone in found.alone]
+    return found
+
+
+@pytest.mark.parametrize("cores", [2, 16])
+def test_every_published_experiment_is_a_preset(cores):
+    assert tuple(presets.presets(cores)) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_are_options_of_the_benchmark(name):
+    preset = presets.presets(2)[name]
+    assert preset.runs or preset.not_available
+    if preset.program:
+        return
+    options = inspect.signature(command.bench).parameters
+    for run in preset.runs:
+        assert run.keys() <= options.keys()
+        settings.words("--collective", run["collective"], settings.COLLECTIVES)
+        settings.words("--engines", run["engines"], settings.ENGINES)
+        settings.check_amounts(run["amounts"])
+        settings.lab_words(run["lab"])
+        for size in run["size"].split(","):
+            settings.size_bytes("--bytes", size)
+
+
+def test_ranks_per_node_need_cores():
+    assert len(presets.presets(2)["nbc-eff"].runs) == 1
+    assert "per-node=8" in presets.presets(16)["nbc-eff"].runs[1]["lab"]
+
+
+def test_what_is_missing_is_said():
+    preset = presets.presets(2)["split-tree"]
+    assert preset.runs == []
+    assert "split-tree" in preset.not_available
+
+
+def test_tcc_holds_where_both_threads_gain():
+    judge = presets.presets(2)["tcc"].judge
+    lines = {"function": hides(0.0), "thread": hides(0.8), "tcc": hides(0.5)}
+    text = judge(collective(result(lines), "alltoall"))
+    assert text.startswith("The finding holds: both")
+    assert "thread 1.67 (published 1.127)" in text
+    assert "tcc 1.33 (published 1.166)" in text
+    assert "nothing calls it" in text
+
+
+def test_tcc_does_not_hold_where_nothing_gains():
+    judge = presets.presets(2)["tcc"].judge
+    assert "does not hold" in judge(result({"thread": hides(0.0), "tcc": hides(-0.2)}))
+    assert "in part: tcc" in judge(result({"thread": hides(0.0), "tcc": hides(0.4)}))
+
+
+def test_threads_per_core_compares_with_the_published_direction():
+    judge = presets.presets(2)["threads-per-core"].judge
+    found = result({"thread": hides(0.8)})
+    text = judge(collective(found, "allgather"))
+    assert "1 MiB, computation half the communication: a progress thread is faster" in text
+    assert "unlike" not in text
+    small = result({"thread": hides(0.8)})
+    small.points = [replace(point, bytes=16) for point in small.points]
+    assert "16 B, computation twice the communication: a progress thread is faster" in judge(small)
+    assert "unlike the published" in judge(small)
+
+
+def alone(placement: str, time_us: float) -> Alone:
+    where = ("mpich 5.0.2", "thread", placement, "yield", "selected", "scan", 1000000, 2, 2)
+    return Alone(*where, statistic(900.0), statistic(time_us))
+
+
+def test_placement_is_judged_by_communication_alone():
+    judge = presets.presets(2)["placement"].judge
+    found = result({"thread": hides(0.5)})
+    assert "Not decided" in judge(found)
+    found.alone = [alone("bind", 1000.0), alone("numa", 3000.0)]
+    assert "holds in direction: numa takes 3.00 times as long" in judge(found)
+    found.alone = [alone("bind", 1000.0), alone("numa", 1001.0)]
+    assert "does not show here" in judge(found)
+
+
+def test_nbc_eff_holds_where_the_winner_changes():
+    judge = presets.presets(2)["nbc-eff"].judge
+    found = result({"thread": hides(0.9, 250.0)})
+    assert "Not decided" in judge(found)
+    found.points += points("native", hides(0.3), mpi="openmpi 5.0.10")
+    text = judge(found)
+    # 1000 + 0.1·x + 250 and 1000 + 0.7·x meet at x = 416.7.
+    assert text.startswith("The finding holds")
+    assert "the winner changes with the amount of computation, at 0.417 ms" in text
+    assert "ranks per node was not measured" in text
+    found = result({"thread": hides(0.9)})
+    found.points += points("native", hides(0.3), mpi="openmpi 5.0.10")
+    assert "does not hold here" in judge(found)
+
+
+def kernel(**times_us: float) -> dict:
+    def samples(time_us):
+        return [time_us * (1 + 0.001 * i) for i in range(-5, 6)]
+
+    variants = [
+        {"name": "x", "engine": "" if name == "blocking" else name, "samples_us": samples(time)}
+        for name, time in times_us.items()
+    ]
+    about = {"schema": "weft-kernel/1", "mpi": "MPICH 5.0.2", "ranks": 2, "elements": 10000}
+    return {**about, "variants": variants}
+
+
+def test_iallreduce_kernel_holds_where_overlap_saves_time():
+    judge = presets.presets(2)["iallreduce-kernel"].judge
+    text = judge(kernel(blocking=1000.0, native=1100.0, thread=700.0))
+    assert re.search(r"holds in direction: .*engine thread .*30 % less time", text)
+    assert "no difference" in judge(kernel(blocking=1000.0, thread=995.0))
+    assert "30 % more time" in judge(kernel(blocking=1000.0, thread=1300.0))
+
+
+def test_iallreduce_kernel_refuses_other_figures():
+    with pytest.raises(ValueError, match="weft-kernel/1"):
+        presets.kernel_times({"schema": "weft-bench/1"})
