@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from weft import installation
-from weft.bench import machine, places, result, settings, show
+from weft.bench import experiments, machine, places, result, settings, show
 from weft.bench.driver import Driver
 from weft.bench.result import ResultError
 from weft.bench.settings import Settings, SettingsError
@@ -63,37 +63,85 @@ def bench(
         Path | None, typer.Option(help="Go on with the last run of this file.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
+    preset: Annotated[
+        str | None, typer.Option(help="A published experiment: tcc, nbc-eff, iallreduce-kernel, …")
+    ] = None,
 ) -> None:
     """Measure how long a program takes with each engine, over the amount of computation."""
+    files = (json_file, csv_file)
     try:
         if resume:
-            raise typer.Exit(go_on(resume, time_budget, json_file, csv_file))
-        wanted = Settings(
-            collectives=settings.words("--collective", collective, settings.COLLECTIVES),
-            bytes=[settings.size_bytes("--bytes", s) for s in settings.words("--bytes", size)],
-            engines=settings.words("--engines", engines, settings.ENGINES),
-            mpis=settings.words("--mpi", mpi, installation.IMPLEMENTATIONS),
-            placements=settings.words("--placements", placements),
-            backoffs=settings.words("--backoffs", backoffs),
-            algorithms=settings.words("--algorithms", algorithms),
-            amounts=settings.check_amounts(amounts),
-            kernel=settings.words("--kernel", kernel, settings.KERNELS)[0],
-            time_budget_s=settings.seconds("--time-budget", time_budget),
-            ranks=settings.counts("--ranks", ranks) if ranks else [],
-            working_set_bytes=settings.size_bytes("--working-set", working_set)
-            if working_set
-            else 0,
-            compute_library=settings.library(compute_library),
-            fixed_work=fixed_work,
-            hang_s=settings.seconds("--hang-limit", hang_limit),
-            seed=seed,
-        )
-        settings.choose_place(wanted, lab, launcher)
-        settings.check_native_words(wanted.placements, wanted.backoffs)
-        raise typer.Exit(start(wanted, out, json_file, csv_file))
+            raise typer.Exit(go_on(resume, time_budget, *files))
+        given = {
+            "collective": collective,
+            "size": size,
+            "engines": engines,
+            "mpi": mpi,
+            "placements": placements,
+            "backoffs": backoffs,
+            "algorithms": algorithms,
+            "amounts": amounts,
+            "kernel": kernel,
+            "working_set": working_set,
+            "compute_library": compute_library,
+            "lab": lab,
+            "launcher": launcher,
+            "ranks": ranks,
+            "fixed_work": fixed_work,
+            "time_budget": time_budget,
+            "hang_limit": hang_limit,
+            "seed": seed,
+        }
+        if preset:
+            raise typer.Exit(run_preset(preset, given, out, *files))
+        raise typer.Exit(start(settings_of(given), out, *files))
     except (SettingsError, ResultError, LabError) as error:
         print(f"weft bench: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+
+
+def settings_of(given: dict[str, Any]) -> Settings:
+    """The options, checked; an error names the option and what it takes."""
+    wanted = Settings(
+        collectives=settings.words("--collective", given["collective"], settings.COLLECTIVES),
+        bytes=[
+            settings.size_bytes("--bytes", word)
+            for word in settings.words("--bytes", given["size"])
+        ],
+        engines=settings.words("--engines", given["engines"], settings.ENGINES),
+        mpis=settings.words("--mpi", given["mpi"], installation.IMPLEMENTATIONS),
+        placements=settings.words("--placements", given["placements"]),
+        backoffs=settings.words("--backoffs", given["backoffs"]),
+        algorithms=settings.words("--algorithms", given["algorithms"]),
+        amounts=settings.check_amounts(given["amounts"]),
+        kernel=settings.words("--kernel", given["kernel"], settings.KERNELS)[0],
+        time_budget_s=settings.seconds("--time-budget", given["time_budget"]),
+        ranks=settings.counts("--ranks", given["ranks"]) if given["ranks"] else [],
+        working_set_bytes=settings.size_bytes("--working-set", given["working_set"])
+        if given["working_set"]
+        else 0,
+        compute_library=settings.library(given["compute_library"]),
+        fixed_work=given["fixed_work"],
+        hang_s=settings.seconds("--hang-limit", given["hang_limit"]),
+        seed=given["seed"],
+    )
+    settings.choose_place(wanted, given["lab"], given["launcher"])
+    settings.check_native_words(wanted.placements, wanted.backoffs)
+    return wanted
+
+
+def run_preset(name: str, given: dict[str, Any], out: Path, *files: Path | None) -> int:
+    """A preset's runs, with the time budget, seed and files that were asked for."""
+    chosen = experiments.find(name)
+
+    def measure(options: dict[str, Any]) -> result.Result:
+        status = start(settings_of({**given, **options}), out, *files)
+        if status == INTERRUPTED:
+            raise typer.Exit(status)
+        with Store(out, create=False) as store:
+            return store.result(store.last_run())
+
+    return experiments.carry_out(chosen, measure, out.with_name(f"{name}.html"))
 
 
 def start(wanted: Settings, out: Path, json_file: Path | None, csv_file: Path | None) -> int:
