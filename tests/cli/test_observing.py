@@ -1,0 +1,73 @@
+"""`weft run --summary` and `--trace` on a real program, from all ranks into one place."""
+
+import json
+
+import pytest
+
+from weft import installation
+
+RANKS = 3
+
+
+@pytest.fixture
+def observed(call, environment, tmp_path):
+    """Runs the measuring program under an engine with the options given; its stderr."""
+
+    def run(engine: str, *options: object) -> str:
+        library = installation.implementation("mpich")
+        program = [library.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
+        program += ["--engines", engine, "--repetitions", "2", "--pause-us", "0"]
+        done = call(
+            "run", "--engine", engine, *options, "--", library.mpiexec, "-n", RANKS, *program
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    return run
+
+
+def spans(file):
+    events = json.loads(file.read_text())["traceEvents"]
+    threads = {
+        (e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"
+    }
+    found = {}
+    for event in events:
+        if event["ph"] != "X":
+            continue
+        assert event["dur"] >= 0
+        thread = threads[event["pid"], event["tid"]]
+        found.setdefault((event["pid"], thread), set()).add(event["name"])
+    return found
+
+
+def test_trace_shows_application_and_progress_thread_of_every_rank(observed, tmp_path):
+    file = tmp_path / "trace.json"
+    observed("thread", "--trace", file)
+    found = spans(file)
+    for rank in range(RANKS):
+        assert {"computing", "MPI_Iallreduce", "MPI_Wait"} <= found[rank, "application"]
+        assert {"working", "polling"} & found[rank, "weft-progress"]
+
+
+def test_trace_shows_the_worker(observed, tmp_path):
+    file = tmp_path / "trace.json"
+    observed("tcc", "--trace", file)
+    for rank in range(RANKS):
+        workers = [names for (pid, name), names in spans(file).items() if pid == rank]
+        assert any("working" in names for names in workers)
+
+
+def test_trace_that_cannot_be_written_is_named(observed, tmp_path):
+    said = observed("thread", "--trace", tmp_path / "missing" / "trace.json")
+    assert "cannot write the trace" in said
+
+
+def test_summary_is_said_once_with_calls_and_hidden_share(observed):
+    said = observed("thread", "--summary")
+    assert said.count("summary of 3 ranks, MPICH, engine thread") == 1
+    line = next(line for line in said.splitlines() if "MPI_Iallreduce" in line)
+    seen, handled, size = (int(word) for word in line.split()[1:4])
+    assert 0 < handled <= seen
+    assert size == handled * 512 * 1024
+    assert line.rstrip().endswith("%")
