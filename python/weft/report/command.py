@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +70,8 @@ def compare(
     found = versus.compare(load("compare", a), load("compare", b))
     console = Console()
     if found.ratios:
-        console.print(ratio_table(found))
+        for table in ratio_tables(found):
+            console.print(table)
     for name in found.only_a:
         console.print(f"only in A: {name}", markup=False, highlight=False)
     for name in found.only_b:
@@ -84,26 +87,24 @@ def compare(
         console.print(f"Written: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
 
 
-def ratio_table(found) -> Table:
+def ratio_tables(found) -> Iterator[Table]:
+    """A table per case, since the case's name is longer than any column."""
     from weft.report.effect import FASTER, SAME, SLOWER, duration
 
-    table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
-    table.add_column("", no_wrap=True)
-    for title in ("computation", "B / A", "between", "B is"):
-        table.add_column(title, justify="right", no_wrap=True)
     style = {FASTER: "green", SLOWER: "red", SAME: None}
-    title = ""
-    for ratio in found.ratios:
-        if ratio.case.title != title:
-            title = ratio.case.title
-            table.add_section()
-            table.add_row(title, style="bold")
-        table.add_row(
-            "  " + ratio.name,
-            duration(ratio.computation_us),
-            f"{ratio.median:.3f}",
-            f"{ratio.low:.3f}–{ratio.high:.3f}",
-            {FASTER: "faster", SLOWER: "slower", SAME: "same"}[ratio.verdict],
-            style=style[ratio.verdict],
-        )
-    return table
+    for title, ratios in groupby(found.ratios, lambda ratio: ratio.case.title):
+        table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+        table.title, table.title_justify, table.title_style = title, "left", "bold"
+        table.add_column("", no_wrap=True)
+        for column in ("computation", "B / A", "between", "B is"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for ratio in ratios:
+            table.add_row(
+                "  " + ratio.name,
+                duration(ratio.computation_us),
+                f"{ratio.median:.3f}",
+                f"{ratio.low:.3f}–{ratio.high:.3f}",
+                {FASTER: "faster", SLOWER: "slower", SAME: "same"}[ratio.verdict],
+                style=style[ratio.verdict],
+            )
+        yield table
