@@ -170,7 +170,7 @@ class Network:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(entry.name), signal.SIGKILL)
         for pid in self.holders:
-            clear(Path(f"/proc/{pid}/root/dev/shm"))
+            clear(Path("/proc", str(pid), "root", "dev/shm"))
         clear(PRIVATE.parent)
 
 
