@@ -92,7 +92,11 @@ void Progress::drive_until(Complete complete, Sleep sleep) {
       poll();
       if (polls >= (shared_core_ > 0 ? kPollsOnSharedCore : kPollsOnOwnCore)) yield_core();
     } else {
+      // A sleeping caller helps nobody: what other callers start meanwhile is the thread's.
+      helping_.fetch_sub(1);
+      wake_thread();
       sleep();
+      helping_.fetch_add(1);
     }
   }
   helping_.fetch_sub(1);
