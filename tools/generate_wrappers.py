@@ -164,10 +164,10 @@ def handled_body(call):
 
 
 def passed_on_body(call, result="const int code ="):
-    comm, request = argument(call, "comm"), argument(call, "request_out")
+    request = argument(call, "request_out")
     return [
         f"  {result} next({arguments(call)});",
-        f"  passed_on(CallId::{short(call)}, {comm}, {request}, code);",
+        f"  passed_on(CallId::{short(call)}, {request}, code);",
         "  return code;",
     ]
 
@@ -209,11 +209,10 @@ def blocking_body(call, calls):
 
 
 def comm_new_body(call):
-    old, new = argument(call, "comm") or "MPI_Comm{}", argument(call, "new_comm")
     return [
         f"  BlockingCall guard(CallId::{short(call)});",
         f"  const int code = next({arguments(call)});",
-        f"  communicator_created({old}, {new}, code);",
+        f"  communicator_created({argument(call, 'new_comm')}, code);",
         "  return code;",
     ]
 

@@ -66,10 +66,10 @@ void bind_now();
 // True: Weft took the call, *request and *code are the application's. False: nothing was posted.
 bool start(const Call& call, MPI_Request* request, int* code);
 // A non-blocking collective or persistent initialisation that the library carried out.
-void passed_on(CallId id, MPI_Comm comm, MPI_Request* request, int code);
+void passed_on(CallId id, MPI_Request* request, int code);
 // The library returned `code` and, if that is success, a new communicator (which is a null handle
-// on ranks that are no members). `comm` is value-initialised where the call has no old one.
-void communicator_created(MPI_Comm comm, MPI_Comm* new_comm, int code);
+// on ranks that are no members).
+void communicator_created(MPI_Comm* new_comm, int code);
 // The application entered MPI without blocking: an opportunity for progress.
 void poll();
 

@@ -64,7 +64,7 @@ void add_communicator(MPI_Comm comm, std::optional<Engine> hint) {
 
 }  // namespace
 
-void communicator_created(MPI_Comm, MPI_Comm* new_comm, int code) {
+void communicator_created(MPI_Comm* new_comm, int code) {
   if (code == MPI_SUCCESS) add_communicator(*new_comm, std::nullopt);
 }
 

@@ -191,7 +191,7 @@ bool start(const Call& call, MPI_Request* request, int* code) {
   return true;
 }
 
-void passed_on(CallId id, MPI_Comm, MPI_Request* request, int code) {
+void passed_on(CallId id, MPI_Request* request, int code) {
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
   const bool by_the_call = call_reason(id)[0] != '\0';

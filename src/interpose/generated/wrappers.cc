@@ -110,7 +110,7 @@ WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype
   int code;
   if (start(call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Iallgather, comm, request, code);
+  passed_on(CallId::Iallgather, request, code);
   return code;
 }
 
@@ -123,7 +123,7 @@ WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
       recvtype, comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  passed_on(CallId::Iallgatherv, comm, request, code);
+  passed_on(CallId::Iallgatherv, request, code);
   return code;
 }
 
@@ -138,7 +138,7 @@ WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
   int code;
   if (start(call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iallreduce, comm, request, code);
+  passed_on(CallId::Iallreduce, request, code);
   return code;
 }
 
@@ -154,7 +154,7 @@ WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   int code;
   if (start(call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ialltoall, comm, request, code);
+  passed_on(CallId::Ialltoall, request, code);
   return code;
 }
 
@@ -167,7 +167,7 @@ WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, cons
       rdispls, recvtype, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  passed_on(CallId::Ialltoallv, comm, request, code);
+  passed_on(CallId::Ialltoallv, request, code);
   return code;
 }
 
@@ -180,7 +180,7 @@ WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, cons
       rdispls, recvtypes, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  passed_on(CallId::Ialltoallw, comm, request, code);
+  passed_on(CallId::Ialltoallw, request, code);
   return code;
 }
 
@@ -193,7 +193,7 @@ WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   int code;
   if (start(call, request, &code)) return code;
   code = next(comm, request);
-  passed_on(CallId::Ibarrier, comm, request, code);
+  passed_on(CallId::Ibarrier, request, code);
   return code;
 }
 
@@ -208,7 +208,7 @@ WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int 
   int code;
   if (start(call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
-  passed_on(CallId::Ibcast, comm, request, code);
+  passed_on(CallId::Ibcast, request, code);
   return code;
 }
 
@@ -218,7 +218,7 @@ WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iexscan, comm, request, code);
+  passed_on(CallId::Iexscan, request, code);
   return code;
 }
 
@@ -231,7 +231,7 @@ WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype se
       comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  passed_on(CallId::Igather, comm, request, code);
+  passed_on(CallId::Igather, request, code);
   return code;
 }
 
@@ -244,7 +244,7 @@ WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype s
       recvtype, root, comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
-  passed_on(CallId::Igatherv, comm, request, code);
+  passed_on(CallId::Igatherv, request, code);
   return code;
 }
 
@@ -255,7 +255,7 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_allgather, comm, request, code);
+  passed_on(CallId::Ineighbor_allgather, request, code);
   return code;
 }
 
@@ -268,7 +268,7 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
       recvtype, comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  passed_on(CallId::Ineighbor_allgatherv, comm, request, code);
+  passed_on(CallId::Ineighbor_allgatherv, request, code);
   return code;
 }
 
@@ -279,7 +279,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_alltoall, comm, request, code);
+  passed_on(CallId::Ineighbor_alltoall, request, code);
   return code;
 }
 
@@ -292,7 +292,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcou
       rdispls, recvtype, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  passed_on(CallId::Ineighbor_alltoallv, comm, request, code);
+  passed_on(CallId::Ineighbor_alltoallv, request, code);
   return code;
 }
 
@@ -305,7 +305,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcou
       rdispls, recvtypes, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  passed_on(CallId::Ineighbor_alltoallw, comm, request, code);
+  passed_on(CallId::Ineighbor_alltoallw, request, code);
   return code;
 }
 
@@ -320,7 +320,7 @@ WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_
   int code;
   if (start(call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  passed_on(CallId::Ireduce, comm, request, code);
+  passed_on(CallId::Ireduce, request, code);
   return code;
 }
 
@@ -330,7 +330,7 @@ WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const i
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter, comm, request, code);
+  passed_on(CallId::Ireduce_scatter, request, code);
   return code;
 }
 
@@ -340,7 +340,7 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, i
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter_block, comm, request, code);
+  passed_on(CallId::Ireduce_scatter_block, request, code);
   return code;
 }
 
@@ -355,7 +355,7 @@ WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Da
   int code;
   if (start(call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iscan, comm, request, code);
+  passed_on(CallId::Iscan, request, code);
   return code;
 }
 
@@ -368,7 +368,7 @@ WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype s
       comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  passed_on(CallId::Iscatter, comm, request, code);
+  passed_on(CallId::Iscatter, request, code);
   return code;
 }
 
@@ -381,7 +381,7 @@ WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const
       recvtype, root, comm, request);
   const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  passed_on(CallId::Iscatterv, comm, request, code);
+  passed_on(CallId::Iscatterv, request, code);
   return code;
 }
 
@@ -394,7 +394,7 @@ WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Data
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Allgather_init, comm, request, code);
+  passed_on(CallId::Allgather_init, request, code);
   return code;
 }
 
@@ -408,7 +408,7 @@ WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Allgather_init_c, comm, request, code);
+  passed_on(CallId::Allgather_init_c, request, code);
   return code;
 }
 
@@ -422,7 +422,7 @@ WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Dat
       recvtype, comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       info, request);
-  passed_on(CallId::Allgatherv_init, comm, request, code);
+  passed_on(CallId::Allgatherv_init, request, code);
   return code;
 }
 
@@ -436,7 +436,7 @@ WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
       recvtype, comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       info, request);
-  passed_on(CallId::Allgatherv_init_c, comm, request, code);
+  passed_on(CallId::Allgatherv_init_c, request, code);
   return code;
 }
 
@@ -447,7 +447,7 @@ WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int coun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Allreduce_init, comm, request, code);
+  passed_on(CallId::Allreduce_init, request, code);
   return code;
 }
 
@@ -458,7 +458,7 @@ WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Co
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Allreduce_init_c, comm, request, code);
+  passed_on(CallId::Allreduce_init_c, request, code);
   return code;
 }
 
@@ -472,7 +472,7 @@ WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datat
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Alltoall_init, comm, request, code);
+  passed_on(CallId::Alltoall_init, request, code);
   return code;
 }
 
@@ -486,7 +486,7 @@ WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Alltoall_init_c, comm, request, code);
+  passed_on(CallId::Alltoall_init_c, request, code);
   return code;
 }
 
@@ -500,7 +500,7 @@ WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, 
       rdispls, recvtype, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, info, request);
-  passed_on(CallId::Alltoallv_init, comm, request, code);
+  passed_on(CallId::Alltoallv_init, request, code);
   return code;
 }
 
@@ -515,7 +515,7 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
       rdispls, recvtype, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, info, request);
-  passed_on(CallId::Alltoallv_init_c, comm, request, code);
+  passed_on(CallId::Alltoallv_init_c, request, code);
   return code;
 }
 
@@ -529,7 +529,7 @@ WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, 
       rdispls, recvtypes, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, info, request);
-  passed_on(CallId::Alltoallw_init, comm, request, code);
+  passed_on(CallId::Alltoallw_init, request, code);
   return code;
 }
 
@@ -544,7 +544,7 @@ WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* send
       rdispls, recvtypes, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, info, request);
-  passed_on(CallId::Alltoallw_init_c, comm, request, code);
+  passed_on(CallId::Alltoallw_init_c, request, code);
   return code;
 }
 
@@ -554,7 +554,7 @@ WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* req
   const Entry entry;
   if (entry.nested()) return next(comm, info, request);
   const int code = next(comm, info, request);
-  passed_on(CallId::Barrier_init, comm, request, code);
+  passed_on(CallId::Barrier_init, request, code);
   return code;
 }
 
@@ -564,7 +564,7 @@ WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, 
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
   const int code = next(buffer, count, datatype, root, comm, info, request);
-  passed_on(CallId::Bcast_init, comm, request, code);
+  passed_on(CallId::Bcast_init, request, code);
   return code;
 }
 
@@ -575,7 +575,7 @@ WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype da
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
   const int code = next(buffer, count, datatype, root, comm, info, request);
-  passed_on(CallId::Bcast_init_c, comm, request, code);
+  passed_on(CallId::Bcast_init_c, request, code);
   return code;
 }
 
@@ -586,7 +586,7 @@ WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Exscan_init, comm, request, code);
+  passed_on(CallId::Exscan_init, request, code);
   return code;
 }
 
@@ -597,7 +597,7 @@ WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Exscan_init_c, comm, request, code);
+  passed_on(CallId::Exscan_init_c, request, code);
   return code;
 }
 
@@ -611,7 +611,7 @@ WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatyp
       comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       info, request);
-  passed_on(CallId::Gather_init, comm, request, code);
+  passed_on(CallId::Gather_init, request, code);
   return code;
 }
 
@@ -625,7 +625,7 @@ WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI
       comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       info, request);
-  passed_on(CallId::Gather_init_c, comm, request, code);
+  passed_on(CallId::Gather_init_c, request, code);
   return code;
 }
 
@@ -639,7 +639,7 @@ WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Dataty
       recvtype, root, comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, info, request);
-  passed_on(CallId::Gatherv_init, comm, request, code);
+  passed_on(CallId::Gatherv_init, request, code);
   return code;
 }
 
@@ -653,7 +653,7 @@ WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
       recvtype, root, comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, info, request);
-  passed_on(CallId::Gatherv_init_c, comm, request, code);
+  passed_on(CallId::Gatherv_init_c, request, code);
   return code;
 }
 
@@ -665,7 +665,7 @@ WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Iallgather_c, comm, request, code);
+  passed_on(CallId::Iallgather_c, request, code);
   return code;
 }
 
@@ -678,7 +678,7 @@ WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
       recvtype, comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  passed_on(CallId::Iallgatherv_c, comm, request, code);
+  passed_on(CallId::Iallgatherv_c, request, code);
   return code;
 }
 
@@ -688,7 +688,7 @@ WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iallreduce_c, comm, request, code);
+  passed_on(CallId::Iallreduce_c, request, code);
   return code;
 }
 
@@ -700,7 +700,7 @@ WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ialltoall_c, comm, request, code);
+  passed_on(CallId::Ialltoall_c, request, code);
   return code;
 }
 
@@ -713,7 +713,7 @@ WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
       rdispls, recvtype, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  passed_on(CallId::Ialltoallv_c, comm, request, code);
+  passed_on(CallId::Ialltoallv_c, request, code);
   return code;
 }
 
@@ -727,7 +727,7 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
       rdispls, recvtypes, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  passed_on(CallId::Ialltoallw_c, comm, request, code);
+  passed_on(CallId::Ialltoallw_c, request, code);
   return code;
 }
 
@@ -737,7 +737,7 @@ WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
   const int code = next(buffer, count, datatype, root, comm, request);
-  passed_on(CallId::Ibcast_c, comm, request, code);
+  passed_on(CallId::Ibcast_c, request, code);
   return code;
 }
 
@@ -747,7 +747,7 @@ WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iexscan_c, comm, request, code);
+  passed_on(CallId::Iexscan_c, request, code);
   return code;
 }
 
@@ -760,7 +760,7 @@ WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
       comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  passed_on(CallId::Igather_c, comm, request, code);
+  passed_on(CallId::Igather_c, request, code);
   return code;
 }
 
@@ -773,7 +773,7 @@ WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
       recvtype, root, comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
-  passed_on(CallId::Igatherv_c, comm, request, code);
+  passed_on(CallId::Igatherv_c, request, code);
   return code;
 }
 
@@ -785,7 +785,7 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendco
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_allgather_c, comm, request, code);
+  passed_on(CallId::Ineighbor_allgather_c, request, code);
   return code;
 }
 
@@ -798,7 +798,7 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
       recvtype, comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
-  passed_on(CallId::Ineighbor_allgatherv_c, comm, request, code);
+  passed_on(CallId::Ineighbor_allgatherv_c, request, code);
   return code;
 }
 
@@ -810,7 +810,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  passed_on(CallId::Ineighbor_alltoall_c, comm, request, code);
+  passed_on(CallId::Ineighbor_alltoall_c, request, code);
   return code;
 }
 
@@ -823,7 +823,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
       rdispls, recvtype, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  passed_on(CallId::Ineighbor_alltoallv_c, comm, request, code);
+  passed_on(CallId::Ineighbor_alltoallv_c, request, code);
   return code;
 }
 
@@ -837,7 +837,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
       rdispls, recvtypes, comm, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  passed_on(CallId::Ineighbor_alltoallw_c, comm, request, code);
+  passed_on(CallId::Ineighbor_alltoallw_c, request, code);
   return code;
 }
 
@@ -847,7 +847,7 @@ WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  passed_on(CallId::Ireduce_c, comm, request, code);
+  passed_on(CallId::Ireduce_c, request, code);
   return code;
 }
 
@@ -857,7 +857,7 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter_block_c, comm, request, code);
+  passed_on(CallId::Ireduce_scatter_block_c, request, code);
   return code;
 }
 
@@ -868,7 +868,7 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  passed_on(CallId::Ireduce_scatter_c, comm, request, code);
+  passed_on(CallId::Ireduce_scatter_c, request, code);
   return code;
 }
 
@@ -878,7 +878,7 @@ WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  passed_on(CallId::Iscan_c, comm, request, code);
+  passed_on(CallId::Iscan_c, request, code);
   return code;
 }
 
@@ -891,7 +891,7 @@ WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
       comm, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  passed_on(CallId::Iscatter_c, comm, request, code);
+  passed_on(CallId::Iscatter_c, request, code);
   return code;
 }
 
@@ -904,7 +904,7 @@ WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcount
       recvtype, root, comm, request);
   const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  passed_on(CallId::Iscatterv_c, comm, request, code);
+  passed_on(CallId::Iscatterv_c, request, code);
   return code;
 }
 
@@ -918,7 +918,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Neighbor_allgather_init, comm, request, code);
+  passed_on(CallId::Neighbor_allgather_init, request, code);
   return code;
 }
 
@@ -932,7 +932,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count se
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Neighbor_allgather_init_c, comm, request, code);
+  passed_on(CallId::Neighbor_allgather_init_c, request, code);
   return code;
 }
 
@@ -946,7 +946,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount
       recvtype, comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       info, request);
-  passed_on(CallId::Neighbor_allgatherv_init, comm, request, code);
+  passed_on(CallId::Neighbor_allgatherv_init, request, code);
   return code;
 }
 
@@ -961,7 +961,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count s
       recvtype, comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       info, request);
-  passed_on(CallId::Neighbor_allgatherv_init_c, comm, request, code);
+  passed_on(CallId::Neighbor_allgatherv_init_c, request, code);
   return code;
 }
 
@@ -975,7 +975,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Neighbor_alltoall_init, comm, request, code);
+  passed_on(CallId::Neighbor_alltoall_init, request, code);
   return code;
 }
 
@@ -989,7 +989,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sen
       info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
       request);
-  passed_on(CallId::Neighbor_alltoall_init_c, comm, request, code);
+  passed_on(CallId::Neighbor_alltoall_init_c, request, code);
   return code;
 }
 
@@ -1004,7 +1004,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sen
       rdispls, recvtype, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, info, request);
-  passed_on(CallId::Neighbor_alltoallv_init, comm, request, code);
+  passed_on(CallId::Neighbor_alltoallv_init, request, code);
   return code;
 }
 
@@ -1019,7 +1019,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Co
       rdispls, recvtype, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, info, request);
-  passed_on(CallId::Neighbor_alltoallv_init_c, comm, request, code);
+  passed_on(CallId::Neighbor_alltoallv_init_c, request, code);
   return code;
 }
 
@@ -1034,7 +1034,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sen
       rdispls, recvtypes, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, info, request);
-  passed_on(CallId::Neighbor_alltoallw_init, comm, request, code);
+  passed_on(CallId::Neighbor_alltoallw_init, request, code);
   return code;
 }
 
@@ -1049,7 +1049,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
       rdispls, recvtypes, comm, info, request);
   const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, info, request);
-  passed_on(CallId::Neighbor_alltoallw_init_c, comm, request, code);
+  passed_on(CallId::Neighbor_alltoallw_init_c, request, code);
   return code;
 }
 
@@ -1062,7 +1062,7 @@ WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  passed_on(CallId::Reduce_init, comm, request, code);
+  passed_on(CallId::Reduce_init, request, code);
   return code;
 }
 
@@ -1075,7 +1075,7 @@ WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  passed_on(CallId::Reduce_init_c, comm, request, code);
+  passed_on(CallId::Reduce_init_c, request, code);
   return code;
 }
 
@@ -1086,7 +1086,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbu
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_block_init, comm, request, code);
+  passed_on(CallId::Reduce_scatter_block_init, request, code);
   return code;
 }
 
@@ -1099,7 +1099,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recv
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_block_init_c, comm, request, code);
+  passed_on(CallId::Reduce_scatter_block_init_c, request, code);
   return code;
 }
 
@@ -1110,7 +1110,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, con
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_init, comm, request, code);
+  passed_on(CallId::Reduce_scatter_init, request, code);
   return code;
 }
 
@@ -1122,7 +1122,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  passed_on(CallId::Reduce_scatter_init_c, comm, request, code);
+  passed_on(CallId::Reduce_scatter_init_c, request, code);
   return code;
 }
 
@@ -1133,7 +1133,7 @@ WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Scan_init, comm, request, code);
+  passed_on(CallId::Scan_init, request, code);
   return code;
 }
 
@@ -1144,7 +1144,7 @@ WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count c
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  passed_on(CallId::Scan_init_c, comm, request, code);
+  passed_on(CallId::Scan_init_c, request, code);
   return code;
 }
 
@@ -1158,7 +1158,7 @@ WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Dataty
       comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       info, request);
-  passed_on(CallId::Scatter_init, comm, request, code);
+  passed_on(CallId::Scatter_init, request, code);
   return code;
 }
 
@@ -1172,7 +1172,7 @@ WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
       comm, info, request);
   const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       info, request);
-  passed_on(CallId::Scatter_init_c, comm, request, code);
+  passed_on(CallId::Scatter_init_c, request, code);
   return code;
 }
 
@@ -1186,7 +1186,7 @@ WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, c
       recvtype, root, comm, info, request);
   const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  passed_on(CallId::Scatterv_init, comm, request, code);
+  passed_on(CallId::Scatterv_init, request, code);
   return code;
 }
 
@@ -1200,7 +1200,7 @@ WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendc
       recvtype, root, comm, info, request);
   const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  passed_on(CallId::Scatterv_init_c, comm, request, code);
+  passed_on(CallId::Scatterv_init_c, request, code);
   return code;
 }
 
@@ -1514,7 +1514,7 @@ WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, 
   if (entry.nested()) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
   BlockingCall guard(CallId::Cart_create);
   const int code = next(comm_old, ndims, dims, periods, reorder, comm_cart);
-  communicator_created(comm_old, comm_cart, code);
+  communicator_created(comm_cart, code);
   return code;
 }
 
@@ -1524,7 +1524,7 @@ WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* n
   if (entry.nested()) return next(comm, remain_dims, newcomm);
   BlockingCall guard(CallId::Cart_sub);
   const int code = next(comm, remain_dims, newcomm);
-  communicator_created(comm, newcomm, code);
+  communicator_created(newcomm, code);
   return code;
 }
 
@@ -1534,7 +1534,7 @@ WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newco
   if (entry.nested()) return next(comm, group, newcomm);
   BlockingCall guard(CallId::Comm_create);
   const int code = next(comm, group, newcomm);
-  communicator_created(comm, newcomm, code);
+  communicator_created(newcomm, code);
   return code;
 }
 
@@ -1545,7 +1545,7 @@ WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringt
   if (entry.nested()) return next(group, stringtag, info, errhandler, newcomm);
   BlockingCall guard(CallId::Comm_create_from_group);
   const int code = next(group, stringtag, info, errhandler, newcomm);
-  communicator_created(MPI_Comm{}, newcomm, code);
+  communicator_created(newcomm, code);
   return code;
 }
 
@@ -1556,7 +1556,7 @@ WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
   if (entry.nested()) return next(comm, group, tag, newcomm);
   BlockingCall guard(CallId::Comm_create_group);
   const int code = next(comm, group, tag, newcomm);
-  communicator_created(comm, newcomm, code);
+  communicator_created(newcomm, code);
   return code;
 }
 
@@ -1580,7 +1580,7 @@ WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* new
   if (entry.nested()) return next(comm, color, key, newcomm);
   BlockingCall guard(CallId::Comm_split);
   const int code = next(comm, color, key, newcomm);
-  communicator_created(comm, newcomm, code);
+  communicator_created(newcomm, code);
   return code;
 }
 
@@ -1591,7 +1591,7 @@ WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI
   if (entry.nested()) return next(comm, split_type, key, info, newcomm);
   BlockingCall guard(CallId::Comm_split_type);
   const int code = next(comm, split_type, key, info, newcomm);
-  communicator_created(comm, newcomm, code);
+  communicator_created(newcomm, code);
   return code;
 }
 
@@ -1605,7 +1605,7 @@ WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sour
   BlockingCall guard(CallId::Dist_graph_create);
   const int code = next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
       comm_dist_graph);
-  communicator_created(comm_old, comm_dist_graph, code);
+  communicator_created(comm_dist_graph, code);
   return code;
 }
 
@@ -1620,7 +1620,7 @@ WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
   BlockingCall guard(CallId::Dist_graph_create_adjacent);
   const int code = next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
       destweights, info, reorder, comm_dist_graph);
-  communicator_created(comm_old, comm_dist_graph, code);
+  communicator_created(comm_dist_graph, code);
   return code;
 }
 
@@ -1631,7 +1631,7 @@ WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* inde
   if (entry.nested()) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
   BlockingCall guard(CallId::Graph_create);
   const int code = next(comm_old, nnodes, index, edges, reorder, comm_graph);
-  communicator_created(comm_old, comm_graph, code);
+  communicator_created(comm_graph, code);
   return code;
 }
 
@@ -1641,7 +1641,7 @@ WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* new
   if (entry.nested()) return next(intercomm, high, newintracomm);
   BlockingCall guard(CallId::Intercomm_merge);
   const int code = next(intercomm, high, newintracomm);
-  communicator_created(intercomm, newintracomm, code);
+  communicator_created(newintracomm, code);
   return code;
 }
 
