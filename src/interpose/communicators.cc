@@ -18,16 +18,42 @@ Released& released() {
   return *instance;
 }
 
+// Contexts are few (MPICH has about 2,000) and belong to the application first.
+constexpr int kMostShadows = 256;
+std::atomic<int> shadows_alive{0};
+
+// Collective: whether all ranks have a shadow to spare. They may be members of different
+// communicators, so one may have run out where another has not.
+bool all_can_spare_one(MPI_Comm user) {
+  const std::int64_t refusing = shadows_alive.load() < kMostShadows ? 0 : 1;
+  std::int64_t refusals = 0;
+  return library_calls.Allreduce(&refusing, &refusals, 1, handles.int64, handles.sum, user) ==
+             MPI_SUCCESS &&
+         refusals == 0;
+}
+
 // By MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
-// attribute callbacks and takes over no info. Its errors return to us.
-MPI_Comm make_shadow(MPI_Comm user) {
+// attribute callbacks and takes over no info.
+MPI_Comm create_shadow(MPI_Comm user) {
   MPI_Group group;
   MPI_Comm shadow = handles.comm_null;
   if (library_calls.Comm_group(user, &group) != MPI_SUCCESS) return handles.comm_null;
   const int code = library_calls.Comm_create(user, group, &shadow);
   library_calls.Group_free(&group);
-  if (code != MPI_SUCCESS || shadow == handles.comm_null) return handles.comm_null;
+  return code == MPI_SUCCESS ? shadow : handles.comm_null;
+}
+
+// Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
+MPI_Comm make_shadow(MPI_Comm user) {
+  MPI_Errhandler users;
+  if (library_calls.Comm_get_errhandler(user, &users) != MPI_SUCCESS) return handles.comm_null;
+  library_calls.Comm_set_errhandler(user, handles.errors_return);
+  const MPI_Comm shadow = all_can_spare_one(user) ? create_shadow(user) : handles.comm_null;
+  library_calls.Comm_set_errhandler(user, users);
+  library_calls.Errhandler_free(&users);
+  if (shadow == handles.comm_null) return shadow;
   library_calls.Comm_set_errhandler(shadow, handles.errors_return);
+  shadows_alive.fetch_add(1);
   return shadow;
 }
 
@@ -88,6 +114,7 @@ void Communicators::release_shadows() {
     shadows.swap(released().shadows);
   }
   for (MPI_Comm& shadow : shadows) library_calls.Comm_free(&shadow);
+  shadows_alive.fetch_sub(static_cast<int>(shadows.size()));
 }
 
 std::optional<Engine> engine_hint(MPI_Info info) {

@@ -59,7 +59,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 class Communicators {
  public:
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
-  // (intercommunicators, one rank, no context left): its calls pass on untouched.
+  // (intercommunicators, one rank, too many communicators): its calls pass on untouched.
   void add(MPI_Comm user, std::optional<Engine> engine_hint);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);

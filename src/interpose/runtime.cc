@@ -61,10 +61,34 @@ void move_to_core(int core) {
         " is not available to this process: its progress thread stays beside the rank");
 }
 
+// A forked child that exits has none of the parent's threads.
+pid_t owner = 0;
+
 void stop_threads_at_exit() {
-  static const pid_t owner = getpid();
   Runtime* runtime = Runtime::active();
   if (runtime && getpid() == owner) runtime->progress.stop();
+}
+
+// Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
+// than one text's is needed.
+// `file` null: nothing can be written, the other ranks must still be rid of theirs.
+void write_texts_of_all(const std::string& own, int ranks, std::FILE* file) {
+  if (file) std::fwrite(own.data(), 1, own.size(), file);
+  for (int rank = 1; rank < ranks; ++rank) {
+    std::int64_t bytes = 0;
+    library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, handles.comm_world,
+                       MPI_STATUS_IGNORE);
+    std::string text(static_cast<std::size_t>(bytes), '\0');
+    library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0,
+                       handles.comm_world, MPI_STATUS_IGNORE);
+    if (file) std::fprintf(file, ",\n%s", text.c_str());
+  }
+}
+
+void send_text(const std::string& own) {
+  const auto bytes = static_cast<std::int64_t>(own.size());
+  library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, handles.comm_world);
+  library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, handles.comm_world);
 }
 
 }  // namespace
@@ -99,6 +123,7 @@ void Runtime::begin(const Config& config, int thread_level) {
     runtime->place_threads();
     runtime->communicators.add(handles.comm_world, std::nullopt);
   }
+  owner = getpid();
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
 }
@@ -168,8 +193,7 @@ void Runtime::end() {
   active_.store(nullptr, std::memory_order_release);
 }
 
-// Rank 0 gathers the ranks' events by MPI, so that no shared file system is needed. Clocks of
-// different nodes are aligned at the barrier before the gathering.
+// Clocks of different nodes are aligned at the barrier before the texts are collected.
 void Runtime::write_trace(int rank, int ranks) {
   library_calls.Barrier(handles.comm_world);
   const std::int64_t here = now_ns();
@@ -180,33 +204,17 @@ void Runtime::write_trace(int rank, int ranks) {
   // Processes of one machine share the clock; then the small difference is the barrier's.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace_.events_json(rank, host, offset, here);
-  int length = static_cast<int>(events.size());
-  std::vector<int> lengths(static_cast<std::size_t>(ranks)),
-      starts(static_cast<std::size_t>(ranks));
-  library_calls.Gather(&length, sizeof length, handles.byte, lengths.data(), sizeof length,
-                       handles.byte, 0, handles.comm_world);
-  std::string all;
-  if (rank == 0) {
-    int total = 0;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      starts[i] = total;
-      total += lengths[i];
-    }
-    all.resize(static_cast<std::size_t>(total));
-  }
-  library_calls.Gatherv(events.data(), length, handles.byte, all.data(), lengths.data(),
-                        starts.data(), handles.byte, 0, handles.comm_world);
-  if (rank != 0) return;
-  std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
-  if (!file) {
-    say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
+  if (rank != 0) {
+    send_text(events);
     return;
   }
-  std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    std::fwrite(all.data() + starts[i], 1, static_cast<std::size_t>(lengths[i]), file);
-    std::fputs(i + 1 < lengths.size() ? ",\n" : "\n]}\n", file);
-  }
+  std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
+  if (!file)
+    say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
+  if (file) std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+  write_texts_of_all(events, ranks, file);
+  if (!file) return;
+  std::fputs("\n]}\n", file);
   std::fclose(file);
 }
 

@@ -16,7 +16,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "",
     "engine native",
     "the rule takes native here",
-    "communicator with one rank, with two groups, or not made by an intercepted call",
+    "communicator with one rank, with two groups, one of very many, or not made by an intercepted "
+    "call",
     "nothing to move",
     "more than 2 GiB",
     "arguments that the library must judge"};

@@ -60,14 +60,13 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Iallgather, find, "PMPI_Iallgather", missing);
   bind(library_calls.Ialltoall, find, "PMPI_Ialltoall", missing);
   bind(library_calls.Iscan, find, "PMPI_Iscan", missing);
-  bind(library_calls.Gather, find, "PMPI_Gather", missing);
-  bind(library_calls.Gatherv, find, "PMPI_Gatherv", missing);
   bind(library_calls.Send, find, "PMPI_Send", missing);
   bind(library_calls.Recv, find, "PMPI_Recv", missing);
-  bind(library_calls.Query_thread, find, "PMPI_Query_thread", missing);
   bind(library_calls.Get_library_version, find, "PMPI_Get_library_version", missing);
   bind(library_calls.Comm_get_attr, find, "PMPI_Comm_get_attr", missing);
   bind(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
+  bind(library_calls.Comm_get_errhandler, find, "PMPI_Comm_get_errhandler", missing);
+  bind(library_calls.Errhandler_free, find, "PMPI_Errhandler_free", missing);
   return missing.empty();
 }
 

@@ -54,15 +54,13 @@ struct LibraryCalls {
   int (*Ialltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
       MPI_Request*);
   int (*Iscan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
-  int (*Gather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm);
-  int (*Gatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, int,
-      MPI_Comm);
   int (*Send)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
   int (*Recv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
-  int (*Query_thread)(int*);
   int (*Get_library_version)(char*, int*);
   int (*Comm_get_attr)(MPI_Comm, int, void*, int*);
   int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
+  int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler*);
+  int (*Errhandler_free)(MPI_Errhandler*);
 };
 
 extern LibraryCalls library_calls;  // null until bound, and for good where the library lacks it
