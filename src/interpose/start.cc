@@ -11,12 +11,23 @@
 namespace weft::interpose {
 namespace {
 
-constexpr std::array<CallId, kKinds> kStartCalls = {
-    CallId::Ibarrier,   CallId::Ibcast,    CallId::Ireduce, CallId::Iallreduce,
-    CallId::Iallgather, CallId::Ialltoall, CallId::Iscan};
-
 CallId call_id(Kind kind) {
-  return kStartCalls[static_cast<std::size_t>(kind)];
+  switch (kind) {
+    case Kind::bcast:
+      return CallId::Ibcast;
+    case Kind::reduce:
+      return CallId::Ireduce;
+    case Kind::allreduce:
+      return CallId::Iallreduce;
+    case Kind::allgather:
+      return CallId::Iallgather;
+    case Kind::alltoall:
+      return CallId::Ialltoall;
+    case Kind::scan:
+      return CallId::Iscan;
+    default:
+      return CallId::Ibarrier;
+  }
 }
 
 // Set where start() declines, read by passed_on() of the same wrapper.
@@ -60,10 +71,6 @@ Layout layout_of(MPI_Datatype type, int count) {
   Layout layout = ask_layout(type);
   layout.count = count;
   return layout;
-}
-
-bool reduces(Kind kind) {
-  return kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::scan;
 }
 
 // What the library would refuse is left to the library, which says so in its own way.

@@ -4,16 +4,43 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace weft {
 
-enum class Kind : std::uint8_t { barrier, bcast, reduce, allreduce, allgather, alltoall, scan };
-inline constexpr int kKinds = 7;
+enum class Kind : std::uint8_t {
+  barrier,
+  bcast,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  reduce,
+  allreduce,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  exscan,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
+};
+inline constexpr int kKinds = 22;
 
 const char* kind_name(Kind kind);  // "allreduce"
+bool reduces(Kind kind);           // it has an operator
+bool is_neighborhood(Kind kind);
 
 // `count` elements of one datatype, as MPI describes it; all in bytes but `count`.
-// For allgather and alltoall, `count` is per block (per peer).
+// Where a buffer has one block per peer, `count` is that of a block.
 struct Layout {
   std::int64_t count = 0;
   std::int64_t size = 1;         // payload of one element (MPI_Type_size)
@@ -26,20 +53,54 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-// Rank-invariant: kind, size, root, commutative, in_place (except at the root of reduce), and
-// bytes() of the layouts. A layout's count and extent may differ between ranks (bcast, alltoall,
-// allgather with different but matching types): never let them decide what travels.
+// Which datatype a count refers to. `byte` is for packed data in temp. The types of an alltoallw
+// are numbered from `first_of_many` on: those of the send blocks, then those of the receive blocks.
+enum class Unit : std::int32_t { send, recv, byte, first_of_many };
+
+// One block of a user's buffer with one block per peer.
+struct Block {
+  std::int64_t count = 0;
+  std::int64_t offset = 0;  // bytes from the buffer's origin
+  Unit unit = Unit::recv;
+
+  bool operator==(const Block&) const = default;
+};
+
+// Rank-invariant: kind, size, root, commutative, in_place (except where only the root may say it),
+// and agreed_bytes(). A layout's count and extent may differ between ranks (different but matching
+// types), and so may all that concerns one peer only: never let them decide what travels, except
+// between the two ranks that both know it.
 struct Shape {
   Kind kind = Kind::barrier;
   int rank = 0;
   int size = 1;
   int root = 0;
+  // The contribution lies in the receive buffer; at the root of scatter(v): the own block stays in
+  // the send buffer.
   bool in_place = false;
   bool commutative = true;
-  Layout send;  // reductions and bcast: send == recv
+  // Of reductions and bcast: send == recv. Not significant on this rank: count 0.
+  Layout send;
   Layout recv;
+  // Only where blocks differ: gatherv and scatterv (at the root), allgatherv, reduce_scatter (recv,
+  // one after the other), alltoallv, alltoallw, neighborhoods with v and w. Else empty, and block i
+  // begins i * count * extent behind the origin.
+  std::vector<Block> send_blocks;
+  std::vector<Block> recv_blocks;
+  std::vector<Layout> types;  // of alltoallw and neighbor_alltoallw: what units refer to
+  // Neighborhoods: the peer of each block, in the order of the topology; -1: none (MPI_PROC_NULL),
+  // the block is left alone. A rank may come up more than once: messages between two ranks match
+  // in the order of their blocks.
+  std::vector<int> destinations;
+  std::vector<int> sources;
 
   bool operator==(const Shape&) const = default;
 };
+
+// Payload that all ranks know alike (all blocks together); none where each rank knows its own part
+// only: gatherv, scatterv, alltoallv, alltoallw, neighborhoods.
+std::optional<std::int64_t> agreed_bytes(const Shape& shape);
+// Payload in this rank's buffers, the larger of what it gives and what it gets.
+std::int64_t local_bytes(const Shape& shape);
 
 }  // namespace weft

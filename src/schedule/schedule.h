@@ -24,9 +24,6 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-// Which datatype a count refers to. `byte` is for packed data in temp.
-enum class Unit : std::uint8_t { send, recv, byte };
-
 // The layout of one element of `unit`; a byte is one without holes.
 const Layout& layout_of(const Shape& shape, Unit unit);
 
@@ -64,6 +61,12 @@ struct Schedule {
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };
+
+// Block `index` of what this rank gives (in place: in the receive buffer), and of what it gets.
+// Collectives that give or get one thing only have it as their block for every index; reductions
+// count in elements, and so does a reduce_scatter's block of the whole vector.
+Operand outgoing(const Shape& shape, int index);
+Operand incoming(const Shape& shape, int index);
 
 // Elements that the collective has in a user's buffer on this rank; 0 where MPI ignores the buffer.
 std::int64_t buffer_elements(const Shape& shape, Buffer buffer);

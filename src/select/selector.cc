@@ -54,8 +54,9 @@ const char* default_name(const Shape& shape) {
       return alltoall_name(shape);
     case Kind::scan:
       return "chain";
+    default:
+      return "";
   }
-  return "";
 }
 
 }  // namespace

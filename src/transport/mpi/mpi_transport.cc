@@ -152,6 +152,8 @@ int MpiTransport::library_blocking() {
                                     c.recvtype, comm_);
     case Kind::scan:
       return library_calls.Scan(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_);
+    default:
+      break;
   }
   return MPI_ERR_INTERN;
 }
@@ -179,6 +181,8 @@ int MpiTransport::library_nonblocking() {
     case Kind::scan:
       return library_calls.Iscan(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_,
                                  request);
+    default:
+      break;
   }
   return MPI_ERR_INTERN;
 }
