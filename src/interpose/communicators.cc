@@ -60,6 +60,7 @@ MPI_Comm make_shadow(MPI_Comm user) {
 }  // namespace
 
 Communicator::~Communicator() {
+  if (shadow == user) return;
   const std::lock_guard lock(released().mutex);
   released().shadows.push_back(shadow);
 }
@@ -67,11 +68,11 @@ Communicator::~Communicator() {
 Worker& Communicator::worker(Observer& observer) {
   static std::atomic<int> workers{0};
   const std::lock_guard lock(mutex_);
-  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1));
+  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1), worker_core);
   return *worker_;
 }
 
-void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
+void Communicators::add(MPI_Comm user, const Hints& hints) {
   int inter = 0, rank = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return;
@@ -81,7 +82,8 @@ void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
   const MPI_Comm shadow = make_shadow(user);
   if (shadow == handles.comm_null) return;
   auto communicator = std::make_shared<Communicator>(user, shadow, rank, size);
-  communicator->engine_hint = engine_hint;
+  communicator->hints = hints;
+  communicator->neighbors = neighbors_of(user);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);
@@ -115,19 +117,6 @@ void Communicators::release_shadows() {
   }
   for (MPI_Comm& shadow : shadows) library_calls.Comm_free(&shadow);
   shadows_alive.fetch_sub(static_cast<int>(shadows.size()));
-}
-
-std::optional<Engine> engine_hint(MPI_Info info) {
-  if (info == handles.info_null) return std::nullopt;
-  char value[64];
-  int found = 0;
-  if (library_calls.Info_get(info, "weft_engine", sizeof value - 1, value, &found) != MPI_SUCCESS ||
-      !found)
-    return std::nullopt;
-  auto engine = parse_engine(value);
-  if (engine) return *engine;
-  say("communicator hint weft_engine: " + engine.error().message + "; the hint is ignored");
-  return std::nullopt;
 }
 
 }  // namespace weft::interpose

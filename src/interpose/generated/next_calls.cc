@@ -25,6 +25,7 @@ void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Init, find("MPI_Init"));
   bind(next_calls.Init_thread, find("MPI_Init_thread"));
   bind(next_calls.Op_free, find("MPI_Op_free"));
+  bind(next_calls.Pcontrol, find("MPI_Pcontrol"));
   bind(next_calls.Request_free, find("MPI_Request_free"));
   bind(next_calls.Start, find("MPI_Start"));
   bind(next_calls.Startall, find("MPI_Startall"));

@@ -16,6 +16,7 @@ struct NextCalls {
   int (*Init)(int*, char***);
   int (*Init_thread)(int*, char***, int, int*);
   int (*Op_free)(MPI_Op*);
+  int (*Pcontrol)(const int, ...);
   int (*Request_free)(MPI_Request*);
   int (*Start)(MPI_Request*);
   int (*Startall)(int, MPI_Request*);

@@ -15,11 +15,16 @@ namespace {
 // The next definition, looked up now if that has not happened yet. Pairs with the release in
 // bind_next_calls.
 template <class Function>
-inline Function* bound(Function*& slot, CallId id) {
+inline Function* bound_or_null(Function*& slot) {
   if (Function* found = __atomic_load_n(&slot, __ATOMIC_ACQUIRE)) [[likely]] return found;
   bind_now();
-  Function* found = __atomic_load_n(&slot, __ATOMIC_ACQUIRE);
-  if (!found) missing_call(id);
+  return __atomic_load_n(&slot, __ATOMIC_ACQUIRE);
+}
+
+template <class Function>
+inline Function* bound(Function*& slot, CallId id) {
+  Function* found = bound_or_null(slot);
+  if (!found) [[unlikely]] missing_call(id);
   return found;
 }
 
@@ -68,6 +73,13 @@ WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
   return special::Op_free(op);
 }
 
+WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
+  const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
+  const Entry entry;
+  if (entry.nested()) return next(level);
+  return special::Pcontrol(level);
+}
+
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
   const Entry entry;
@@ -79,16 +91,14 @@ WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
   const auto next = bound(next_calls.Start, CallId::Start);
   const Entry entry;
   if (entry.nested()) return next(request);
-  poll();
-  return next(request);
+  return special::Start(request);
 }
 
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
   const auto next = bound(next_calls.Startall, CallId::Startall);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests);
-  poll();
-  return next(count, array_of_requests);
+  return special::Startall(count, array_of_requests);
 }
 
 WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
@@ -104,11 +114,11 @@ WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::allgather, .sendbuf = sendbuf, .recvbuf = recvbuf,
-      .sendcount = sendcount, .sendtype = sendtype, .recvcount = recvcount, .recvtype = recvtype,
-      .op = {}, .root = {}, .comm = comm};
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Iallgather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Iallgather, request, code);
   return code;
@@ -121,8 +131,12 @@ WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Iallgatherv, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Iallgatherv, request, code);
   return code;
 }
@@ -132,11 +146,11 @@ WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
   const auto next = bound(next_calls.Iallreduce, CallId::Iallreduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::allreduce, .sendbuf = sendbuf, .recvbuf = recvbuf,
-      .sendcount = count, .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = op,
-      .root = {}, .comm = comm};
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Iallreduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iallreduce, request, code);
   return code;
@@ -148,11 +162,11 @@ WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::alltoall, .sendbuf = sendbuf, .recvbuf = recvbuf,
-      .sendcount = sendcount, .sendtype = sendtype, .recvcount = recvcount, .recvtype = recvtype,
-      .op = {}, .root = {}, .comm = comm};
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ialltoall, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ialltoall, request, code);
   return code;
@@ -165,8 +179,13 @@ WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, cons
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallv, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ialltoallv, request, code);
   return code;
 }
@@ -178,8 +197,13 @@ WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, cons
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallw, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ialltoallw, request, code);
   return code;
 }
@@ -188,10 +212,9 @@ WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibarrier, CallId::Ibarrier);
   const Entry entry;
   if (entry.nested()) return next(comm, request);
-  const Call call{.kind = Kind::barrier, .sendbuf = {}, .recvbuf = {}, .sendcount = {},
-      .sendtype = {}, .recvcount = {}, .recvtype = {}, .op = {}, .root = {}, .comm = comm};
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ibarrier, call, request, &code)) return code;
   code = next(comm, request);
   passed_on(CallId::Ibarrier, request, code);
   return code;
@@ -202,11 +225,11 @@ WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int 
   const auto next = bound(next_calls.Ibcast, CallId::Ibcast);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
-  const Call call{.kind = Kind::bcast, .sendbuf = buffer, .recvbuf = buffer, .sendcount = count,
-      .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = {}, .root = root,
-      .comm = comm};
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ibcast, call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
   passed_on(CallId::Ibcast, request, code);
   return code;
@@ -217,7 +240,12 @@ WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_
   const auto next = bound(next_calls.Iexscan, CallId::Iexscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iexscan, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iexscan, request, code);
   return code;
 }
@@ -229,8 +257,12 @@ WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype se
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igather, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Igather, request, code);
   return code;
 }
@@ -242,8 +274,13 @@ WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igatherv, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      request);
   passed_on(CallId::Igatherv, request, code);
   return code;
 }
@@ -254,7 +291,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgather, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgather, request, code);
   return code;
 }
@@ -266,8 +308,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgatherv, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgatherv, request, code);
   return code;
 }
@@ -278,7 +324,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoall, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_alltoall, request, code);
   return code;
 }
@@ -290,8 +341,14 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcou
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallv, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ineighbor_alltoallv, request, code);
   return code;
 }
@@ -303,8 +360,14 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcou
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallw, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ineighbor_alltoallw, request, code);
   return code;
 }
@@ -314,11 +377,11 @@ WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_
   const auto next = bound(next_calls.Ireduce, CallId::Ireduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Call call{.kind = Kind::reduce, .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcount = count,
-      .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = op, .root = root,
-      .comm = comm};
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ireduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   passed_on(CallId::Ireduce, request, code);
   return code;
@@ -329,7 +392,12 @@ WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const i
   const auto next = bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter, request, code);
   return code;
 }
@@ -339,7 +407,12 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, i
   const auto next = bound(next_calls.Ireduce_scatter_block, CallId::Ireduce_scatter_block);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter_block, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_block, request, code);
   return code;
 }
@@ -349,11 +422,11 @@ WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Da
   const auto next = bound(next_calls.Iscan, CallId::Iscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::scan, .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcount = count,
-      .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = op, .root = {},
-      .comm = comm};
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Iscan, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iscan, request, code);
   return code;
@@ -366,8 +439,12 @@ WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatter, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Iscatter, request, code);
   return code;
 }
@@ -379,8 +456,13 @@ WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatterv, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   passed_on(CallId::Iscatterv, request, code);
   return code;
 }
@@ -388,12 +470,17 @@ WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const
 WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Allgather_init, CallId::Allgather_init);
+  const auto next = bound_or_null(next_calls.Allgather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgather_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgather_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Allgather_init, request, code);
   return code;
 }
@@ -402,12 +489,17 @@ WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Data
 WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allgather_init_c, CallId::Allgather_init_c);
+  const auto next = bound_or_null(next_calls.Allgather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgather_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgather_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Allgather_init_c, request, code);
   return code;
 }
@@ -416,12 +508,18 @@ WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allgatherv_init, CallId::Allgatherv_init);
+  const auto next = bound_or_null(next_calls.Allgatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgatherv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgatherv_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Allgatherv_init, request, code);
   return code;
 }
@@ -430,12 +528,18 @@ WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Dat
 WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allgatherv_init_c, CallId::Allgatherv_init_c);
+  const auto next = bound_or_null(next_calls.Allgatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgatherv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgatherv_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Allgatherv_init_c, request, code);
   return code;
 }
@@ -443,10 +547,16 @@ WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
 #endif
 WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allreduce_init, CallId::Allreduce_init);
+  const auto next = bound_or_null(next_calls.Allreduce_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Allreduce_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allreduce_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Allreduce_init, request, code);
   return code;
 }
@@ -454,10 +564,16 @@ WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int coun
 #if !defined(WEFT_FAMILY_OPENMPI)
 WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allreduce_init_c, CallId::Allreduce_init_c);
+  const auto next = bound_or_null(next_calls.Allreduce_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Allreduce_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allreduce_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Allreduce_init_c, request, code);
   return code;
 }
@@ -466,12 +582,17 @@ WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Co
 WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoall_init, CallId::Alltoall_init);
+  const auto next = bound_or_null(next_calls.Alltoall_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoall_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoall_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Alltoall_init, request, code);
   return code;
 }
@@ -480,12 +601,17 @@ WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datat
 WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoall_init_c, CallId::Alltoall_init_c);
+  const auto next = bound_or_null(next_calls.Alltoall_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoall_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoall_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Alltoall_init_c, request, code);
   return code;
 }
@@ -494,12 +620,18 @@ WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallv_init, CallId::Alltoallv_init);
+  const auto next = bound_or_null(next_calls.Alltoallv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallv_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Alltoallv_init, request, code);
   return code;
 }
@@ -509,12 +641,18 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallv_init_c, CallId::Alltoallv_init_c);
+  const auto next = bound_or_null(next_calls.Alltoallv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallv_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Alltoallv_init_c, request, code);
   return code;
 }
@@ -523,12 +661,18 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
 WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallw_init, CallId::Alltoallw_init);
+  const auto next = bound_or_null(next_calls.Alltoallw_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallw_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallw_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Alltoallw_init, request, code);
   return code;
 }
@@ -538,32 +682,48 @@ WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallw_init_c, CallId::Alltoallw_init_c);
+  const auto next = bound_or_null(next_calls.Alltoallw_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallw_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallw_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Alltoallw_init_c, request, code);
   return code;
 }
 
 #endif
 WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Barrier_init, CallId::Barrier_init);
+  const auto next = bound_or_null(next_calls.Barrier_init);
   const Entry entry;
   if (entry.nested()) return next(comm, info, request);
-  const int code = next(comm, info, request);
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+  int code;
+  if (initialise(CallId::Barrier_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Barrier_init);
+  code = next(comm, info, request);
   passed_on(CallId::Barrier_init, request, code);
   return code;
 }
 
 WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Bcast_init, CallId::Bcast_init);
+  const auto next = bound_or_null(next_calls.Bcast_init);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const int code = next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Bcast_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Bcast_init);
+  code = next(buffer, count, datatype, root, comm, info, request);
   passed_on(CallId::Bcast_init, request, code);
   return code;
 }
@@ -571,10 +731,16 @@ WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, 
 #if !defined(WEFT_FAMILY_OPENMPI)
 WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Bcast_init_c, CallId::Bcast_init_c);
+  const auto next = bound_or_null(next_calls.Bcast_init_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const int code = next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Bcast_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Bcast_init_c);
+  code = next(buffer, count, datatype, root, comm, info, request);
   passed_on(CallId::Bcast_init_c, request, code);
   return code;
 }
@@ -582,10 +748,16 @@ WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype da
 #endif
 WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Exscan_init, CallId::Exscan_init);
+  const auto next = bound_or_null(next_calls.Exscan_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Exscan_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Exscan_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Exscan_init, request, code);
   return code;
 }
@@ -593,10 +765,16 @@ WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
 #if !defined(WEFT_FAMILY_OPENMPI)
 WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Exscan_init_c, CallId::Exscan_init_c);
+  const auto next = bound_or_null(next_calls.Exscan_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Exscan_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Exscan_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Exscan_init_c, request, code);
   return code;
 }
@@ -605,12 +783,18 @@ WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count
 WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Gather_init, CallId::Gather_init);
+  const auto next = bound_or_null(next_calls.Gather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gather_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gather_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Gather_init, request, code);
   return code;
 }
@@ -619,12 +803,18 @@ WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatyp
 WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Gather_init_c, CallId::Gather_init_c);
+  const auto next = bound_or_null(next_calls.Gather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gather_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gather_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Gather_init_c, request, code);
   return code;
 }
@@ -633,12 +823,18 @@ WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI
 WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Gatherv_init, CallId::Gatherv_init);
+  const auto next = bound_or_null(next_calls.Gatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gatherv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gatherv_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Gatherv_init, request, code);
   return code;
 }
@@ -647,12 +843,18 @@ WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Dataty
 WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Gatherv_init_c, CallId::Gatherv_init_c);
+  const auto next = bound_or_null(next_calls.Gatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gatherv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gatherv_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Gatherv_init_c, request, code);
   return code;
 }
@@ -664,7 +866,12 @@ WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Iallgather_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Iallgather_c, request, code);
   return code;
 }
@@ -676,8 +883,12 @@ WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Iallgatherv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Iallgatherv_c, request, code);
   return code;
 }
@@ -687,7 +898,12 @@ WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
   const auto next = bound(next_calls.Iallreduce_c, CallId::Iallreduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iallreduce_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iallreduce_c, request, code);
   return code;
 }
@@ -699,7 +915,12 @@ WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoall_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ialltoall_c, request, code);
   return code;
 }
@@ -711,8 +932,13 @@ WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ialltoallv_c, request, code);
   return code;
 }
@@ -725,8 +951,13 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallw_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ialltoallw_c, request, code);
   return code;
 }
@@ -736,7 +967,12 @@ WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
   const auto next = bound(next_calls.Ibcast_c, CallId::Ibcast_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
-  const int code = next(buffer, count, datatype, root, comm, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Ibcast_c, call, request, &code)) return code;
+  code = next(buffer, count, datatype, root, comm, request);
   passed_on(CallId::Ibcast_c, request, code);
   return code;
 }
@@ -746,7 +982,12 @@ WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   const auto next = bound(next_calls.Iexscan_c, CallId::Iexscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iexscan_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iexscan_c, request, code);
   return code;
 }
@@ -758,8 +999,12 @@ WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igather_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Igather_c, request, code);
   return code;
 }
@@ -771,8 +1016,13 @@ WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igatherv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      request);
   passed_on(CallId::Igatherv_c, request, code);
   return code;
 }
@@ -784,7 +1034,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendco
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgather_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgather_c, request, code);
   return code;
 }
@@ -796,8 +1051,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgatherv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgatherv_c, request, code);
   return code;
 }
@@ -809,7 +1068,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoall_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_alltoall_c, request, code);
   return code;
 }
@@ -821,8 +1085,14 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ineighbor_alltoallv_c, request, code);
   return code;
 }
@@ -835,8 +1105,14 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallw_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ineighbor_alltoallw_c, request, code);
   return code;
 }
@@ -846,7 +1122,12 @@ WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   const auto next = bound(next_calls.Ireduce_c, CallId::Ireduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   passed_on(CallId::Ireduce_c, request, code);
   return code;
 }
@@ -856,7 +1137,12 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   const auto next = bound(next_calls.Ireduce_scatter_block_c, CallId::Ireduce_scatter_block_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter_block_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_block_c, request, code);
   return code;
 }
@@ -867,7 +1153,12 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
   const auto next = bound(next_calls.Ireduce_scatter_c, CallId::Ireduce_scatter_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_c, request, code);
   return code;
 }
@@ -877,7 +1168,12 @@ WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count
   const auto next = bound(next_calls.Iscan_c, CallId::Iscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iscan_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iscan_c, request, code);
   return code;
 }
@@ -889,8 +1185,12 @@ WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatter_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Iscatter_c, request, code);
   return code;
 }
@@ -902,8 +1202,13 @@ WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcount
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatterv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   passed_on(CallId::Iscatterv_c, request, code);
   return code;
 }
@@ -912,12 +1217,18 @@ WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcount
 WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgather_init, CallId::Neighbor_allgather_init);
+  const auto next = bound_or_null(next_calls.Neighbor_allgather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgather_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgather_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_allgather_init, request, code);
   return code;
 }
@@ -926,12 +1237,18 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
 WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgather_init_c, CallId::Neighbor_allgather_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_allgather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgather_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgather_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_allgather_init_c, request, code);
   return code;
 }
@@ -940,12 +1257,19 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count se
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgatherv_init, CallId::Neighbor_allgatherv_init);
+  const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgatherv_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgatherv_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Neighbor_allgatherv_init, request, code);
   return code;
 }
@@ -954,13 +1278,19 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgatherv_init_c,
-                         CallId::Neighbor_allgatherv_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgatherv_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgatherv_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Neighbor_allgatherv_init_c, request, code);
   return code;
 }
@@ -969,12 +1299,18 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count s
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoall_init, CallId::Neighbor_alltoall_init);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoall_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoall_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoall_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_alltoall_init, request, code);
   return code;
 }
@@ -983,12 +1319,18 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoall_init_c, CallId::Neighbor_alltoall_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoall_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoall_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoall_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_alltoall_init_c, request, code);
   return code;
 }
@@ -998,12 +1340,20 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sen
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallv_init, CallId::Neighbor_alltoallv_init);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallv_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallv_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Neighbor_alltoallv_init, request, code);
   return code;
 }
@@ -1013,12 +1363,20 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallv_init_c, CallId::Neighbor_alltoallv_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallv_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallv_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Neighbor_alltoallv_init_c, request, code);
   return code;
 }
@@ -1028,12 +1386,20 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sen
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallw_init, CallId::Neighbor_alltoallw_init);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallw_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallw_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallw_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Neighbor_alltoallw_init, request, code);
   return code;
 }
@@ -1043,12 +1409,20 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallw_init_c, CallId::Neighbor_alltoallw_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallw_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallw_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallw_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Neighbor_alltoallw_init_c, request, code);
   return code;
 }
@@ -1057,11 +1431,17 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
 WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_init, CallId::Reduce_init);
+  const auto next = bound_or_null(next_calls.Reduce_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Reduce_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   passed_on(CallId::Reduce_init, request, code);
   return code;
 }
@@ -1070,11 +1450,17 @@ WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
 WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_init_c, CallId::Reduce_init_c);
+  const auto next = bound_or_null(next_calls.Reduce_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Reduce_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   passed_on(CallId::Reduce_init_c, request, code);
   return code;
 }
@@ -1082,10 +1468,17 @@ WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count
 #endif
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_block_init, CallId::Reduce_scatter_block_init);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_block_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_block_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_block_init);
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_block_init, request, code);
   return code;
 }
@@ -1094,11 +1487,17 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbu
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_block_init_c,
-                         CallId::Reduce_scatter_block_init_c);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_block_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_block_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_block_init_c);
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_block_init_c, request, code);
   return code;
 }
@@ -1106,10 +1505,16 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recv
 #endif
 WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_init, CallId::Reduce_scatter_init);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_init);
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_init, request, code);
   return code;
 }
@@ -1118,10 +1523,17 @@ WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, con
 WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_init_c, CallId::Reduce_scatter_init_c);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_init_c);
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_init_c, request, code);
   return code;
 }
@@ -1129,10 +1541,16 @@ WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
 #endif
 WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scan_init, CallId::Scan_init);
+  const auto next = bound_or_null(next_calls.Scan_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Scan_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scan_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Scan_init, request, code);
   return code;
 }
@@ -1140,10 +1558,16 @@ WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
 #if !defined(WEFT_FAMILY_OPENMPI)
 WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scan_init_c, CallId::Scan_init_c);
+  const auto next = bound_or_null(next_calls.Scan_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Scan_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scan_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Scan_init_c, request, code);
   return code;
 }
@@ -1152,12 +1576,18 @@ WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count c
 WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Scatter_init, CallId::Scatter_init);
+  const auto next = bound_or_null(next_calls.Scatter_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatter_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatter_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Scatter_init, request, code);
   return code;
 }
@@ -1166,12 +1596,18 @@ WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Dataty
 WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scatter_init_c, CallId::Scatter_init_c);
+  const auto next = bound_or_null(next_calls.Scatter_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatter_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatter_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Scatter_init_c, request, code);
   return code;
 }
@@ -1180,12 +1616,18 @@ WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scatterv_init, CallId::Scatterv_init);
+  const auto next = bound_or_null(next_calls.Scatterv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatterv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatterv_init);
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Scatterv_init, request, code);
   return code;
 }
@@ -1194,12 +1636,18 @@ WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, c
 WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scatterv_init_c, CallId::Scatterv_init_c);
+  const auto next = bound_or_null(next_calls.Scatterv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatterv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatterv_init_c);
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Scatterv_init_c, request, code);
   return code;
 }
@@ -1651,6 +2099,13 @@ WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgather);
   if (guard.must_not_block() && next_calls.Iallgather) {
     const auto post = [&](MPI_Request* request) {
@@ -1669,6 +2124,13 @@ WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgather_c);
   if (guard.must_not_block() && next_calls.Iallgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1688,6 +2150,13 @@ WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgatherv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgatherv);
   if (guard.must_not_block() && next_calls.Iallgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -1707,6 +2176,13 @@ WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgatherv_c);
   if (guard.must_not_block() && next_calls.Iallgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1724,6 +2200,13 @@ WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
   const auto next = bound(next_calls.Allreduce, CallId::Allreduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allreduce);
   if (guard.must_not_block() && next_calls.Iallreduce) {
     const auto post = [&](MPI_Request* request) {
@@ -1740,6 +2223,13 @@ WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
   const auto next = bound(next_calls.Allreduce_c, CallId::Allreduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allreduce_c);
   if (guard.must_not_block() && next_calls.Iallreduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1757,6 +2247,13 @@ WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoall);
   if (guard.must_not_block() && next_calls.Ialltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -1775,6 +2272,13 @@ WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoall_c);
   if (guard.must_not_block() && next_calls.Ialltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1794,6 +2298,13 @@ WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallv);
   if (guard.must_not_block() && next_calls.Ialltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -1814,6 +2325,13 @@ WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallv_c);
   if (guard.must_not_block() && next_calls.Ialltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1834,6 +2352,13 @@ WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallw, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallw);
   if (guard.must_not_block() && next_calls.Ialltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -1855,6 +2380,13 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallw_c);
   if (guard.must_not_block() && next_calls.Ialltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1872,6 +2404,11 @@ WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
   const auto next = bound(next_calls.Barrier, CallId::Barrier);
   const Entry entry;
   if (entry.nested()) return next(comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+    int code;
+    if (carry_out(CallId::Barrier, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Barrier);
   if (guard.must_not_block() && next_calls.Ibarrier) {
     const auto post = [&](MPI_Request* request) {
@@ -1887,6 +2424,13 @@ WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
   const auto next = bound(next_calls.Bcast, CallId::Bcast);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Bcast);
   if (guard.must_not_block() && next_calls.Ibcast) {
     const auto post = [&](MPI_Request* request) {
@@ -1903,6 +2447,13 @@ WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
   const auto next = bound(next_calls.Bcast_c, CallId::Bcast_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Bcast_c);
   if (guard.must_not_block() && next_calls.Ibcast_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1919,6 +2470,13 @@ WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_D
   const auto next = bound(next_calls.Exscan, CallId::Exscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Exscan);
   if (guard.must_not_block() && next_calls.Iexscan) {
     const auto post = [&](MPI_Request* request) {
@@ -1935,6 +2493,13 @@ WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const auto next = bound(next_calls.Exscan_c, CallId::Exscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Exscan_c);
   if (guard.must_not_block() && next_calls.Iexscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1952,6 +2517,13 @@ WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sen
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gather);
   if (guard.must_not_block() && next_calls.Igather) {
     const auto post = [&](MPI_Request* request) {
@@ -1970,6 +2542,13 @@ WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gather_c);
   if (guard.must_not_block() && next_calls.Igather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -1989,6 +2568,13 @@ WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype se
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gatherv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gatherv);
   if (guard.must_not_block() && next_calls.Igatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -2008,6 +2594,13 @@ WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gatherv_c);
   if (guard.must_not_block() && next_calls.Igatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2026,6 +2619,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgather);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather) {
     const auto post = [&](MPI_Request* request) {
@@ -2045,6 +2645,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcou
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgather_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2064,6 +2671,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgatherv);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -2083,6 +2697,13 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendco
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgatherv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2101,6 +2722,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoall);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -2120,6 +2748,13 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcoun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoall_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2139,6 +2774,14 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcoun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallv);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -2159,6 +2802,14 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2179,6 +2830,14 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcoun
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallw);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -2200,6 +2859,14 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallw_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2218,6 +2885,13 @@ WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
   const auto next = bound(next_calls.Reduce, CallId::Reduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce);
   if (guard.must_not_block() && next_calls.Ireduce) {
     const auto post = [&](MPI_Request* request) {
@@ -2234,6 +2908,13 @@ WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const auto next = bound(next_calls.Reduce_c, CallId::Reduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_c);
   if (guard.must_not_block() && next_calls.Ireduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2250,6 +2931,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const in
   const auto next = bound(next_calls.Reduce_scatter, CallId::Reduce_scatter);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter);
   if (guard.must_not_block() && next_calls.Ireduce_scatter) {
     const auto post = [&](MPI_Request* request) {
@@ -2265,6 +2953,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, in
   const auto next = bound(next_calls.Reduce_scatter_block, CallId::Reduce_scatter_block);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter_block);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block) {
     const auto post = [&](MPI_Request* request) {
@@ -2282,6 +2977,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   const auto next = bound(next_calls.Reduce_scatter_block_c, CallId::Reduce_scatter_block_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter_block_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2298,6 +3000,13 @@ WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
   const auto next = bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2315,6 +3024,13 @@ WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Dat
   const auto next = bound(next_calls.Scan, CallId::Scan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scan);
   if (guard.must_not_block() && next_calls.Iscan) {
     const auto post = [&](MPI_Request* request) {
@@ -2331,6 +3047,13 @@ WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
   const auto next = bound(next_calls.Scan_c, CallId::Scan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scan_c);
   if (guard.must_not_block() && next_calls.Iscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2348,6 +3071,13 @@ WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype se
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatter);
   if (guard.must_not_block() && next_calls.Iscatter) {
     const auto post = [&](MPI_Request* request) {
@@ -2366,6 +3096,13 @@ WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatter_c);
   if (guard.must_not_block() && next_calls.Iscatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -2385,6 +3122,13 @@ WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatterv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatterv);
   if (guard.must_not_block() && next_calls.Iscatterv) {
     const auto post = [&](MPI_Request* request) {
@@ -2404,6 +3148,13 @@ WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatterv_c);
   if (guard.must_not_block() && next_calls.Iscatterv_c) {
     const auto post = [&](MPI_Request* request) {
