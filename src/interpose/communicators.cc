@@ -18,6 +18,8 @@ Released& released() {
   return *instance;
 }
 
+std::atomic<std::uint64_t> next_serial{1};
+
 // Contexts are few (MPICH has about 2,000) and belong to the application first.
 constexpr int kMostShadows = 256;
 std::atomic<int> shadows_alive{0};
@@ -58,6 +60,9 @@ MPI_Comm make_shadow(MPI_Comm user) {
 }
 
 }  // namespace
+
+Communicator::Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
+    : user(user), shadow(shadow), rank(rank), size(size), serial(next_serial.fetch_add(1)) {}
 
 Communicator::~Communicator() {
   if (shadow == user) return;

@@ -25,8 +25,7 @@ namespace weft::interpose {
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   // shadow == user: there is none, for the library's own non-blocking calls only.
-  Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
-      : user(user), shadow(shadow), rank(rank), size(size) {}
+  Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size);
   ~Communicator();  // leaves the shadow to be freed by release_shadows()
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -35,6 +34,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const MPI_Comm shadow;
   const int rank;
   const int size;
+  const std::uint64_t serial;  // no two of a process have the same
   Hints hints;
   std::optional<Neighbors> neighbors;         // none: neighborhood collectives pass on
   int worker_core = -1;                       // by hint; -1: where the process's threads are

@@ -48,8 +48,8 @@ void set_algorithm(std::string_view pair, Hints& hints) {
                                     kind_name(Kind(i)) + " (weft run --help lists them)");
     return;
   }
-  ignored("weft_algorithm", "KIND=NAME expected, for example allreduce=ring, not '" +
-                                std::string(pair) + "'");
+  ignored("weft_algorithm",
+          "KIND=NAME expected, for example allreduce=ring, not '" + std::string(pair) + "'");
 }
 
 void set_algorithms(std::string_view text, Hints& hints) {
@@ -63,8 +63,8 @@ void set_algorithms(std::string_view text, Hints& hints) {
 }  // namespace
 
 bool Hints::any() const {
-  return engine || placement || std::any_of(algorithm.begin(), algorithm.end(),
-                                            [](auto& name) { return !name.empty(); });
+  return engine || placement ||
+         std::any_of(algorithm.begin(), algorithm.end(), [](auto& name) { return !name.empty(); });
 }
 
 const std::string* Hints::algorithm_for(Kind kind) const {

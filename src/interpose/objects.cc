@@ -9,6 +9,7 @@
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
 #include "interpose/runtime.h"
+#include "interpose/shape.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
@@ -32,6 +33,7 @@ class FreedLater {
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
+  handles_freed();
   if (!runtime || runtime->requests.held() == 0) return free(handle);
   std::shared_ptr<FreedLater<Handle>> freed_later;
   for (auto& operation : runtime->requests.all()) {

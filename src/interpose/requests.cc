@@ -30,9 +30,8 @@ int application_completed(void* state) {
   auto* operation = static_cast<RequestedOperation*>(state);
   if (Runtime* runtime = Runtime::active()) {
     runtime->requests.deactivated();
-    runtime->requests.remove(operation->request());
+    runtime->requests.remove(operation->request());  // may be the end of the operation
   }
-  operation->forget_self();
   return MPI_SUCCESS;
 }
 
@@ -105,11 +104,9 @@ void CollectiveOperation::finished(const Error* error) {
   announce();
 }
 
-int RequestedOperation::make_request(std::shared_ptr<RequestedOperation> self) {
-  const int code = library_calls.Grequest_start(query_status, application_completed, refuse_cancel,
-                                                this, &request_);
-  if (code == MPI_SUCCESS) self_ = std::move(self);
-  return code;
+int RequestedOperation::make_request() {
+  return library_calls.Grequest_start(query_status, application_completed, refuse_cancel, this,
+                                      &request_);
 }
 
 void RequestedOperation::announce() {

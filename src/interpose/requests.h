@@ -80,14 +80,12 @@ class RequestedOperation final : public CollectiveOperation {
  public:
   using CollectiveOperation::CollectiveOperation;
 
-  // Makes the request that the application gets. MPI error code.
-  int make_request(std::shared_ptr<RequestedOperation> self);
-  void forget_self() { self_.reset(); }  // the application has completed the request
+  // Makes the request that the application gets. MPI error code. The operation must be among the
+  // Requests before the application can complete it.
+  int make_request();
 
  private:
   void announce() override;
-
-  std::shared_ptr<RequestedOperation> self_;  // while the application holds the request
 };
 
 // The library's own requests of non-blocking collectives, watched for summary and trace only.

@@ -3,6 +3,7 @@
 #include "interpose/shape.h"
 
 #include <array>
+#include <atomic>
 
 #include "interpose/generated/library_calls.h"
 #include "interpose/operator_check.h"
@@ -10,6 +11,8 @@
 
 namespace weft::interpose {
 namespace {
+
+std::atomic<std::uint32_t> generation{0};
 
 // Layouts of predefined types, which never change; asked of the library once per thread and type.
 struct KnownType {
@@ -150,6 +153,14 @@ void set_sides(const Call& call, const Sides& sides, Shape& shape) {
 }
 
 }  // namespace
+
+std::uint32_t handle_generation() {
+  return generation.load(std::memory_order_relaxed);
+}
+
+void handles_freed() {
+  generation.fetch_add(1, std::memory_order_relaxed);
+}
 
 bool arguments_look_right(const Call& call, const Communicator& communicator) {
   if (call.kind == Kind::barrier) return true;

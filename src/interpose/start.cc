@@ -17,18 +17,29 @@ namespace {
 // Set where a call is declined, read by passed_on() of the same wrapper.
 thread_local Reason declined_for = Reason::engine_native;
 
-// The schedule of this rank; in debug builds those of all ranks are built and verified together.
-Schedule built(const Algorithm& algorithm, const Shape& shape) {
 #ifndef NDEBUG
-  std::vector<Schedule> of_all_ranks;
-  Shape other = shape;
-  for (other.rank = 0; other.rank < shape.size; ++other.rank) {
-    of_all_ranks.push_back(build(algorithm, other));
-  }
-  if (const auto verified = verify(of_all_ranks); !verified) {
+// One rank's shape tells those of the others.
+bool all_ranks_known(Kind kind) {
+  const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
+                         kind == Kind::allgatherv || kind == Kind::reduce_scatter;
+  return !one_sided && agreed_bytes({.kind = kind}).has_value();
+}
+
+void verify_all_ranks(const Algorithm& algorithm, Shape shape) {
+  std::vector<Schedule> schedules;
+  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
+    schedules.push_back(build(algorithm, shape));
+  if (const auto verified = verify(schedules); !verified) {
     say("wrong schedule: " + verified.error().message);
     std::abort();
   }
+}
+#endif
+
+// The schedule of this rank; in debug builds those of all ranks are verified together.
+Schedule built(const Algorithm& algorithm, const Shape& shape) {
+#ifndef NDEBUG
+  if (all_ranks_known(shape.kind)) verify_all_ranks(algorithm, shape);
 #endif
   return build(algorithm, shape);
 }
@@ -60,9 +71,63 @@ enum class Use : std::uint8_t { request, persistent, blocking };
 // What Weft does with a call.
 struct Plan {
   Communicator* communicator = nullptr;
-  Shape shape;
-  Choice choice;
+  Engine engine = Engine::native;
+  std::shared_ptr<const Schedule> schedule;
+  std::int64_t bytes = 0;  // of this rank
 };
+
+// All that a plan rests on, for calls without arrays. Handles keep their meaning within one
+// generation: any free of a datatype or operator begins a new one.
+struct PlanKey {
+  std::uint64_t communicator;
+  std::uint32_t generation;
+  Use use;
+  CallId form;
+  bool in_place, received_in_place;
+  int root;
+  std::int64_t sendcount, recvcount;
+  MPI_Datatype sendtype, recvtype;
+  MPI_Op op;
+
+  bool operator==(const PlanKey&) const = default;
+};
+
+PlanKey key_of(const Call& call, const Communicator& communicator, Use use) {
+  return {communicator.serial,
+          handle_generation(),
+          use,
+          call.form,
+          call.sendbuf == MPI_IN_PLACE,
+          call.recvbuf == MPI_IN_PLACE,
+          call.root,
+          call.sendcounts.at(0),
+          call.recvcounts.at(0),
+          call.sendtype,
+          call.recvtype,
+          call.op};
+}
+
+// The plans of the calls that this thread made last: programs repeat themselves.
+class RecentPlans {
+ public:
+  const Plan* find(const PlanKey& key) const {
+    for (const Entry& entry : entries_)
+      if (entry.plan.schedule && entry.key == key) return &entry.plan;
+    return nullptr;
+  }
+  void add(const PlanKey& key, const Plan& plan) {
+    entries_[next_++ % entries_.size()] = {key, plan};
+  }
+
+ private:
+  struct Entry {
+    PlanKey key{};
+    Plan plan{};
+  };
+  std::array<Entry, 8> entries_{};
+  unsigned next_ = 0;
+};
+thread_local RecentPlans recent_plans;
 
 // The library's whole collective needs the communicator's topology, which the shadow lacks; and
 // it must be started in the same order on all ranks, which persistent ones need not be.
@@ -82,22 +147,38 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
 }
 
 // Rank-invariant but for arguments that are wrong.
-std::optional<Reason> plan(Runtime& runtime, const Call& call, Use use, Plan* plan) {
-  if (runtime.switched_off()) return Reason::switched_off;
-  Communicator* communicator = runtime.communicators.find(call.comm);
-  if (!communicator)
-    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::communicator;
-  if (is_neighborhood(call.kind) && !communicator->neighbors) return Reason::topology;
-  if (runtime.engine_for(*communicator) == Engine::native) return Reason::engine_native;
-  if (!arguments_look_right(call, *communicator)) return Reason::arguments;
-  plan->communicator = communicator;
-  plan->shape = shape_of(call, *communicator);
-  const auto agreed = agreed_bytes(plan->shape);
+std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
+  Communicator& communicator = *plan->communicator;
+  if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
+  if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
+  if (!arguments_look_right(call, communicator)) return Reason::arguments;
+  const Shape shape = shape_of(call, communicator);
+  const auto agreed = agreed_bytes(shape);
   if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
   if (agreed > INT32_MAX) return Reason::large;
-  plan->choice = choice_for(runtime, *communicator, use, plan->shape);
-  if (plan->choice.engine == Engine::native) return Reason::rule;
+  const Choice choice = choice_for(runtime, communicator, use, shape);
+  if (choice.engine == Engine::native) return Reason::rule;
+  plan->engine = choice.engine;
+  plan->schedule = schedule_for(communicator, shape, choice);
+  plan->bytes = local_bytes(shape);
   return std::nullopt;
+}
+
+std::optional<Reason> plan(Runtime& runtime, const Call& call, Use use, Plan* plan) {
+  if (runtime.switched_off()) return Reason::switched_off;
+  plan->communicator = runtime.communicators.find(call.comm);
+  if (!plan->communicator)
+    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::communicator;
+  if (call.sendcounts.is_array() || call.recvcounts.is_array())
+    return plan_anew(runtime, call, use, plan);
+  const PlanKey key = key_of(call, *plan->communicator, use);
+  if (const Plan* recent = recent_plans.find(key)) {
+    *plan = *recent;
+    return std::nullopt;
+  }
+  const auto declined = plan_anew(runtime, call, use, plan);
+  if (!declined) recent_plans.add(key, *plan);
+  return declined;
 }
 
 // The active runtime, if it takes the call.
@@ -112,8 +193,7 @@ Runtime* offered(const Call& call, Use use, Plan* made) {
 template <class Made, class... More>
 std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
                                      More... more) {
-  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(),
-                                schedule_for(*plan.communicator, plan.shape, plan.choice), tag,
+  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule, tag,
                                 more...);
 }
 
@@ -172,7 +252,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   auto operation =
       make_operation<RequestedOperation>(id, call, plan, next_tag(*runtime, *plan.communicator));
-  *code = operation->has_memory() ? operation->make_request(operation) : MPI_ERR_NO_MEM;
+  *code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (*code != MPI_SUCCESS) {
     call_error_handler(*operation, *code);
     return true;
@@ -180,9 +260,9 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   *request = operation->request();
   runtime->requests.add(operation);
   runtime->requests.activated();
-  runtime->summary.handled(id, local_bytes(plan.shape));
+  runtime->summary.handled(id, plan.bytes);
   if (runtime->observing()) operation->times.started = entered;
-  submit(*runtime, plan.choice.engine, std::move(operation));
+  submit(*runtime, plan.engine, std::move(operation));
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }
@@ -193,9 +273,8 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   if (runtime) {
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
     *code = give_request(
-        *runtime, make_operation<PersistentOperation>(id, call, plan, tag, plan.choice.engine),
-        request);
-    runtime->summary.handled(id, local_bytes(plan.shape));
+        *runtime, make_operation<PersistentOperation>(id, call, plan, tag, plan.engine), request);
+    runtime->summary.handled(id, plan.bytes);
     return true;
   }
   runtime = Runtime::active();
@@ -220,7 +299,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   auto operation =
       make_operation<CollectiveOperation>(id, call, plan, next_tag(*runtime, *plan.communicator));
-  runtime->summary.handled(id, local_bytes(plan.shape));
+  runtime->summary.handled(id, plan.bytes);
   if (!operation->has_memory()) {
     *code = call_error_handler(*operation, MPI_ERR_NO_MEM);
     return true;
