@@ -104,6 +104,16 @@ Communicator* Communicators::find(MPI_Comm user) {
   return last.communicator;
 }
 
+std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
+  if (Communicator* kept = find(comm)) return kept->shared_from_this();
+  const MPI_Comm shadow = make_shadow(comm);
+  if (shadow == handles.comm_null) return nullptr;
+  int rank = 0, size = 1;
+  library_calls.Comm_rank(comm, &rank);
+  library_calls.Comm_size(comm, &size);
+  return std::make_shared<Communicator>(comm, shadow, rank, size);
+}
+
 std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
   const std::lock_guard lock(mutex_);
   const auto it = known_.find(user);

@@ -71,6 +71,10 @@ class Communicators {
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
 
+  // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
+  // kept; nullptr where none can be made.
+  std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
+
   // Frees the shadows of communicators that nothing uses any more. Not from MPI callbacks.
   static void release_shadows();
 

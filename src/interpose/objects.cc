@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/log.h"
+#include "interpose/freed_later.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
@@ -14,20 +15,6 @@
 
 namespace weft::interpose {
 namespace {
-
-// Frees a handle when the last operation that uses it lets go of it.
-template <class Handle>
-class FreedLater {
- public:
-  FreedLater(Handle handle, int (*free)(Handle*)) : handle_(handle), free_(free) {}
-  ~FreedLater() { free_(&handle_); }
-  FreedLater(const FreedLater&) = delete;
-  FreedLater& operator=(const FreedLater&) = delete;
-
- private:
-  Handle handle_;
-  int (*free_)(Handle*);
-};
 
 // Frees now, or, where operations still use the handle, with the last of them.
 template <class Handle, class Uses>

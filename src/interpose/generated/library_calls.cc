@@ -57,6 +57,9 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Recv_init, find, "PMPI_Recv_init", missing);
   bind(library_calls.Start, find, "PMPI_Start", missing);
   bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
+  bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
+  bind(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);
+  bind(library_calls.Type_commit, find, "PMPI_Type_commit", missing);
   bind(library_calls.Topo_test, find, "PMPI_Topo_test", missing);
   bind(library_calls.Cartdim_get, find, "PMPI_Cartdim_get", missing);
   bind(library_calls.Cart_get, find, "PMPI_Cart_get", missing);

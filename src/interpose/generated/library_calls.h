@@ -48,6 +48,9 @@ struct LibraryCalls {
   int (*Recv_init)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Start)(MPI_Request*);
   int (*Request_free)(MPI_Request*);
+  int (*Type_free)(MPI_Datatype*);
+  int (*Type_indexed)(int, const int*, const int*, MPI_Datatype, MPI_Datatype*);
+  int (*Type_commit)(MPI_Datatype*);
   int (*Topo_test)(MPI_Comm, int*);
   int (*Cartdim_get)(MPI_Comm, int*);
   int (*Cart_get)(MPI_Comm, int, int*, int*, int*);
