@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
-#include "coll/algorithm.h"
 #include "interpose/freed_later.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
+#include "select/selector.h"
 #include "transport/mpi/handles.h"
 
 #define WEFT_API __attribute__((visibility("default")))
@@ -50,8 +50,7 @@ class Side {
       if (code != MPI_SUCCESS) return code;
       partners.push_back(rank);
       types.push_back(type);
-      owned.push_back(
-          std::make_shared<FreedLater<MPI_Datatype>>(type, library_calls.Type_free));
+      owned.push_back(std::make_shared<FreedLater<MPI_Datatype>>(type, library_calls.Type_free));
     }
     counts.assign(partners.size(), 1);
     displacements.assign(partners.size(), 0);
@@ -105,8 +104,8 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   Communicator partners(comm, comm, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   const Call call = call_of(from, sent, to, received, comm);
-  const Algorithm& algorithm = *find_algorithm(Kind::neighbor_alltoallw, "by-size");
-  auto schedule = std::make_shared<const Schedule>(build(algorithm, shape_of(call, partners)));
+  const Shape shape = shape_of(call, partners);
+  auto schedule = std::make_shared<const Schedule>(build(replayed_algorithm(shape), shape));
   const bool threads = runtime.threads_allowed() && runtime.config.engine != Engine::native &&
                        runtime.config.engine != Engine::function;
   auto operation = std::make_shared<PersistentOperation>(

@@ -129,21 +129,25 @@ class RecentPlans {
 };
 thread_local RecentPlans recent_plans;
 
-// The library's whole collective needs the communicator's topology, which the shadow lacks; and
-// it must be started in the same order on all ranks, which persistent ones need not be.
-Engine possible_engine(Engine asked, Use use, Kind kind) {
-  const bool whole = asked == Engine::tcc || asked == Engine::assist;
+// A whole collective of the library's must be started in the same order on all ranks, which
+// persistent ones need not be.
+Engine possible_engine(Engine asked, Use use) {
   if (use == Use::blocking) return Engine::function;
-  return whole && (use == Use::persistent || is_neighborhood(kind)) ? Engine::thread : asked;
+  const bool whole = asked == Engine::tcc || asked == Engine::assist;
+  return whole && use == Use::persistent ? Engine::thread : asked;
 }
 
 Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
                   const Shape& shape) {
-  const Engine asked = possible_engine(runtime.engine_for(communicator), use, shape.kind);
+  const Engine asked = possible_engine(runtime.engine_for(communicator), use);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   Choice choice = choose(runtime.config, runtime.library, asked, shape, hint);
-  if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
-  return choose(runtime.config, runtime.library, Engine::function, shape, hint);
+  if (choice.engine == Engine::native) return choice;
+  if (!runtime.threads_allowed())
+    choice = choose(runtime.config, runtime.library, Engine::function, shape, hint);
+  if (use == Use::persistent && choice.algorithm == &default_algorithm(shape))
+    choice.algorithm = &replayed_algorithm(shape);
+  return choice;
 }
 
 // Rank-invariant but for arguments that are wrong.

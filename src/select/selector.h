@@ -18,15 +18,22 @@ struct Choice {
 Result<bool> check_algorithms(const Config& config);
 
 // The static rule of engine `auto`, from measurements in docs/results; documented in
-// docs/ARCHITECTURE.md.
+// docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
+// then decide by its own bytes whether it is worth waking.
 Engine static_rule(Library library, const Shape& shape);
 
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// `asked` is never native. An algorithm asked for, by the communicator's hint (nullptr: none) or
-// the program's option, that does not apply falls back to the default.
+// The same for a call that is arranged once and replayed: blocks for one neighbor in one message,
+// the largest message first. Neighbors agree without asking: both know how many blocks they share.
+const Algorithm& replayed_algorithm(const Shape& shape);
+
+// `asked` is never native. The algorithm is that of the communicator's hint, else of the
+// configuration, else the default; a name that is unknown or does not apply is passed over.
+// Neighborhoods are never left to the library as a whole: Weft's own communicators, on which it
+// would run, have no topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
-              const std::string* hint = nullptr);
+              const std::string* hinted = nullptr);
 
 }  // namespace weft
