@@ -30,6 +30,18 @@ RANGE_SHARE = 0.2  # most of a case's budget that goes into finding the range
 SHORTEST_JOB_SECONDS = 2.0
 
 
+class ForeignRanks(Exception):
+    """The job has another number of ranks than was asked for: its launcher did not connect them."""
+
+    def __init__(self, ranks: int, wanted: int) -> None:
+        started = "1 rank" if ranks == 1 else f"{ranks} ranks"
+        super().__init__(
+            f"the program found {started} instead of {wanted}: the launcher does not connect the"
+            " processes of this MPI library; with Slurm name its interface, such as"
+            " --launcher 'srun --mpi=pmi2' (srun --mpi=list shows all)"
+        )
+
+
 @dataclass
 class Progress:
     """What the person at the terminal sees; the driver fills it, the command draws it."""
@@ -231,6 +243,8 @@ class Driver:
         watch = Watch(job, self.samples_file, self.settings.hang_s, intake.take)
         try:
             return watch.follow(self.draw)
+        except ForeignRanks as error:
+            return Outcome("failed", str(error), "", "start-up")
         finally:
             intake.flush()
 
@@ -269,6 +283,8 @@ class Intake:
 
     def begin(self, line: dict) -> None:
         driver, case = self.driver, self.case
+        if line["ranks"] != case.ranks:
+            raise ForeignRanks(line["ranks"], case.ranks)
         case.nodes = line["nodes"]
         where = (case.collective, case.bytes, case.ranks, case.nodes)
         kernel = driver.settings.kernel_name
