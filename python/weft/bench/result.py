@@ -109,6 +109,13 @@ class Point:
         """What was communicated, by how many: (collective, bytes, ranks, nodes)."""
         return (self.collective, self.bytes, self.ranks, self.nodes)
 
+    @property
+    def known_share(self) -> float | None:
+        """`hidden`; None where the total is less certain than all that could be hidden."""
+        uncertain_us = (self.total_us.high - self.total_us.low) / 2
+        certain = min(self.communication_us, self.computation_us) > uncertain_us
+        return self.hidden if certain else None
+
 
 @dataclass
 class Result:
@@ -121,6 +128,10 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
+
+
+def ranks_in_words(count: int) -> str:
+    return "1 rank" if count == 1 else f"{count} ranks"
 
 
 def hidden_share(communication_us: float, computation_us: float, total_us: float) -> float:

@@ -11,7 +11,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from weft.bench.driver import Progress
-from weft.bench.result import MEASURED, Point, Result
+from weft.bench.result import MEASURED, Point, Result, ranks_in_words
 from weft.bench.store import Store
 
 BEST_EVERY_SECONDS = 5.0
@@ -96,7 +96,7 @@ def milliseconds(us: float) -> str:
 
 
 def case_title(point: Point) -> str:
-    where = f"{point.ranks} ranks on {point.nodes} node{'s' if point.nodes > 1 else ''}"
+    where = f"{ranks_in_words(point.ranks)} on {point.nodes} node{'s' if point.nodes > 1 else ''}"
     alone = f"communication alone {milliseconds(point.communication_us)} ms"
     return f"{point.collective}, {point.bytes} bytes, {where}: {alone}"
 
@@ -126,7 +126,7 @@ def cells(points: list[Point], several_mpis: bool) -> list[str]:
         milliseconds(best.computation_us + best.communication_us),
         name,
         milliseconds(best.total_us.median),
-        f"{100 * best.hidden:.0f} %".replace("-", "−"),
+        "–" if best.known_share is None else f"{100 * best.known_share:.0f} %".replace("-", "−"),
         f"{best.slowdown_of_computation:.2f}",
         f"{100 * lead:.0f} %" if len(points) > 1 else "",
     ]

@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
-from weft.bench.result import Alone, Candidate, Point, Result, Statistic, hidden_share
+from weft.bench.result import (
+    Alone,
+    Candidate,
+    Point,
+    Result,
+    Statistic,
+    hidden_share,
+    ranks_in_words,
+)
 
 # Below this share of the time, two candidates count as equally fast.
 NOTICEABLE = 0.02
@@ -25,7 +33,7 @@ class Reading:
     """One candidate at one amount of computation."""
 
     total: Statistic
-    hidden: float
+    hidden: float | None  # None: the total is less certain than all that could be hidden
     slowdown: float | None  # None: nothing runs beside the computation
 
 
@@ -99,7 +107,8 @@ class Case:
 
     @property
     def title(self) -> str:
-        where = f"{self.ranks} ranks on {self.nodes} {'node' if self.nodes == 1 else 'nodes'}"
+        nodes = f"{self.nodes} {'node' if self.nodes == 1 else 'nodes'}"
+        where = f"{ranks_in_words(self.ranks)} on {nodes}"
         kernel = f", {self.kernel}" if self.kernel else ""
         return f"{self.call}, {size(self.size_bytes)}, {where}{kernel}"
 
@@ -248,7 +257,7 @@ def _case(key: tuple, points: list[Point], result: Result, several: bool) -> Cas
         if point.key not in curves:
             candidate = Candidate(*point.key)
             curves[point.key] = Curve(_name(candidate, several), point.engine, point.mpi, {})
-        reading = Reading(point.total_us, point.hidden, point.slowdown_of_computation)
+        reading = Reading(point.total_us, point.known_share, point.slowdown_of_computation)
         curves[point.key].readings[amounts.index(amount)] = reading
     communication_us = min(point.communication_us for point in points)
     named = _distinct(list(curves.values()), list(curves))
@@ -510,5 +519,8 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def percent(share: float) -> str:
+def percent(share: float | None) -> str:
+    """`–` where it is not known."""
+    if share is None:
+        return "–"
     return f"{round(100 * share)} %".replace("-", "−")

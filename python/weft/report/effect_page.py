@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.bench.result import MEASURED, Result
-from weft.report import effect, html
+from weft.report import effect, html, scaling
 from weft.report.effect import Case, Curve, duration
 
 # The eight of Okabe and Ito that show on both backgrounds, distinguishable without colour vision.
@@ -64,7 +64,7 @@ def curve_data(curve: Curve, case: Case) -> dict[str, Any]:
         "median": [reading.total.median / scale for reading in readings],
         "low": [reading.total.low / scale for reading in readings],
         "high": [reading.total.high / scale for reading in readings],
-        "hidden": [reading.hidden for reading in readings],
+        "hidden": [effect.percent(reading.hidden) for reading in readings],
         "slowdown": [reading.slowdown for reading in readings],
     }
 
@@ -202,6 +202,7 @@ def section(source: Source) -> dict[str, Any]:
         "cases": [{"case": case, "table": table(case)} for case in cases],
         "charts": [chart(case) for case in cases],
         "heat_maps": heat_maps(cases),
+        "scalings": scaling.section(source.result, cases),
         "not_run": not_run(source.result),
         "machine": facts(source.result.machine),
         "settings": facts(source.result.settings),
@@ -215,7 +216,8 @@ def render(sources: Sequence[Source]) -> str:
         if not source.result.points:
             raise ValueError(f"{source.name}: nothing was measured, there is nothing to report")
     sections = [section(source) for source in sources]
-    data = [{"charts": part["charts"], "heat_maps": part["heat_maps"]} for part in sections]
+    drawn = ("charts", "heat_maps", "scalings")
+    data = [{name: part[name] for name in drawn} for part in sections]
     return html.render(
         "effect.html.j2",
         sections=sections,
