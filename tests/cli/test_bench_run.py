@@ -44,7 +44,8 @@ class PlantedVariant(Variant):
         return []
 
 
-def run_planted(path, *engines: str, **changes):
+def run_planted(path, *engines: str, begun: dict | None = None, **changes):
+    """`begun`: iterations by the cases that an earlier run, now resumed, has begun."""
     asked = wanted(**changes)
 
     class Planted:
@@ -55,6 +56,8 @@ def run_planted(path, *engines: str, **changes):
 
     with store.Store(path) as file:
         run = file.new_run({}, asked.to_json())
+        for case, iterations in (begun or {}).items():
+            file.case(run, case, asked.kernel, iterations)
         place = places.place(asked)
         Driver(asked, place, file, run, program="planted", plan=Planted).measure()
         return file.result(run)
@@ -124,6 +127,62 @@ def test_fixed_work_is_shared_out():
 
     assert driver.choose(FewerRanks) == [200, 400]
     assert wanted(ranks=[2, 4]).cases()[0][2] == 4, "the most ranks set the work"
+
+
+@NEEDS_BUILD
+def test_fixed_work_stays_the_same_when_a_run_is_resumed(tmp_path):
+    path = tmp_path / "x.sqlite"
+    begun = {("allreduce", 1024, 3, 1): [10000, 20000]}
+    shape = {"fixed_work": True, "ranks": [2, 3], "time_budget_s": 4.0}
+    found = run_planted(path, "half", begun=begun, **shape)
+    with store.Store(path) as file:
+        assert file.iterations(1, ("allreduce", 1024, 2, 1)) == [15000, 30000]
+    assert {(p.ranks, p.amount) for p in found.points} == {(2, 0), (2, 1), (3, 0), (3, 1)}
+
+
+STAND_IN = """#!/bin/sh
+# srun as the benchmark calls it: its words are kept, and mpiexec starts the ranks.
+echo "$@" >> {log}
+{start}
+"""
+
+
+def stand_in_srun(directory, start: str) -> dict[str, str]:
+    """An environment in which `srun` is a script; `start` is its last command."""
+    script = directory / "srun"
+    script.write_text(STAND_IN.format(log=directory / "calls.txt", start=start))
+    script.chmod(0o755)
+    return {"PATH": f"{directory}:{os.environ['PATH']}"}
+
+
+SMALL = ["--bytes", "4KiB", "--engines", "native", "--amounts", "1", "--time-budget", "3s"]
+
+
+@NEEDS_BUILD
+def test_srun_gets_the_ranks_and_the_program(environment, tmp_path):
+    mpiexec = f'shift; exec {MPICH.mpiexec} "$@"'
+    where = {**environment, **stand_in_srun(tmp_path, mpiexec)}
+    out = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
+    done = bench(where, *SMALL, "--launcher", "srun --mpi=pmi2", "--ranks", "2", *out)
+    assert done.returncode == 0, done.stderr + done.stdout
+    for line in (tmp_path / "calls.txt").read_text().splitlines():
+        weft = installation.weft_command()
+        front = f"--mpi=pmi2 -n 2 {weft} run --placement bind --backoff yield -- "
+        assert line.startswith(f"{front}{MPICH.program('nbceff')} --collective allreduce ")
+    data = json.loads((tmp_path / "x.json").read_text())
+    assert {p["ranks"] for p in data["points"]} == {2}
+    assert data["machine"]["network"] == "srun --mpi=pmi2"
+
+
+@NEEDS_BUILD
+def test_ranks_that_do_not_find_each_other_are_no_result(environment, tmp_path):
+    alone = f'shift 2; exec {MPICH.mpiexec} -n 1 "$@"'
+    where = {**environment, **stand_in_srun(tmp_path, alone)}
+    done = bench(where, *SMALL, "--launcher", "srun", "-o", tmp_path / "x.sqlite")
+    assert done.returncode == 1
+    said = " ".join(done.stdout.split())
+    assert "the program found 1 rank instead of 2" in said
+    assert "--launcher 'srun --mpi=pmi2'" in said
 
 
 def bench(environment, *arguments: object) -> subprocess.CompletedProcess:

@@ -92,7 +92,7 @@ def scalings(result: Result, cases: Sequence[Case]) -> list[Scaling]:
 def chart(scaling: Scaling, amount: int) -> dict:
     """What the page draws: time over the ranks, a line per candidate, and the ideal."""
     places = scaling.places(amount)
-    unit, scale = scaling.most.unit
+    unit, scale = max((case.unit for case in scaling.cases), key=lambda found: found[1])
     names = list(dict.fromkeys(_line(place.curve) for place in places))
     return {
         "unit": unit,
