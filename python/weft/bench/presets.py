@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.bench import statistics
+from weft.bench.kernels import Run
 from weft.bench.result import Result, Statistic
 from weft.report import effect
 from weft.report.effect import Case, Curve, duration, listing, percent
 
 LAB = "nodes=2,rate=200mbit"
-KERNEL_SCHEMA = "weft-kernel/1"
 # With the computation beyond or below this much of the communication, a point is another one.
 NEAR = 1.5
 
@@ -28,7 +27,7 @@ class Preset:
 
     `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
     dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
-    runs are options of that program of kernels/ instead, and `judge` gets its JSON.
+    runs are options of that program of kernels/ instead, and `judge` gets a run's figures.
     """
 
     name: str
@@ -51,6 +50,21 @@ def presets(cores: int) -> dict[str, Preset]:
         iallreduce_kernel(cores),
     )
     return {preset.name: preset for preset in found}
+
+
+def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
+    """What was published, what is found in a result, and what was not measured."""
+    said = [f"Published: {preset.published}", f"Found: {preset.judge(found)}"]
+    if preset.not_available:
+        said.append(f"Not measured here: {preset.not_available}")
+    return tuple(said)
+
+
+def of_result(found: Result) -> Preset | None:
+    """The preset that a result was measured for."""
+    cores = found.machine.get("cores")
+    known = presets(cores if isinstance(cores, int) else 1)
+    return known.get(str(found.settings.get("preset")))
 
 
 # ---- Presets ----------------------------------------------------------------------------------
@@ -332,33 +346,20 @@ def judge_nbc_eff(result: Result) -> str:
     return f"{verdict}: " + " ".join(sentences)
 
 
-def kernel_times(figures: dict[str, Any]) -> dict[str, Statistic]:
-    """Times by engine; `blocking` is the kernel without overlap."""
-    if figures.get("schema") != KERNEL_SCHEMA:
-        raise ValueError(f"not figures of a kernel (schema {KERNEL_SCHEMA})")
-    return {
-        variant["engine"] or effect.BLOCKING: statistics.of(variant["samples_us"])
-        for variant in figures["variants"]
-    }
-
-
-def judge_iallreduce_kernel(figures: dict[str, Any]) -> str:
-    times = kernel_times(figures)
-    blocking = times.pop(effect.BLOCKING)
-    best = min(times, key=lambda engine: times[engine].median)
-    saved = 1 - times[best].median / blocking.median
-    where = f"{figures['ranks']} ranks, {figures['elements']} doubles, {figures['mpi']}"
-    if effect.leads(times[best], blocking):
+def judge_iallreduce_kernel(run: Run) -> str:
+    best, blocking = run.best, run.blocking
+    saved = 1 - run.engines[best].median / blocking.median
+    if effect.leads(run.engines[best], blocking):
         return (
-            f"The finding holds in direction: overlapped with engine {best} the kernel takes"
-            f" {percent(saved)} less time than blocking (published: 54 %; {where}). Two of the four"
-            " reductions overlap, with each other and with one update of an array."
+            f"The finding holds in direction ({run.title}): overlapped with engine {best} the"
+            f" kernel takes {percent(saved)} less time than blocking (published: 54 %). Two of the"
+            " four reductions overlap, with each other and with one update of an array."
         )
-    if effect.leads(blocking, times[best]):
+    if effect.leads(blocking, run.engines[best]):
         found = f"even the best engine, {best}, takes {percent(-saved)} more time than blocking"
     else:
         found = f"the best engine, {best}, makes no difference to blocking beyond the spread"
     return (
-        f"The finding does not hold here: {found} ({where}). The update that could hide the"
+        f"The finding does not hold here ({run.title}): {found}. The update that could hide the"
         " reductions is short beside them, so what there was to gain is two reductions at once."
     )
