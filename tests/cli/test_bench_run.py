@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -192,18 +193,41 @@ def bench(environment, *arguments: object) -> subprocess.CompletedProcess:
 
 @NEEDS_BUILD
 def test_a_short_run_from_end_to_end(environment, tmp_path):
+    """Every MPI library that is here, in one run."""
+    mpis = [
+        name
+        for name in installation.IMPLEMENTATIONS
+        if installation.implementation(name).program("nbceff").exists()
+    ]
     out = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
     shape = ["--bytes", "4KiB", "--engines", "native,thread", "--amounts", "2"]
-    done = bench(environment, *shape, "--launcher", "mpiexec", "--time-budget", "6s", *out)
+    where = ["--mpi", ",".join(mpis), "--launcher", "mpiexec", "--time-budget", "6s"]
+    done = bench(environment, *shape, *where, *out)
     assert done.returncode == 0, done.stderr + done.stdout
     data = json.loads((tmp_path / "x.json").read_text())
-    assert {(p["engine"], p["amount"]) for p in data["points"]} == {
-        (engine, amount) for engine in ("native", "thread") for amount in (0, 1)
-    }
+    assert {(p["mpi"].split()[0], p["engine"], p["amount"]) for p in data["points"]} == set(
+        itertools.product(mpis, ("native", "thread"), (0, 1))
+    )
     assert data["complete"] and data["machine"]["cores"] == os.cpu_count()
     again = bench(environment, "--resume", tmp_path / "x.sqlite")
     assert again.returncode == 0
     assert "complete" in again.stderr
+
+
+@NEEDS_BUILD
+def test_sizes_and_algorithms_are_candidates_of_one_run(environment, tmp_path):
+    words = ["--bytes", "1KiB,8KiB", "--algorithms", "ring,recursive-doubling,moon"]
+    words += ["--engines", "native,function", "--amounts", "1", "--time-budget", "6s"]
+    words += ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
+    done = bench(environment, *words, "--launcher", "mpiexec")
+    assert done.returncode == 0, done.stderr + done.stdout
+    data = json.loads((tmp_path / "x.json").read_text())
+    names = [("native", "library"), ("function", "ring"), ("function", "recursive-doubling")]
+    assert {(p["bytes"], p["engine"], p["algorithm"]) for p in data["points"]} == {
+        (size, *name) for size in (1024, 8192) for name in names
+    }
+    (lost,) = [c for c in data["candidates"] if c["status"] == "cannot run"]
+    assert lost["algorithm"] == "moon" and "ring" in lost["reason"]
 
 
 @NEEDS_BUILD
