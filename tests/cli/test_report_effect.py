@@ -7,7 +7,7 @@ import pytest
 import synthetic
 from synthetic import hides, points, result, statistic
 
-from weft.bench.result import Point, hidden_share
+from weft.bench.result import FEWEST, Point, hidden_share
 from weft.report import effect
 
 
@@ -187,3 +187,14 @@ def test_the_worked_example_of_the_documentation_is_right():
 
 def test_shares_have_no_negative_zero():
     assert (effect.percent(-0.001), effect.percent(-0.301)) == ("0 %", "−30 %")
+
+
+def test_too_few_samples_decide_nothing():
+    found = result({"thread": hides(0.9)})
+    found.points = [
+        replace(point, total_us=replace(point.total_us, n=FEWEST - 1)) for point in found.points
+    ]
+    case = only_case(found)
+    assert {effect.verdict(case.candidates[0], case.blocking, a) for a in case.amounts} == {"same"}
+    assert effect.advice(case).startswith("not decided: some have fewer than 6 samples")
+    assert case.crossings == ()

@@ -15,6 +15,7 @@ from typing import Any
 
 SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
+FEWEST = 6  # samples: below, no pair of them encloses the median with 95 %
 STATUSES = (MEASURED, CANNOT_RUN, STOPPED, FAILED)
 
 
@@ -29,7 +30,11 @@ class Statistic:
     median: float
     low: float
     high: float
-    n: int
+    n: int  # samples; fewer than FEWEST enclose no median with 95 %, low and high are their range
+
+    @property
+    def is_certain(self) -> bool:
+        return self.n >= FEWEST
 
     @property
     def half_width(self) -> float:
@@ -113,8 +118,8 @@ class Point:
     def known_share(self) -> float | None:
         """`hidden`; None where the total is less certain than all that could be hidden."""
         uncertain_us = (self.total_us.high - self.total_us.low) / 2
-        certain = min(self.communication_us, self.computation_us) > uncertain_us
-        return self.hidden if certain else None
+        drowned = min(self.communication_us, self.computation_us) <= uncertain_us
+        return self.hidden if self.total_us.n > 1 and not drowned else None
 
 
 @dataclass

@@ -13,6 +13,7 @@ from functools import cached_property
 from statistics import median
 
 from weft.bench.result import (
+    FEWEST,
     Alone,
     Candidate,
     Point,
@@ -186,8 +187,9 @@ def verdict(one: Curve, other: Curve, amount: int) -> str:
 
 
 def leads(fast: Statistic, slow: Statistic) -> bool:
-    """Noticeably, and beyond the confidence intervals of both."""
-    return fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
+    """Noticeably, and beyond the confidence intervals of both, which both must have."""
+    apart = fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
+    return apart and fast.is_certain and slow.is_certain
 
 
 def crossings(one: Curve, other: Curve, x_us: Sequence[float]) -> list[Crossing]:
@@ -311,7 +313,7 @@ def _blocking(
     time = (
         best.blocking_us
         if best
-        else Statistic(communication_us, communication_us, communication_us, 1)
+        else Statistic(communication_us, communication_us, communication_us, FEWEST)
     )
     name = f"{best.mpi.split()[0]} {BLOCKING}" if best and several else BLOCKING
     readings = {}
@@ -401,6 +403,11 @@ def _no_gain(case: Case) -> str:
     ]
     if not verdicts:
         return "no candidate was measured."
+    if not all(r.total.is_certain for curve in case.curves for r in curve.readings.values()):
+        return (
+            f"not decided: some have fewer than {FEWEST} samples, too few for a confidence"
+            " interval; measure longer (--time-budget)."
+        )
     if SAME not in verdicts:
         return (
             f"stay with {case.blocking_call}: it is faster than every non-blocking candidate, up to"
