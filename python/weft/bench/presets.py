@@ -19,6 +19,7 @@ from weft.report.effect import Case, Curve, duration, listing, percent
 LAB = "nodes=2,rate=200mbit"
 # With the computation beyond or below this much of the communication, a point is another one.
 NEAR = 1.5
+UNKNOWN_CORES = 12  # enough for all: of a machine that is not described nothing is said to lack
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,10 @@ def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
     return tuple(said)
 
 
-def of_result(found: Result) -> Preset | None:
-    """The preset that a result was measured for."""
-    cores = found.machine.get("cores")
-    known = presets(cores if isinstance(cores, int) else 1)
-    return known.get(str(found.settings.get("preset")))
+def measured_for(name: object, machine: dict[str, Any]) -> Preset | None:
+    """The preset that a result names, scaled to the machine that it was measured on."""
+    cores = machine.get("cores")
+    return presets(cores if isinstance(cores, int) else UNKNOWN_CORES).get(str(name))
 
 
 # ---- Presets ----------------------------------------------------------------------------------

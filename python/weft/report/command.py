@@ -96,7 +96,7 @@ def source_of(path: Path):
     from weft.report import effect_page
 
     found = load("report", path)
-    preset = presets.of_result(found)
+    preset = presets.measured_for(found.settings.get("preset"), found.machine)
     remarks = presets.remarks(preset, found) if preset and found.points else ()
     return effect_page.Source(str(path), found, remarks=remarks)
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from weft.bench.kernels import BLOCKING, KernelResult, Run
-from weft.bench.presets import presets
+from weft.bench.presets import measured_for
 from weft.report import effect, html
 from weft.report.effect_page import facts
 
 
 def section(result: KernelResult) -> dict[str, Any]:
-    known = presets(result.machine.get("cores", 1))
-    preset = known.get(result.preset)
+    preset = measured_for(result.preset, result.machine)
     return {
         "title": preset.title if preset else result.preset,
         "published": preset.published if preset else "",
