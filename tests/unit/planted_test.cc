@@ -140,8 +140,7 @@ TEST(Planted, AnEngineThatAlwaysLooksHidesAll) {
 
 TEST(Planted, AnEngineThatNeverLooksHidesOneRound) {
   const double computation_us = kCommunicationUs;
-  EXPECT_DOUBLE_EQ(together_us(computation_us, computation_us),
-                   2 * kCommunicationUs - kRoundUs);
+  EXPECT_DOUBLE_EQ(together_us(computation_us, computation_us), 2 * kCommunicationUs - kRoundUs);
 }
 
 }  // namespace
