@@ -106,7 +106,8 @@ def table(groups: list[list[Point]]) -> Table:
     found = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     columns = ("computes\nms", "blocking\nms", "fastest", "total\nms", "hidden", "slowed")
     for title in (*columns, "lead"):
-        found.add_column(title, justify="left" if title == "fastest" else "right", no_wrap=True)
+        name = title == "fastest"  # the only one that may take several lines
+        found.add_column(title, justify="left" if name else "right", no_wrap=not name)
     several = len({point.mpi for points in groups for point in points}) > 1
     for points in groups:
         found.add_row(*cells(points, several))

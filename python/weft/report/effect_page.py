@@ -19,6 +19,7 @@ PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#5
 DASHES = ("solid", "dash", "dot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon")
 NO_DIFFERENCE = "no difference to blocking"
+NOT_DECIDED = "not decided: too few samples"
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,12 @@ def cell(case: Case, amount: int) -> dict[str, Any]:
     saved = 1 - reading.median / against.total.median if against else 0.0
     tied = "".join(f" ≈ {curve.name}" for curve in standing.tied)
     name = effect.BLOCKING if leader.is_blocking else leader.name
+    if not all(curve.readings[amount].total.is_certain for curve in (leader, *standing.tied)):
+        name = NOT_DECIDED
+    elif standing.undecided:
+        name = NO_DIFFERENCE
     return {
-        "winner": NO_DIFFERENCE if standing.undecided else name,
+        "winner": name,
         "label": duration(case.computation_us[amount]),
         "text": f"{leader.name}{tied}: {duration(reading.median)}",
         "saved": saved,

@@ -65,7 +65,8 @@ class Scaling:
         best = min(places, key=lambda place: place.total.median)
         full = [place for place in places if place.case is self.most]
         best_full = min(full, key=lambda place: place.total.median, default=best)
-        took = f"{self.work(amount)}: {best.words} take {duration(best.total.median)}"
+        verb = "takes" if best.case.ranks == 1 else "take"
+        took = f"{self.work(amount)}: {best.words} {verb} {duration(best.total.median)}"
         if best.case is self.most:
             return f"{took}, the least; fewer ranks are no faster."
         against = f"the best on all {self.most.ranks}, {best_full.curve.name}"
