@@ -1,10 +1,16 @@
 """`weft bench --preset`: what is measured, what is told, and what is refused."""
 
-import pytest
+import json
+import re
+from dataclasses import replace
 
-from weft.bench import experiments
+import pytest
+from synthetic import hides, result
+
+from weft import installation
+from weft.bench import experiments, kernels
 from weft.bench.presets import presets
-from weft.bench.result import Result
+from weft.bench.result import Result, save_json
 from weft.bench.settings import SettingsError
 
 
@@ -38,14 +44,68 @@ def test_without_a_point_the_preset_fails(tmp_path):
     assert experiments.carry_out(preset, measure, tmp_path / "page.html") == 1
 
 
-def test_the_kernel_of_three_arrays_runs_and_is_judged(capsys, tmp_path):
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_the_kernel_of_three_arrays_runs_is_judged_and_reported(call, capsys, tmp_path, mpi):
+    if not installation.implementation(mpi).program("iallreduce_kernel").exists():
+        pytest.skip(f"needs a build for {mpi}")
     preset = experiments.find("iallreduce-kernel")
-    in_shared_memory = preset.runs[0]
+    in_shared_memory = {**preset.runs[0], "ranks": 2, "elements": 1000}
     assert in_shared_memory["lab"] is None
-    figures = experiments.kernel_figures(preset.program, {**in_shared_memory, "ranks": 2})
-    assert figures["schema"] == "weft-kernel/1"
-    assert {variant["engine"] for variant in figures["variants"]} >= {"function", "thread", "tcc"}
-    assert "2 ranks, 10000 doubles" in preset.judge(figures)
+    small = replace(preset, runs=[in_shared_memory])
+    file, page = tmp_path / "figures.json", tmp_path / "page.html"
+    assert experiments.carry_out_kernel(small, [mpi], file, page) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Found: The finding .*2 ranks, 1000 doubles, shared memory", said)
+    (run,) = kernels.load(file).runs
+    assert set(run.engines) == set(in_shared_memory["engines"].split(","))
+    again = tmp_path / "again.html"
+    done = call("report", file, "-o", again)
+    assert done.returncode == 0, done.stderr
+    assert "The finding" in done.stdout
+    for written in (page, again):
+        text = written.read_text()
+        assert "54 % less time" in text and preset.judge(run).split(":")[0] in text
+
+
+def test_a_kernel_that_cannot_run_is_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(installation, "MPI_DIR", tmp_path)
+    monkeypatch.setattr(installation, "BUILD", tmp_path)
+    preset = experiments.find("iallreduce-kernel")
+    status = experiments.carry_out_kernel(preset, ["mpich"], tmp_path / "x", tmp_path / "y")
+    assert status == 1
+    assert "is missing; build it with: make" in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "x").exists()
+
+
+def figures_of_a_kernel(path, **changes) -> None:
+    variants = [{"engine": name, "samples_us": [5.0, 6.0, 7.0]} for name in ("", "thread")]
+    run = {"schema": "weft-kernel/1", "kernel": "k", "mpi": "M", "ranks": 2, "elements": 8}
+    path.write_text(json.dumps({**run, "variants": variants, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"variants": []}, "at least one engine"),
+        ({"variants": [{"engine": "thread"}]}, "samples_us"),
+        ({"ranks": None, "variants": 5}, "damaged"),
+    ],
+)
+def test_damaged_figures_of_a_kernel_are_refused(call, tmp_path, changes, said):
+    figures_of_a_kernel(tmp_path / "x.json", **changes)
+    done = call("report", tmp_path / "x.json", "-o", tmp_path / "x.html")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'x.json'}: " in done.stderr and said in done.stderr
+
+
+def test_a_preset_s_result_reports_its_finding(call, tmp_path):
+    found = result({"thread": hides(0.8), "tcc": hides(0.5)})
+    found.settings = {"preset": "tcc"}
+    save_json(found, tmp_path / "x.json")
+    assert call("report", tmp_path / "x.json", "-o", tmp_path / "x.html").returncode == 0
+    page = (tmp_path / "x.html").read_text()
+    assert "Published: Okuma, Nanri" in page
+    assert "Found: The finding holds: both progress threads and TCC gain." in page
 
 
 def test_bad_preset_on_the_command_line(call):

@@ -8,6 +8,7 @@ import json
 import math
 import random
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,16 @@ def test_interval_covers_the_true_median():
         found = statistics.of([source.expovariate(1.0) for _ in range(15)])
         hits += found.low <= math.log(2) <= found.high
     assert hits / 400 > 0.93
+
+
+def test_a_share_that_the_spread_drowns_is_not_known(half):
+    point = half.points[0]
+    assert point.known_share == point.hidden
+    wide = replace(point, total_us=Statistic(60000.0, 20000.0, 120000.0, 9))
+    assert wide.known_share is None
+    assert replace(point, communication_us=5.0).known_share is None
+    once = replace(point, total_us=Statistic(60000.0, 60000.0, 60000.0, 1))
+    assert once.known_share is None
 
 
 def test_settled_needs_samples_and_a_narrow_interval():

@@ -7,8 +7,8 @@ import pytest
 import synthetic
 from synthetic import hides, points, result, statistic
 
-from weft.bench.result import Point, hidden_share
-from weft.report import effect
+from weft.bench.result import FEWEST, Point, hidden_share
+from weft.report import effect, effect_page
 
 
 def only_case(found) -> effect.Case:
@@ -187,3 +187,25 @@ def test_the_worked_example_of_the_documentation_is_right():
 
 def test_shares_have_no_negative_zero():
     assert (effect.percent(-0.001), effect.percent(-0.301)) == ("0 %", "−30 %")
+
+
+def test_too_few_samples_decide_nothing():
+    found = result({"thread": hides(0.9)})
+    found.points = [
+        replace(point, total_us=replace(point.total_us, n=FEWEST - 1)) for point in found.points
+    ]
+    case = only_case(found)
+    assert {effect.verdict(case.candidates[0], case.blocking, a) for a in case.amounts} == {"same"}
+    assert effect.advice(case).startswith("not decided: some have fewer than 6 samples")
+    assert case.crossings == ()
+
+
+def test_the_heat_map_does_not_call_too_few_samples_a_tie():
+    found = synthetic.sizes({"thread": {1 << 20: hides(0.9), 1 << 21: hides(0.9)}})
+    found.points = [
+        replace(point, total_us=replace(point.total_us, n=2)) if point.bytes == 1 << 21 else point
+        for point in found.points
+    ]
+    (heat,) = effect_page.heat_maps(effect.cases(found))
+    assert {cell["winner"] for cell in heat["rows"][0]} == {"thread"}
+    assert {cell["winner"] for cell in heat["rows"][1]} == {effect_page.NOT_DECIDED}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, points, result, statistic
 
-from weft.bench import command, presets, settings
+from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
@@ -110,26 +110,28 @@ def test_nbc_eff_holds_where_the_winner_changes():
     assert "does not hold here" in judge(found)
 
 
-def kernel(**times_us: float) -> dict:
+def kernel(**times_us: float) -> kernels.Run:
     def samples(time_us):
         return [time_us * (1 + 0.001 * i) for i in range(-5, 6)]
 
     variants = [
-        {"name": "x", "engine": "" if name == "blocking" else name, "samples_us": samples(time)}
+        {"engine": "" if name == "blocking" else name, "samples_us": samples(time)}
         for name, time in times_us.items()
     ]
-    about = {"schema": "weft-kernel/1", "mpi": "MPICH 5.0.2", "ranks": 2, "elements": 10000}
-    return {**about, "variants": variants}
+    about = {"schema": "weft-kernel/1", "kernel": "k", "mpi": "MPICH 5.0.2", "ranks": 2}
+    return kernels.run_of({**about, "elements": 10000, "variants": variants})
 
 
 def test_iallreduce_kernel_holds_where_overlap_saves_time():
     judge = presets.presets(2)["iallreduce-kernel"].judge
     text = judge(kernel(blocking=1000.0, native=1100.0, thread=700.0))
-    assert re.search(r"holds in direction: .*engine thread .*30 % less time", text)
+    assert re.search(r"holds in direction .*engine thread .*30 % less time", text)
     assert "no difference" in judge(kernel(blocking=1000.0, thread=995.0))
-    assert "30 % more time" in judge(kernel(blocking=1000.0, thread=1300.0))
+    slower = kernel(blocking=1000.0, thread=1300.0)
+    assert "30 % more time" in judge(slower) and "is short beside them" in judge(slower)
+    assert "78.1 KiB pass the lab's links" in judge(replace(slower, network="lab, 200mbit links"))
 
 
 def test_iallreduce_kernel_refuses_other_figures():
     with pytest.raises(ValueError, match="weft-kernel/1"):
-        presets.kernel_times({"schema": "weft-bench/1"})
+        kernels.run_of({"schema": "weft-bench/1"})

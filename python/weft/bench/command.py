@@ -100,7 +100,7 @@ def bench(
         raise typer.Exit(2) from None
 
 
-def settings_of(given: dict[str, Any]) -> Settings:
+def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
     """The options, checked; an error names the option and what it takes."""
     wanted = Settings(
         collectives=settings.words("--collective", given["collective"], settings.COLLECTIVES),
@@ -124,6 +124,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
         fixed_work=given["fixed_work"],
         hang_s=settings.seconds("--hang-limit", given["hang_limit"]),
         seed=given["seed"],
+        preset=preset,
     )
     settings.choose_place(wanted, given["lab"], given["launcher"])
     settings.check_native_words(wanted.placements, wanted.backoffs)
@@ -133,9 +134,13 @@ def settings_of(given: dict[str, Any]) -> Settings:
 def run_preset(name: str, given: dict[str, Any], out: Path, *files: Path | None) -> int:
     """A preset's runs, with the time budget, seed and files that were asked for."""
     chosen = experiments.find(name)
+    if chosen.program:
+        mpis = settings.words("--mpi", given["mpi"], installation.IMPLEMENTATIONS)
+        file = files[0] or out.with_name(f"{name}.json")
+        return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
 
     def measure(options: dict[str, Any]) -> result.Result:
-        status = start(settings_of({**given, **options}), out, *files)
+        status = start(settings_of({**given, **options}, preset=name), out, *files)
         if status == INTERRUPTED:
             raise typer.Exit(status)
         with Store(out, create=False) as store:

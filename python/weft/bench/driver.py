@@ -17,7 +17,7 @@ from weft import installation
 from weft.bench import statistics
 from weft.bench.jobs import Outcome, Watch
 from weft.bench.places import Place
-from weft.bench.result import FAILED, STOPPED, Candidate
+from weft.bench.result import FAILED, STOPPED, Candidate, ranks_in_words
 from weft.bench.settings import Settings, amounts_us
 from weft.bench.store import Store
 from weft.bench.variants import Plan, Variant
@@ -28,6 +28,17 @@ RANGE_REPETITIONS = 6
 RANGE_SECONDS = 6.0
 RANGE_SHARE = 0.2  # most of a case's budget that goes into finding the range
 SHORTEST_JOB_SECONDS = 2.0
+
+
+class ForeignRanks(Exception):
+    """The job has another number of ranks than was asked for: its launcher did not connect them."""
+
+    def __init__(self, ranks: int, wanted: int) -> None:
+        super().__init__(
+            f"the program found {ranks_in_words(ranks)} instead of {wanted}: the launcher does"
+            " not connect the processes of this MPI library; with Slurm name its interface, such as"
+            " --launcher 'srun --mpi=pmi2' (srun --mpi=list shows all)"
+        )
 
 
 @dataclass
@@ -57,7 +68,7 @@ class Case:
 
     @property
     def label(self) -> str:
-        return f"{self.collective}, {self.bytes} bytes, {self.ranks} ranks"
+        return f"{self.collective}, {self.bytes} bytes, {ranks_in_words(self.ranks)}"
 
     @property
     def communication_us(self) -> list[float]:
@@ -154,6 +165,7 @@ class Driver:
             return
         where = (case.collective, case.bytes, case.ranks, case.nodes)
         case.iterations = self.store.iterations(self.run, where) or self.choose(case)
+        self.base.setdefault((case.collective, case.bytes), (case.ranks, case.iterations))
         for count, iterations in enumerate(case.iterations):
             self.store.insert(
                 "INSERT OR IGNORE INTO amount VALUES (?, ?, ?)", (case.number, count, iterations)
@@ -166,9 +178,7 @@ class Driver:
             return [round(iterations * base[0] / case.ranks) for iterations in base[1]]
         targets_us = amounts_us(self.settings.amounts, case.communication_us)
         iteration_us = min(case.iteration_us)
-        found = sorted({max(1, round(target / iteration_us)) for target in targets_us})
-        self.base[case.collective, case.bytes] = (case.ranks, found)
-        return found
+        return sorted({max(1, round(target / iteration_us)) for target in targets_us})
 
     def alive(self, variant: Variant) -> list[Candidate]:
         return [c for c in variant.candidates if c.key not in self.lost]
@@ -231,6 +241,8 @@ class Driver:
         watch = Watch(job, self.samples_file, self.settings.hang_s, intake.take)
         try:
             return watch.follow(self.draw)
+        except ForeignRanks as error:
+            return Outcome("failed", str(error), "", "start-up")
         finally:
             intake.flush()
 
@@ -269,6 +281,8 @@ class Intake:
 
     def begin(self, line: dict) -> None:
         driver, case = self.driver, self.case
+        if line["ranks"] != case.ranks:
+            raise ForeignRanks(line["ranks"], case.ranks)
         case.nodes = line["nodes"]
         where = (case.collective, case.bytes, case.ranks, case.nodes)
         kernel = driver.settings.kernel_name

@@ -11,15 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.bench import statistics
+from weft.bench.kernels import Run
 from weft.bench.result import Result, Statistic
 from weft.report import effect
 from weft.report.effect import Case, Curve, duration, listing, percent
 
 LAB = "nodes=2,rate=200mbit"
-KERNEL_SCHEMA = "weft-kernel/1"
+LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed
 # With the computation beyond or below this much of the communication, a point is another one.
 NEAR = 1.5
+UNKNOWN_CORES = 12  # enough for all: of a machine that is not described nothing is said to lack
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Preset:
 
     `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
     dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
-    runs are options of that program of kernels/ instead, and `judge` gets its JSON.
+    runs are options of that program of kernels/ instead, and `judge` gets a run's figures.
     """
 
     name: str
@@ -51,6 +52,20 @@ def presets(cores: int) -> dict[str, Preset]:
         iallreduce_kernel(cores),
     )
     return {preset.name: preset for preset in found}
+
+
+def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
+    """What was published, what is found in a result, and what was not measured."""
+    said = [f"Published: {preset.published}", f"Found: {preset.judge(found)}"]
+    if preset.not_available:
+        said.append(f"Not measured here: {preset.not_available}")
+    return tuple(said)
+
+
+def measured_for(name: object, machine: dict[str, Any]) -> Preset | None:
+    """The preset that a result names, scaled to the machine that it was measured on."""
+    cores = machine.get("cores")
+    return presets(cores if isinstance(cores, int) else UNKNOWN_CORES).get(str(name))
 
 
 # ---- Presets ----------------------------------------------------------------------------------
@@ -332,33 +347,30 @@ def judge_nbc_eff(result: Result) -> str:
     return f"{verdict}: " + " ".join(sentences)
 
 
-def kernel_times(figures: dict[str, Any]) -> dict[str, Statistic]:
-    """Times by engine; `blocking` is the kernel without overlap."""
-    if figures.get("schema") != KERNEL_SCHEMA:
-        raise ValueError(f"not figures of a kernel (schema {KERNEL_SCHEMA})")
-    return {
-        variant["engine"] or effect.BLOCKING: statistics.of(variant["samples_us"])
-        for variant in figures["variants"]
-    }
-
-
-def judge_iallreduce_kernel(figures: dict[str, Any]) -> str:
-    times = kernel_times(figures)
-    blocking = times.pop(effect.BLOCKING)
-    best = min(times, key=lambda engine: times[engine].median)
-    saved = 1 - times[best].median / blocking.median
-    where = f"{figures['ranks']} ranks, {figures['elements']} doubles, {figures['mpi']}"
-    if effect.leads(times[best], blocking):
+def judge_iallreduce_kernel(run: Run) -> str:
+    best, blocking = run.best, run.blocking
+    saved = 1 - run.engines[best].median / blocking.median
+    if effect.leads(run.engines[best], blocking):
         return (
-            f"The finding holds in direction: overlapped with engine {best} the kernel takes"
-            f" {percent(saved)} less time than blocking (published: 54 %; {where}). Two of the four"
-            " reductions overlap, with each other and with one update of an array."
+            f"The finding holds in direction ({run.title}): overlapped with engine {best} the"
+            f" kernel takes {percent(saved)} less time than blocking (published: 54 %). Two of the"
+            " four reductions overlap, with each other and with one update of an array."
         )
-    if effect.leads(blocking, times[best]):
+    if effect.leads(blocking, run.engines[best]):
         found = f"even the best engine, {best}, takes {percent(-saved)} more time than blocking"
     else:
         found = f"the best engine, {best}, makes no difference to blocking beyond the spread"
+    return f"The finding does not hold here ({run.title}): {found}. {_little_to_hide(run)}"
+
+
+def _little_to_hide(run: Run) -> str:
+    bytes_each = 8 * run.elements
+    if run.network.startswith("lab") and bytes_each < LAB_BURST_BYTES:
+        return (
+            f"A reduction's {effect.size(bytes_each)} pass the lab's links as if they had no limit"
+            " (burst), so there is little time to hide."
+        )
     return (
-        f"The finding does not hold here: {found} ({where}). The update that could hide the"
-        " reductions is short beside them, so what there was to gain is two reductions at once."
+        "The update that could hide the reductions is short beside them, so what there was to gain"
+        " is two reductions at once."
     )

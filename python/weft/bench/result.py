@@ -15,6 +15,7 @@ from typing import Any
 
 SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
+FEWEST = 6  # samples: below, no pair of them encloses the median with 95 %
 STATUSES = (MEASURED, CANNOT_RUN, STOPPED, FAILED)
 
 
@@ -29,7 +30,11 @@ class Statistic:
     median: float
     low: float
     high: float
-    n: int
+    n: int  # samples; fewer than FEWEST enclose no median with 95 %, low and high are their range
+
+    @property
+    def is_certain(self) -> bool:
+        return self.n >= FEWEST
 
     @property
     def half_width(self) -> float:
@@ -109,6 +114,13 @@ class Point:
         """What was communicated, by how many: (collective, bytes, ranks, nodes)."""
         return (self.collective, self.bytes, self.ranks, self.nodes)
 
+    @property
+    def known_share(self) -> float | None:
+        """`hidden`; None where the total is less certain than all that could be hidden."""
+        uncertain_us = (self.total_us.high - self.total_us.low) / 2
+        drowned = min(self.communication_us, self.computation_us) <= uncertain_us
+        return self.hidden if self.total_us.n > 1 and not drowned else None
+
 
 @dataclass
 class Result:
@@ -121,6 +133,10 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
+
+
+def ranks_in_words(count: int) -> str:
+    return "1 rank" if count == 1 else f"{count} ranks"
 
 
 def hidden_share(communication_us: float, computation_us: float, total_us: float) -> float:

@@ -52,6 +52,7 @@ class Settings:
     tolerance: float = statistics.TOLERANCE
     hang_s: float = 20.0
     seed: int = 1
+    preset: str = ""
 
     def to_json(self) -> dict:
         return asdict(self)

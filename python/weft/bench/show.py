@@ -11,7 +11,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from weft.bench.driver import Progress
-from weft.bench.result import MEASURED, Point, Result
+from weft.bench.result import MEASURED, Point, Result, ranks_in_words
 from weft.bench.store import Store
 
 BEST_EVERY_SECONDS = 5.0
@@ -96,7 +96,7 @@ def milliseconds(us: float) -> str:
 
 
 def case_title(point: Point) -> str:
-    where = f"{point.ranks} ranks on {point.nodes} node{'s' if point.nodes > 1 else ''}"
+    where = f"{ranks_in_words(point.ranks)} on {point.nodes} node{'s' if point.nodes > 1 else ''}"
     alone = f"communication alone {milliseconds(point.communication_us)} ms"
     return f"{point.collective}, {point.bytes} bytes, {where}: {alone}"
 
@@ -106,7 +106,8 @@ def table(groups: list[list[Point]]) -> Table:
     found = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     columns = ("computes\nms", "blocking\nms", "fastest", "total\nms", "hidden", "slowed")
     for title in (*columns, "lead"):
-        found.add_column(title, justify="left" if title == "fastest" else "right", no_wrap=True)
+        name = title == "fastest"  # the only one that may take several lines
+        found.add_column(title, justify="left" if name else "right", no_wrap=not name)
     several = len({point.mpi for points in groups for point in points}) > 1
     for points in groups:
         found.add_row(*cells(points, several))
@@ -126,7 +127,7 @@ def cells(points: list[Point], several_mpis: bool) -> list[str]:
         milliseconds(best.computation_us + best.communication_us),
         name,
         milliseconds(best.total_us.median),
-        f"{100 * best.hidden:.0f} %".replace("-", "−"),
+        "–" if best.known_share is None else f"{100 * best.known_share:.0f} %".replace("-", "−"),
         f"{best.slowdown_of_computation:.2f}",
         f"{100 * lead:.0f} %" if len(points) > 1 else "",
     ]

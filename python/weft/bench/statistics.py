@@ -10,10 +10,9 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from weft.bench.result import Statistic
+from weft.bench.result import FEWEST, Statistic
 
 TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median
-FEWEST = 6  # below, no pair of samples encloses the median with 95 %
 # Of the fastest candidate's communication, and of the slowest's.
 LOWEST, HIGHEST = 0.1, 2.0
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from weft.bench import store
+from weft.bench import kernels, store
 from weft.bench.result import Result, ResultError
 
 
@@ -30,6 +30,33 @@ def load(verb: str, path: Path) -> Result:
         raise fail(verb, error) from None
 
 
+def kernel_results(paths: list[Path]) -> list[kernels.KernelResult]:
+    """Empty if these are results of the benchmark; both kinds at once are refused."""
+    try:
+        found = [kernels.load(path) for path in paths]
+    except ResultError as error:
+        raise fail("report", error) from None
+    of_kernels = [one for one in found if one]
+    if of_kernels and len(of_kernels) < len(paths):
+        raise fail("report", "figures of kernels and results of the benchmark need a page each")
+    return of_kernels
+
+
+def report_kernels(results: list[kernels.KernelResult], out: Path, png: Path | None) -> None:
+    from weft.report import kernel_page
+
+    if png:
+        raise fail("report", "--png draws results of the benchmark, not figures of kernels")
+    try:
+        kernel_page.write(out, results)
+    except (ValueError, OSError) as error:
+        raise fail("report", error) from None
+    for result in results:
+        for finding in kernel_page.section(result)["findings"]:
+            print(finding)
+    print(f"Written: {out.resolve()}")
+
+
 def report(
     results: Annotated[list[Path], typer.Argument(help="What weft bench wrote, JSON or SQLite.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path(
@@ -41,7 +68,11 @@ def report(
     # Loaded here: its report library takes longer to load than the other commands take.
     from weft.report import effect, effect_page, picture
 
-    sources = [effect_page.Source(str(path), load("report", path)) for path in results]
+    of_kernels = kernel_results(results)
+    if of_kernels:
+        report_kernels(of_kernels, out, png)
+        return
+    sources = [source_of(path) for path in results]
     console = Console()
     try:
         effect_page.write(out, sources)
@@ -57,6 +88,17 @@ def report(
         raise fail("report", error) from None
     for path in (out, *([png] if png else [])):
         console.print(f"Written: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def source_of(path: Path):
+    """A result; with what its preset's publication says, if it was measured for one."""
+    from weft.bench import presets
+    from weft.report import effect_page
+
+    found = load("report", path)
+    preset = presets.measured_for(found.settings.get("preset"), found.machine)
+    remarks = presets.remarks(preset, found) if preset and found.points else ()
+    return effect_page.Source(str(path), found, remarks=remarks)
 
 
 def compare(

@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
-from weft.bench.result import Alone, Candidate, Point, Result, Statistic, hidden_share
+from weft.bench.result import (
+    FEWEST,
+    Alone,
+    Candidate,
+    Point,
+    Result,
+    Statistic,
+    hidden_share,
+    ranks_in_words,
+)
 
 # Below this share of the time, two candidates count as equally fast.
 NOTICEABLE = 0.02
@@ -25,7 +34,7 @@ class Reading:
     """One candidate at one amount of computation."""
 
     total: Statistic
-    hidden: float
+    hidden: float | None  # None: the total is less certain than all that could be hidden
     slowdown: float | None  # None: nothing runs beside the computation
 
 
@@ -99,7 +108,8 @@ class Case:
 
     @property
     def title(self) -> str:
-        where = f"{self.ranks} ranks on {self.nodes} {'node' if self.nodes == 1 else 'nodes'}"
+        nodes = f"{self.nodes} {'node' if self.nodes == 1 else 'nodes'}"
+        where = f"{ranks_in_words(self.ranks)} on {nodes}"
         kernel = f", {self.kernel}" if self.kernel else ""
         return f"{self.call}, {size(self.size_bytes)}, {where}{kernel}"
 
@@ -177,8 +187,9 @@ def verdict(one: Curve, other: Curve, amount: int) -> str:
 
 
 def leads(fast: Statistic, slow: Statistic) -> bool:
-    """Noticeably, and beyond the confidence intervals of both."""
-    return fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
+    """Noticeably, and beyond the confidence intervals of both, which both must have."""
+    apart = fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
+    return apart and fast.is_certain and slow.is_certain
 
 
 def crossings(one: Curve, other: Curve, x_us: Sequence[float]) -> list[Crossing]:
@@ -248,7 +259,7 @@ def _case(key: tuple, points: list[Point], result: Result, several: bool) -> Cas
         if point.key not in curves:
             candidate = Candidate(*point.key)
             curves[point.key] = Curve(_name(candidate, several), point.engine, point.mpi, {})
-        reading = Reading(point.total_us, point.hidden, point.slowdown_of_computation)
+        reading = Reading(point.total_us, point.known_share, point.slowdown_of_computation)
         curves[point.key].readings[amounts.index(amount)] = reading
     communication_us = min(point.communication_us for point in points)
     named = _distinct(list(curves.values()), list(curves))
@@ -302,7 +313,7 @@ def _blocking(
     time = (
         best.blocking_us
         if best
-        else Statistic(communication_us, communication_us, communication_us, 1)
+        else Statistic(communication_us, communication_us, communication_us, FEWEST)
     )
     name = f"{best.mpi.split()[0]} {BLOCKING}" if best and several else BLOCKING
     readings = {}
@@ -392,6 +403,11 @@ def _no_gain(case: Case) -> str:
     ]
     if not verdicts:
         return "no candidate was measured."
+    if not all(r.total.is_certain for curve in case.curves for r in curve.readings.values()):
+        return (
+            f"not decided: some have fewer than {FEWEST} samples, too few for a confidence"
+            " interval; measure longer (--time-budget)."
+        )
     if SAME not in verdicts:
         return (
             f"stay with {case.blocking_call}: it is faster than every non-blocking candidate, up to"
@@ -510,5 +526,8 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def percent(share: float) -> str:
+def percent(share: float | None) -> str:
+    """`–` where it is not known."""
+    if share is None:
+        return "–"
     return f"{round(100 * share)} %".replace("-", "−")

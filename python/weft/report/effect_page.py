@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.bench.result import MEASURED, Result
-from weft.report import effect, html
+from weft.report import effect, html, scaling
 from weft.report.effect import Case, Curve, duration
 
 # The eight of Okabe and Ito that show on both backgrounds, distinguishable without colour vision.
@@ -19,6 +19,7 @@ PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#5
 DASHES = ("solid", "dash", "dot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon")
 NO_DIFFERENCE = "no difference to blocking"
+NOT_DECIDED = "not decided: too few samples"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def curve_data(curve: Curve, case: Case) -> dict[str, Any]:
         "median": [reading.total.median / scale for reading in readings],
         "low": [reading.total.low / scale for reading in readings],
         "high": [reading.total.high / scale for reading in readings],
-        "hidden": [reading.hidden for reading in readings],
+        "hidden": [effect.percent(reading.hidden) for reading in readings],
         "slowdown": [reading.slowdown for reading in readings],
     }
 
@@ -124,8 +125,12 @@ def cell(case: Case, amount: int) -> dict[str, Any]:
     saved = 1 - reading.median / against.total.median if against else 0.0
     tied = "".join(f" ≈ {curve.name}" for curve in standing.tied)
     name = effect.BLOCKING if leader.is_blocking else leader.name
+    if not all(curve.readings[amount].total.is_certain for curve in (leader, *standing.tied)):
+        name = NOT_DECIDED
+    elif standing.undecided:
+        name = NO_DIFFERENCE
     return {
-        "winner": NO_DIFFERENCE if standing.undecided else name,
+        "winner": name,
         "label": duration(case.computation_us[amount]),
         "text": f"{leader.name}{tied}: {duration(reading.median)}",
         "saved": saved,
@@ -202,6 +207,7 @@ def section(source: Source) -> dict[str, Any]:
         "cases": [{"case": case, "table": table(case)} for case in cases],
         "charts": [chart(case) for case in cases],
         "heat_maps": heat_maps(cases),
+        "scalings": scaling.section(source.result, cases),
         "not_run": not_run(source.result),
         "machine": facts(source.result.machine),
         "settings": facts(source.result.settings),
@@ -215,7 +221,8 @@ def render(sources: Sequence[Source]) -> str:
         if not source.result.points:
             raise ValueError(f"{source.name}: nothing was measured, there is nothing to report")
     sections = [section(source) for source in sources]
-    data = [{"charts": part["charts"], "heat_maps": part["heat_maps"]} for part in sections]
+    drawn = ("charts", "heat_maps", "scalings")
+    data = [{name: part[name] for name in drawn} for part in sections]
     return html.render(
         "effect.html.j2",
         sections=sections,

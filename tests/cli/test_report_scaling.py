@@ -1,0 +1,75 @@
+"""Strong scaling in the report: which number of ranks ends first, and when nothing is claimed."""
+
+import json
+import re
+
+import pytest
+from synthetic import points, statistic
+
+from weft.bench.result import Alone, Candidate, Result
+from weft.report import effect, effect_page, scaling
+
+MPI = "mpich 5.0.2"
+
+
+def alone(ranks: int, communication_us: float) -> Alone:
+    where = (MPI, "thread", "bind", "yield", "selected", "allreduce", 1 << 20, ranks, 4)
+    time = statistic(communication_us)
+    return Alone(*where, time, time)
+
+
+def fixed_work(times_us: dict[int, float], spread=0.005, **settings) -> Result:
+    """Ranks → time of the only amount; blocking takes 300 µs more everywhere."""
+    found = Result(machine={}, settings={"fixed_work": True, **settings})
+    for ranks, total_us in times_us.items():
+        line = points("thread", lambda _, t=total_us: t, spread, ranks=ranks)[4:5]  # computes 1 ms
+        found.points += [type(p)(**{**p.__dict__, "amount": 0}) for p in line]
+        found.alone.append(alone(ranks, total_us - 700.0))
+    found.candidates = [Candidate(MPI, "thread")]
+    return found
+
+
+def only(found: Result) -> scaling.Scaling:
+    (one,) = scaling.scalings(found, effect.cases(found))
+    return one
+
+
+def test_the_best_number_of_ranks_is_named_with_what_it_saves():
+    one = only(fixed_work({2: 1900.0, 3: 1200.0, 4: 1500.0}))
+    assert [case.ranks for case in one.cases] == [2, 3, 4]
+    assert one.finding(0) == (
+        "1 ms of computation on 4 ranks: 3 ranks with thread take 1.2 ms, 20 % less than the best"
+        " on all 4, thread."
+    )
+
+
+def test_the_most_ranks_may_be_best():
+    assert "4 ranks with thread take 1.2 ms, the least" in only(
+        fixed_work({2: 1900.0, 4: 1200.0})
+    ).finding(0)
+
+
+def test_a_lead_within_the_spread_is_none():
+    said = only(fixed_work({2: 1190.0, 4: 1200.0})).finding(0)
+    assert said.endswith("the best on all 4, thread, is as fast within the spread.")
+
+
+def test_work_that_is_not_fixed_has_no_such_curve():
+    found = fixed_work({2: 1190.0, 4: 1200.0})
+    found.settings["fixed_work"] = False
+    assert scaling.scalings(found, effect.cases(found)) == []
+    one_number = fixed_work({2: 1190.0})
+    assert scaling.scalings(one_number, effect.cases(one_number)) == []
+
+
+def test_the_page_draws_a_line_per_candidate_over_the_ranks():
+    found = fixed_work({2: 1900.0, 3: 1200.0, 4: 1500.0})
+    page = effect_page.render([effect_page.Source("x", found)])
+    assert "The same work on fewer ranks" in page
+    (data,) = json.loads(re.search(r"const sources = (.*);", page)[1])
+    (chart,) = data["scalings"][0]["charts"]
+    lines = {curve["name"]: (curve["x"], curve["median"]) for curve in chart["curves"]}
+    assert lines["thread"] == ([2, 3, 4], pytest.approx([1.9, 1.2, 1.5]))
+    assert lines["blocking"] == ([2, 3, 4], pytest.approx([2.2, 1.5, 1.8]))
+    # Communication alone 1 ms on all, as in all made-up points; so the ideal is 1 ms.
+    assert (chart["unit"], chart["ideal"]) == ("ms", [1.0] * 3)
