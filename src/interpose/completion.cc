@@ -17,20 +17,24 @@
 namespace weft::interpose {
 namespace {
 
-// One of Weft's operations among the requests of a completion call, and its place there.
+// One of Weft's active operations among the requests of a completion call, and its place there.
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
+  PersistentOperation* persistent;  // nullptr: it is none
   int index;
+
+  bool persistent_and_done() const { return persistent && operation->done(); }
 };
 
-PersistentOperation* as_persistent(const Ours& ours) {
-  return dynamic_cast<PersistentOperation*>(ours.operation.get());
-}
-
 // One completion call of the application over some of Weft's, the library's and null requests.
+// The library is not shown Weft's persistent ones: some libraries' calls for arrays go wrong over
+// persistent requests.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
+  ~Completion();  // brings what became of the library's requests to the application's
+
+  MPI_Request* for_library() { return hidden_.empty() ? requests_.data() : hidden_.data(); }
 
   // Brings all of Weft's among the requests to their end; sleeps where only workers are busy.
   void drive_to_end();
@@ -40,6 +44,10 @@ class Completion {
   template <class Test>
   int drive_until_flag(Test test);
 
+  bool persistent_pending() const;
+  int test_any(int* index, int* flag, MPI_Status* status);
+  int test_some(int* completed, int* indices, MPI_Status* statuses);
+
   // After the library's call: counts what has been completed and reports errors of Weft's.
   // `index`: of the request that was completed, MPI_UNDEFINED for none.
   int finish_single(int code, int index);
@@ -47,7 +55,7 @@ class Completion {
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
-  void completed_at(int index, const MPI_Status* status);
+  void completed_at(int index, MPI_Status* status, bool partly);
   void observe_completed();
   bool is_completed(const Ours& ours) const;
 
@@ -55,7 +63,8 @@ class Completion {
   const CallId id_;
   const std::span<MPI_Request> requests_;
   const std::vector<MPI_Request> before_;  // the library sets completed handles to null
-  std::vector<Ours> ours_;                 // the active ones
+  std::vector<MPI_Request> hidden_;        // empty, or the requests without persistent ones of ours
+  std::vector<Ours> ours_;
   std::int64_t began_ns_ = 0;
 };
 
@@ -67,14 +76,24 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
   for (int i = 0; i < count && runtime.requests.held() > 0; ++i) {
     if (requests[i] == handles.request_null) continue;
     auto operation = runtime.requests.find(requests[i]);
-    if (operation && operation->active()) ours_.push_back({std::move(operation), i});
+    if (!operation) continue;
+    auto* persistent = dynamic_cast<PersistentOperation*>(operation.get());
+    if (persistent) {
+      if (hidden_.empty()) hidden_ = before_;
+      hidden_[static_cast<std::size_t>(i)] = handles.request_null;
+    }
+    if (operation->active()) ours_.push_back({std::move(operation), persistent, i});
   }
-  for (const Ours& ours : ours_)
-    if (auto* persistent = as_persistent(ours)) persistent->show_to_library();
   if (!runtime.observing()) return;
   began_ns_ = now_ns();
-  for (auto& [operation, index] : ours_)
-    if (operation->times.waiting_since == 0) operation->times.waiting_since = began_ns_;
+  for (const Ours& ours : ours_)
+    if (ours.operation->times.waiting_since == 0) ours.operation->times.waiting_since = began_ns_;
+}
+
+Completion::~Completion() {
+  for (std::size_t i = 0; i < hidden_.size(); ++i)
+    if (hidden_[i] != handles.request_null || !runtime_.requests.find(before_[i]))
+      requests_[i] = hidden_[i];
 }
 
 void Completion::drive_to_end() {
@@ -103,16 +122,52 @@ int Completion::drive_until_flag(Test test) {
   return code;
 }
 
-// The library has completed a request: a persistent one of Weft's turns inactive.
-void Completion::completed_at(int index, const MPI_Status* status) {
-  if (status && status->MPI_ERROR == MPI_ERR_PENDING) return;
-  for (const Ours& ours : ours_)
-    if (auto* persistent = ours.index == index ? as_persistent(ours) : nullptr)
-      persistent->deactivate();
+bool Completion::persistent_pending() const {
+  return std::any_of(ours_.begin(), ours_.end(),
+                     [](const Ours& ours) { return ours.persistent && !ours.operation->done(); });
+}
+
+int Completion::test_any(int* index, int* flag, MPI_Status* status) {
+  for (const Ours& ours : ours_) {
+    if (!ours.persistent_and_done()) continue;
+    *index = ours.index;
+    *flag = 1;
+    set_status(status);
+    return MPI_SUCCESS;
+  }
+  const int code =
+      next_calls.Testany(static_cast<int>(requests_.size()), for_library(), index, flag, status);
+  if (*flag && *index == MPI_UNDEFINED && persistent_pending()) *flag = 0;
+  return code;
+}
+
+int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
+  const int code = next_calls.Testsome(static_cast<int>(requests_.size()), for_library(), completed,
+                                       indices, statuses);
+  if (code != MPI_SUCCESS) return code;
+  const bool library_has_none = *completed == MPI_UNDEFINED;
+  if (library_has_none) *completed = 0;
+  for (const Ours& ours : ours_) {
+    if (!ours.persistent_and_done()) continue;
+    if (statuses != MPI_STATUSES_IGNORE) set_status(&statuses[*completed]);
+    indices[(*completed)++] = ours.index;
+  }
+  if (library_has_none && *completed == 0 && !persistent_pending()) *completed = MPI_UNDEFINED;
+  return code;
+}
+
+// A persistent one of Weft's turns inactive.
+void Completion::completed_at(int index, MPI_Status* status, bool partly) {
+  for (const Ours& ours : ours_) {
+    if (ours.index != index || !ours.persistent) continue;
+    if (status) set_status(status);
+    if (status && partly) status->MPI_ERROR = MPI_SUCCESS;
+    ours.persistent->deactivate();
+  }
 }
 
 bool Completion::is_completed(const Ours& ours) const {
-  if (as_persistent(ours)) return !ours.operation->active();
+  if (ours.persistent) return !ours.operation->active();
   return runtime_.requests.find(ours.operation->request()) != ours.operation;
 }
 
@@ -122,9 +177,10 @@ void Completion::observe_completed() {
   for (const Ours& ours : ours_)
     if (is_completed(ours))
       runtime_.summary.completed(ours.operation->id(), ours.operation->times, ended_ns);
+  const MPI_Request* after = for_library();
   for (std::size_t i = 0; i < before_.size(); ++i) {
     NativeRequest native;
-    if (requests_[i] == before_[i] || !runtime_.requests.unwatch(before_[i], &native)) continue;
+    if (after[i] == before_[i] || !runtime_.requests.unwatch(before_[i], &native)) continue;
     native.times.waiting_since = began_ns_;
     runtime_.summary.completed(native.id, native.times, ended_ns);
   }
@@ -132,7 +188,7 @@ void Completion::observe_completed() {
 }
 
 int Completion::finish_single(int code, int index) {
-  if (index != MPI_UNDEFINED) completed_at(index, nullptr);
+  if (index != MPI_UNDEFINED) completed_at(index, nullptr, false);
   observe_completed();
   if (code != MPI_SUCCESS) return code;
   for (const Ours& ours : ours_)
@@ -143,9 +199,9 @@ int Completion::finish_single(int code, int index) {
 
 int Completion::finish_array(int code, MPI_Status* statuses, const int* indices, int count) {
   const bool with_statuses = statuses != MPI_STATUSES_IGNORE;
-  const bool partly = code == MPI_ERR_IN_STATUS && with_statuses;
+  const auto place = [&](int k) { return indices ? indices[k] : k; };
   for (int k = 0; k < count; ++k)
-    completed_at(indices ? indices[k] : k, partly ? &statuses[k] : nullptr);
+    completed_at(place(k), with_statuses ? &statuses[k] : nullptr, code == MPI_ERR_IN_STATUS);
   observe_completed();
   for (const Ours& ours : ours_) {
     if (!is_completed(ours) || !ours.operation->claim_error()) continue;
@@ -153,26 +209,22 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
       for (int k = 0; k < count; ++k) statuses[k].MPI_ERROR = MPI_SUCCESS;
     code = MPI_ERR_IN_STATUS;
     for (int k = 0; k < count && with_statuses; ++k)
-      if ((indices ? indices[k] : k) == ours.index)
-        statuses[k].MPI_ERROR = ours.operation->error_code();
+      if (place(k) == ours.index) statuses[k].MPI_ERROR = ours.operation->error_code();
     call_error_handler(*ours.operation, ours.operation->error_code());
   }
   return code;
 }
 
-// A persistent request alone, where no one but Weft looks at it: the library has no part in it.
+// A persistent request of Weft's alone: the library has no part in its completion.
 class PersistentAlone {
  public:
-  // Null operation: the request is something else.
+  // Null operation: the request is something else, or inactive.
   PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
-    if (!runtime.completions_are_ours() || runtime.requests.held() == 0) return;
-    auto found = runtime.requests.find(request);
-    if (!found || !found->active()) return;
-    auto* persistent = dynamic_cast<PersistentOperation*>(found.get());
-    if (!persistent || persistent->shown_to_library()) return;
-    operation_ = persistent;
-    held_ = std::move(found);
-    if (!runtime.observing()) return;
+    if (runtime.requests.held() == 0) return;
+    held_ = runtime.requests.find(request);
+    if (!held_ || !held_->active()) return;
+    operation_ = dynamic_cast<PersistentOperation*>(held_.get());
+    if (!operation_ || !runtime.observing()) return;
     began_ns_ = now_ns();
     if (operation_->times.waiting_since == 0) operation_->times.waiting_since = began_ns_;
   }
@@ -234,10 +286,11 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (!runtime) return next_calls.Waitall(count, requests, statuses);
   Completion completion(*runtime, CallId::Waitall, count, requests);
   completion.drive_to_end();
+  MPI_Request* others = completion.for_library();
   const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
-    return next_calls.Testall(count, requests, flag, statuses);
+    return next_calls.Testall(count, others, flag, statuses);
   })
-                                                  : next_calls.Waitall(count, requests, statuses);
+                                                  : next_calls.Waitall(count, others, statuses);
   return completion.finish_array(code, statuses, nullptr, count);
 }
 
@@ -246,7 +299,7 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   if (!runtime) return next_calls.Waitany(count, requests, index, status);
   Completion completion(*runtime, CallId::Waitany, count, requests);
   const int code = completion.drive_until_flag(
-      [&](int* flag) { return next_calls.Testany(count, requests, index, flag, status); });
+      [&](int* flag) { return completion.test_any(index, flag, status); });
   return completion.finish_single(code, *index);
 }
 
@@ -255,7 +308,7 @@ int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
   if (!runtime) return next_calls.Waitsome(count, requests, completed, indices, statuses);
   Completion completion(*runtime, CallId::Waitsome, count, requests);
   const int code = completion.drive_until_flag([&](int* flag) {
-    const int tested = next_calls.Testsome(count, requests, completed, indices, statuses);
+    const int tested = completion.test_some(completed, indices, statuses);
     *flag = *completed != 0;  // MPI_UNDEFINED where no request is active
     return tested;
   });
@@ -271,7 +324,7 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
     return *flag ? persistent.complete(status) : MPI_SUCCESS;
   }
   Completion completion(*runtime, CallId::Test, 1, request);
-  const int code = next_calls.Test(request, flag, status);
+  const int code = next_calls.Test(completion.for_library(), flag, status);
   return completion.finish_single(code, *flag ? 0 : MPI_UNDEFINED);
 }
 
@@ -280,7 +333,9 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   if (!runtime) return next_calls.Testall(count, requests, flag, statuses);
   Completion completion(*runtime, CallId::Testall, count, requests);
   runtime->progress.poll();
-  const int code = next_calls.Testall(count, requests, flag, statuses);
+  *flag = 0;
+  if (completion.persistent_pending()) return MPI_SUCCESS;
+  const int code = next_calls.Testall(count, completion.for_library(), flag, statuses);
   return completion.finish_array(code, statuses, nullptr, *flag ? count : 0);
 }
 
@@ -289,7 +344,7 @@ int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
   if (!runtime) return next_calls.Testany(count, requests, index, flag, status);
   Completion completion(*runtime, CallId::Testany, count, requests);
   runtime->progress.poll();
-  const int code = next_calls.Testany(count, requests, index, flag, status);
+  const int code = completion.test_any(index, flag, status);
   return completion.finish_single(code, *flag ? *index : MPI_UNDEFINED);
 }
 
@@ -298,7 +353,7 @@ int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
   if (!runtime) return next_calls.Testsome(count, requests, completed, indices, statuses);
   Completion completion(*runtime, CallId::Testsome, count, requests);
   runtime->progress.poll();
-  const int code = next_calls.Testsome(count, requests, completed, indices, statuses);
+  const int code = completion.test_some(completed, indices, statuses);
   return completion.finish_array(code, statuses, indices, *completed);
 }
 

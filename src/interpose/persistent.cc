@@ -35,30 +35,35 @@ bool PersistentOperation::restart() {
   }
   started_before_ = true;
   announced_ = false;
-  carrier_started_.store(false);
+  carrier_started_ = false;
   active_.store(true, std::memory_order_release);
   Runtime::active()->requests.activated();
   return true;
 }
 
 void PersistentOperation::deactivate() {
+  {
+    const std::lock_guard lock(carrier_mutex_);
+    MPI_Request carrier = request_;
+    if (carrier_started_) library_calls.Wait(&carrier, MPI_STATUS_IGNORE);
+  }
   active_.store(false, std::memory_order_release);
   Runtime::active()->requests.deactivated();
 }
 
 void PersistentOperation::show_to_library() {
   const std::lock_guard lock(carrier_mutex_);
-  if (carrier_started_.load()) return;
+  if (carrier_started_) return;
   MPI_Request carrier = request_;
   library_calls.Start(&carrier);
-  carrier_started_.store(true);
+  carrier_started_ = true;
   if (announced_) complete_carrier();
 }
 
 void PersistentOperation::announce() {
   const std::lock_guard lock(carrier_mutex_);
   announced_ = true;
-  if (carrier_started_.load()) complete_carrier();
+  if (carrier_started_) complete_carrier();
 }
 
 // The receive has been posted, so the send ends at once.

@@ -1,7 +1,7 @@
 // PersistentOperation: one MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
 // Its request is a persistent receive on Weft's own one-rank communicator, the carrier: started
-// only where a completion call of the library's has to look at it, and completed by a message to
-// this rank itself. Calls that concern nothing else are answered without the library.
+// only where a call of the library's has to look at it, and completed by a message to this rank
+// itself. Completion calls that reach Weft are answered without it.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,7 @@ class PersistentOperation final : public CollectiveOperation {
   bool active() const override { return active_.load(std::memory_order_acquire); }
   // From now on the library's completion calls see the request as active, until it is done.
   void show_to_library();
-  bool shown_to_library() const { return carrier_started_.load(std::memory_order_relaxed); }
-  // The application has completed it.
+  // The application has completed it, which is done.
   void deactivate();
 
  private:
@@ -44,7 +43,7 @@ class PersistentOperation final : public CollectiveOperation {
   int carrier_tag_ = 0;
   std::mutex carrier_mutex_;  // guards the rest: announce() may run on a thread of Weft's
   bool announced_ = false;
-  std::atomic<bool> carrier_started_{false};  // written by threads of the application
+  bool carrier_started_ = false;
 };
 
 }  // namespace weft::interpose

@@ -56,6 +56,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Comm_remote_size, find, "PMPI_Comm_remote_size", missing);
   bind(library_calls.Recv_init, find, "PMPI_Recv_init", missing);
   bind(library_calls.Start, find, "PMPI_Start", missing);
+  bind(library_calls.Wait, find, "PMPI_Wait", missing);
   bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
   bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
   bind(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);

@@ -47,6 +47,7 @@ struct LibraryCalls {
   int (*Comm_remote_size)(MPI_Comm, int*);
   int (*Recv_init)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Start)(MPI_Request*);
+  int (*Wait)(MPI_Request*, MPI_Status*);
   int (*Request_free)(MPI_Request*);
   int (*Type_free)(MPI_Datatype*);
   int (*Type_indexed)(int, const int*, const int*, MPI_Datatype, MPI_Datatype*);
