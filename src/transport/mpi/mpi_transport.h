@@ -42,8 +42,8 @@ class MpiTransport final : public Transport {
   const int tag_;
   std::byte* temp_ = nullptr;
   std::vector<MPI_Request> requests_;
-  std::vector<MPI_Status> statuses_;
-  int posted_ = 0;
+  int posted_ = 0;       // since the round began
+  int tested_ = 0;       // of those, complete
   bool failed_ = false;  // buffers may still be written to: keep temp_
 };
 
