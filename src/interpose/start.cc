@@ -73,12 +73,20 @@ Layout layout_of(MPI_Datatype type, int count) {
   return layout;
 }
 
+// Both buffers are one, which no collective allows where both of them count.
+bool aliased(const Call& call, const Communicator& communicator) {
+  if (call.kind == Kind::bcast || call.sendbuf == nullptr || call.recvcount == 0) return false;
+  if (call.kind == Kind::reduce && communicator.rank != call.root) return false;
+  return call.sendbuf == call.recvbuf;
+}
+
 // What the library would refuse is left to the library, which says so in its own way.
 bool arguments_look_right(const Call& call, const Communicator& communicator) {
   if (call.kind == Kind::barrier) return true;
   if (call.recvcount < 0 || call.recvtype == handles.datatype_null) return false;
   if (call.root < 0 || call.root >= communicator.size) return false;
   if (reduces(call.kind) && call.op == handles.op_null) return false;
+  if (aliased(call, communicator)) return false;
   const bool own_send_side = call.kind == Kind::allgather || call.kind == Kind::alltoall;
   if (!own_send_side || call.sendbuf == MPI_IN_PLACE) return true;
   return call.sendcount >= 0 && call.sendtype != handles.datatype_null;
