@@ -14,14 +14,15 @@ namespace weft {
 
 class Worker {
  public:
-  Worker(Observer& observer, int index);  // the thread starts with the first operation
+  Worker(Observer& observer, int index);
   // The queue is emptied first. May be called from inside the thread, by the operation that holds
   // the last reference to the worker's owner; the thread then ends by itself.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Without a thread to be had, the operation is carried out by the caller.
+  // Starts the thread; an error where the system refuses. Before the first submit().
+  Result<bool> start();
   void submit(std::shared_ptr<Operation> operation);
 
  private:
@@ -31,7 +32,7 @@ class Worker {
   Observer& observer_;
   const int index_;
   const std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the worker
-  std::thread thread_;                  // guarded by the queue's mutex
+  std::thread thread_;
 };
 
 }  // namespace weft

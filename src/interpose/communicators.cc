@@ -22,10 +22,10 @@ Released& released() {
 constexpr int kMostShadows = 256;
 std::atomic<int> shadows_alive{0};
 
-// Collective: whether all ranks have a shadow to spare. They may be members of different
-// communicators, so one may have run out where another has not.
-bool all_can_spare_one(MPI_Comm user) {
-  const std::int64_t refusing = shadows_alive.load() < kMostShadows ? 0 : 1;
+// Collective: whether all ranks are ready and have a shadow to spare. They may be members of
+// different communicators, so one may have run out where another has not.
+bool all_can_spare_one(MPI_Comm user, bool ready) {
+  const std::int64_t refusing = ready && shadows_alive.load() < kMostShadows ? 0 : 1;
   std::int64_t refusals = 0;
   return library_calls.Allreduce(&refusing, &refusals, 1, handles.int64, handles.sum, user) ==
              MPI_SUCCESS &&
@@ -44,17 +44,30 @@ MPI_Comm create_shadow(MPI_Comm user) {
 }
 
 // Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
-MPI_Comm make_shadow(MPI_Comm user) {
+MPI_Comm make_shadow(MPI_Comm user, bool ready) {
   MPI_Errhandler users;
   if (library_calls.Comm_get_errhandler(user, &users) != MPI_SUCCESS) return handles.comm_null;
   library_calls.Comm_set_errhandler(user, handles.errors_return);
-  const MPI_Comm shadow = all_can_spare_one(user) ? create_shadow(user) : handles.comm_null;
+  const MPI_Comm shadow = all_can_spare_one(user, ready) ? create_shadow(user) : handles.comm_null;
   library_calls.Comm_set_errhandler(user, users);
   library_calls.Errhandler_free(&users);
   if (shadow == handles.comm_null) return shadow;
   library_calls.Comm_set_errhandler(shadow, handles.errors_return);
   shadows_alive.fetch_add(1);
   return shadow;
+}
+
+// Null where the system refuses a thread, which is said once.
+std::unique_ptr<Worker> start_worker(Observer& observer) {
+  static std::atomic<int> workers{0};
+  static std::atomic<bool> said{false};
+  auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1));
+  const auto started = worker->start();
+  if (started) return worker;
+  if (!said.exchange(true))
+    say("no worker thread (" + started.error().message +
+        "): collectives of this communicator go to the MPI library; raise 'ulimit -u' to get one");
+  return nullptr;
 }
 
 }  // namespace
@@ -64,24 +77,19 @@ Communicator::~Communicator() {
   released().shadows.push_back(shadow);
 }
 
-Worker& Communicator::worker(Observer& observer) {
-  static std::atomic<int> workers{0};
-  const std::lock_guard lock(mutex_);
-  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1));
-  return *worker_;
-}
-
-void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
+void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint, Observer* worker_for) {
   int inter = 0, rank = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return;
   library_calls.Comm_size(user, &size);
   if (size == 1) return;
   library_calls.Comm_rank(user, &rank);
-  const MPI_Comm shadow = make_shadow(user);
+  auto worker = worker_for ? start_worker(*worker_for) : nullptr;
+  const MPI_Comm shadow = make_shadow(user, !worker_for || worker);
   if (shadow == handles.comm_null) return;
   auto communicator = std::make_shared<Communicator>(user, shadow, rank, size);
   communicator->engine_hint = engine_hint;
+  communicator->worker = std::move(worker);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);

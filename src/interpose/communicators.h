@@ -32,17 +32,20 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const MPI_Comm shadow;
   const int rank;
   const int size;
-  std::optional<Engine> engine_hint;       // info key weft_engine; over the process-wide engine
-  std::atomic<bool> freed{false};          // the application has freed `user`
+  const int number = next_number_++;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
+  std::optional<Engine> engine_hint;  // info key weft_engine; over the process-wide engine
+  std::atomic<bool> freed{false};     // the application has freed `user`
   std::atomic<std::uint32_t> sequence{0};  // collectives started: gives each its tag
 
   // A schedule for this shape, from the cache or by `build`.
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
 
-  Worker& worker(Observer& observer);  // of engine tcc; made at the first call
+  std::unique_ptr<Worker> worker;  // of engine tcc only
 
  private:
+  static inline std::atomic<int> next_number_{0};
+
   struct Cached {
     Shape shape;
     const void* algorithm;
@@ -53,14 +56,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex mutex_;  // guards the rest
   std::vector<Cached> cache_;
   std::size_t next_victim_ = 0;
-  std::unique_ptr<Worker> worker_;
 };
 
 class Communicators {
  public:
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
-  // (intercommunicators, one rank, too many communicators): its calls pass on untouched.
-  void add(MPI_Comm user, std::optional<Engine> engine_hint);
+  // (intercommunicators, one rank, too many communicators, a worker wanted that some rank cannot
+  // start): its calls pass on untouched. worker_for: null where no worker is wanted.
+  void add(MPI_Comm user, std::optional<Engine> engine_hint, Observer* worker_for);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);

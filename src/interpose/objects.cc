@@ -57,7 +57,7 @@ void add_communicator(MPI_Comm comm, std::optional<Engine> hint) {
   if (!runtime || comm == handles.comm_null) return;
   Communicators::release_shadows();
   if (runtime->config.engine != Engine::native)
-    runtime->communicators.add(comm, hint);
+    runtime->add_communicator(comm, hint);
   else if (hint)
     say("communicator hint weft_engine has no effect where the engine of the program is native");
 }

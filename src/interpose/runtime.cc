@@ -121,7 +121,8 @@ void Runtime::begin(const Config& config, int thread_level) {
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (config.engine != Engine::native) {
     runtime->place_threads();
-    runtime->communicators.add(handles.comm_world, std::nullopt);
+    if (threads_allowed) runtime->agree_on_threads(rank);
+    runtime->add_communicator(handles.comm_world, std::nullopt);
   }
   owner = getpid();
   std::atexit(stop_threads_at_exit);
@@ -152,6 +153,28 @@ void Runtime::place_threads() {
     thread_core_ = *core;
   else if (local_rank == 0)
     say(core.error().message + "; progress threads stay beside their ranks");
+}
+
+// Collective: one rank without a thread is enough for all to do without, since blocking calls are
+// then made in a form that must be the same everywhere. The first such rank says why.
+void Runtime::agree_on_threads(int rank) {
+  const auto started = progress.start();
+  const std::int64_t without = started ? 0 : 1;
+  std::int64_t before = 0, all = 0;
+  library_calls.Scan(&without, &before, 1, handles.int64, handles.sum, handles.comm_world);
+  library_calls.Allreduce(&without, &all, 1, handles.int64, handles.sum, handles.comm_world);
+  if (all == 0) return;
+  threads_allowed_ = false;
+  progress.go_without_thread();
+  if (!started && before == 1)
+    say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
+        "): no rank uses one, and collectives go on inside MPI calls only; raise 'ulimit -u' to "
+        "get one");
+}
+
+void Runtime::add_communicator(MPI_Comm comm, std::optional<Engine> engine_hint) {
+  const bool worker = threads_allowed_ && engine_hint.value_or(config.engine) == Engine::tcc;
+  communicators.add(comm, engine_hint, worker ? this : nullptr);
 }
 
 Engine Runtime::engine_for(const Communicator& communicator) const {

@@ -32,6 +32,8 @@ class Runtime final : public Observer {
   // Only callers inside MPI calls advance operations, so that no such call may block.
   bool callers_only() const { return !threads_allowed_ && config.engine != Engine::native; }
   bool observing() const { return observing_; }
+  // Collective over `comm`: Weft's side of it.
+  void add_communicator(MPI_Comm comm, std::optional<Engine> engine_hint);
   Engine engine_for(const Communicator& communicator) const;
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
 
@@ -50,11 +52,12 @@ class Runtime final : public Observer {
 
  private:
   void place_threads();
+  void agree_on_threads(int rank);
   void write_trace(int rank, int ranks);
 
   static std::atomic<Runtime*> active_;
 
-  const bool threads_allowed_;
+  bool threads_allowed_;  // final before active()
   const bool observing_;
   std::uint32_t tags_ = 32767;
   int thread_core_ = -1;  // -1: where the rank itself runs

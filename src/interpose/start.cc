@@ -156,7 +156,7 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
   if (engine == Engine::tcc) {
-    operation->communicator().worker(runtime).submit(operation);
+    operation->communicator().worker->submit(operation);
     return;
   }
   if (operation->advance()) return;
