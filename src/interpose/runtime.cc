@@ -13,6 +13,7 @@
 #include "interpose/bind.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/incomplete.h"
 #include "topo/placement.h"
 #include "transport/mpi/handles.h"
 
@@ -206,9 +207,7 @@ void Runtime::end() {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
-  for (auto& operation : runtime->requests.all())
-    say("rank " + std::to_string(rank) + ": MPI_Finalize while " + call_name(operation->id()) +
-        " has not been completed by MPI_Wait or MPI_Test");
+  settle_incomplete(*runtime, rank);
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config,
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
