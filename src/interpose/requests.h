@@ -33,6 +33,7 @@ class CollectiveOperation final : public Operation {
   CallId id() const { return id_; }
   const Call& call() const { return call_; }
   Communicator& communicator() { return *communicator_; }
+  int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are
   bool has_memory() const { return transport_.has_memory(); }
 
   // Makes the request that the application gets. MPI error code.

@@ -128,6 +128,7 @@ void Runtime::begin(const Config& config, int thread_level) {
   owner = getpid();
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
+  if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
 void Runtime::place_threads() {

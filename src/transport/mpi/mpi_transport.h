@@ -17,6 +17,7 @@ class MpiTransport final : public Transport {
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
+  int tag() const { return tag_; }
   bool has_memory() const { return temp_ || schedule_.temp_bytes == 0; }
 
   Result<bool> start(const Step& step) override;
