@@ -1,13 +1,13 @@
 // A wrong program must not hang in MPI_Finalize, nor keep the right ranks from their end.
 #include "interpose/incomplete.h"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -33,6 +33,26 @@ std::string by_name(const Operations& operations) {
   return text;
 }
 
+std::int64_t rounds_done(const Operations& operations) {
+  std::int64_t rounds = 0;
+  for (const auto& operation : operations) rounds += operation->round() + operation->done();
+  return rounds;
+}
+
+// Until all are done, or nothing has gone on for a while.
+void bring_forward(Runtime& runtime, const Operations& operations) {
+  std::int64_t before = -1, since_ns = 0;
+  while (!all_done(operations)) {
+    runtime.progress.poll();
+    if (const auto rounds = rounds_done(operations); rounds != before) {
+      before = rounds;
+      since_ns = now_ns();
+    }
+    if (now_ns() - since_ns > kPatience_ns) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));  // workers want the core
+  }
+}
+
 bool in_library(const CollectiveOperation& operation) {
   return !operation.done() && operation.schedule().steps.front().kind == StepKind::library_blocking;
 }
@@ -45,11 +65,7 @@ void settle_incomplete(Runtime& runtime, int rank) {
   const std::string who = "rank " + std::to_string(rank) + ": ";
   say(who + "MPI_Finalize while " + std::to_string(operations.size()) +
       " collectives have not been completed by MPI_Wait or MPI_Test: " + by_name(operations));
-  for (const std::int64_t began = now_ns();
-       !all_done(operations) && now_ns() - began < kPatience_ns;) {
-    runtime.progress.poll();
-    sched_yield();
-  }
+  bring_forward(runtime, operations);
   if (std::none_of(operations.begin(), operations.end(), [](auto& o) { return in_library(*o); }))
     return;
   say(who +
