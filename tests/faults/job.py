@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -110,6 +111,7 @@ class Job:
         """Waits; `read` is what has been read of its output."""
         out, err = process.communicate(timeout=self.limit_s + 30)
         lines = self.report.read_text().splitlines()
+        shutil.rmtree(self.directory, ignore_errors=True)
         enclosed = "enclosed" in lines
         left = [line for line in lines if line != "enclosed" and not OF_THE_LIBRARY.search(line)]
         if not enclosed:  # /dev/shm is everybody's
