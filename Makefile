@@ -39,8 +39,8 @@ mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
 test: mpis
 	$(say) "unit and MPI tests"
 	@ctest --test-dir build --output-on-failure --no-tests=error
-	$(say) "command line tests"
-	@$(BIN)/python -m pytest -q tests/cli
+	$(say) "command line tests, faults and bad input"
+	@$(BIN)/python -m pytest -q tests/cli tests/faults
 
 demo: build
 	@$(BIN)/weft demo

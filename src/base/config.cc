@@ -95,6 +95,11 @@ Result<Config> Config::from_environment() {
     if (!backoff) return backoff.error();
     config.backoff = *backoff;
   }
+  if (const char* text = std::getenv("WEFT_WATCHDOG")) {
+    auto seconds = parse_number(text, 0, "watchdog SECONDS");
+    if (!seconds) return seconds.error();
+    config.watchdog_s = *seconds;
+  }
   if (const char* text = std::getenv("WEFT_SUMMARY")) {
     std::string_view word = text;
     if (take_prefix(word, "json:")) {

@@ -39,6 +39,7 @@ struct Config {
   PlacementPolicy placement;
   BackOff backoff;
   bool blocking = false;  // WEFT_BLOCKING=1: blocking collectives by Weft's schedules too
+  int watchdog_s = 0;     // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace

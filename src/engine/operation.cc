@@ -6,6 +6,7 @@ namespace weft {
 bool Operation::advance() {
   if (done()) return true;
   const auto result = execution_.advance();
+  round_.store(execution_.round(), std::memory_order_relaxed);
   if (result && !*result) return false;
   finished(result ? nullptr : &result.error());
   done_.store(1);  // seq_cst: notify_all must not look for waiters before this is visible

@@ -29,7 +29,8 @@ class Operation {
   void rewind();
 
   const Schedule& schedule() const { return *schedule_; }
-  std::uint32_t round() const { return execution_.round(); }
+  // Rounds completed, for whoever looks on.
+  std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
 
  protected:
   // Called once, before done() turns true, by the thread that advanced the last round or met an
@@ -39,6 +40,7 @@ class Operation {
  private:
   std::shared_ptr<const Schedule> schedule_;
   Execution execution_;
+  std::atomic<std::uint32_t> round_{0};  // written by the advancing thread; pairs with nothing
   std::atomic<int> done_{0};  // set by the advancing thread (release), read by waiters (acquire)
 };
 

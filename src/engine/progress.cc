@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/thread.h"
 
 namespace weft {
@@ -82,11 +83,22 @@ void Progress::wake_thread() {
   wake_.notify_one();
 }
 
+Result<bool> Progress::start() {
+  const std::lock_guard lock(inbox_mutex_);
+  if (!with_thread_ || thread_.joinable() || stopping_.load()) return true;
+  auto started = start_thread(thread_, [this] { thread_main(); });
+  if (!started) with_thread_.store(false);
+  return started;
+}
+
+void Progress::go_without_thread() {
+  with_thread_.store(false);
+  stop();
+}
+
 void Progress::ensure_thread() {
   if (!with_thread_) return;
-  const std::lock_guard lock(inbox_mutex_);
-  if (thread_.joinable() || stopping_.load()) return;
-  if (!start_thread(thread_, [this] { thread_main(); })) with_thread_.store(false);
+  if (auto started = start(); !started) say("no progress thread: " + started.error().message);
 }
 
 void Progress::thread_main() {

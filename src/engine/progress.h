@@ -23,6 +23,12 @@ class Progress {
   Progress(BackOff backoff, bool with_thread, Observer& observer);
   ~Progress();
 
+  // Starts the thread now rather than with the first work for it, so that whether it can be had is
+  // known. After an error there is none.
+  Result<bool> start();
+  // From now on callers only advance operations. Before the first submit().
+  void go_without_thread();
+
   // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
   // the application computes; otherwise callers inside MPI calls advance it.
   void submit(std::shared_ptr<Operation> operation, bool wants_thread);

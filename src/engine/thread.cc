@@ -6,21 +6,17 @@
 
 #include <system_error>
 
-#include "base/log.h"
-
 namespace weft {
 
-bool start_thread(std::thread& thread, std::function<void()> main) {
+Result<bool> start_thread(std::thread& thread, std::function<void()> main) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
+  Result<bool> started = true;
   try {
     thread = std::thread(std::move(main));
   } catch (const std::system_error& error) {
-    say(std::string("no progress thread (") + error.what() +
-        "); collectives go on inside MPI calls only. Raise 'ulimit -u' to get one.");
-    started = false;
+    started = Error{error.code().message()};
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;

@@ -5,9 +5,11 @@
 #include <functional>
 #include <thread>
 
+#include "base/result.h"
+
 namespace weft {
 
-// False: the system refused (RLIMIT_NPROC, memory); a sentence has been said.
-bool start_thread(std::thread& thread, std::function<void()> main);
+// An error where the system refuses (RLIMIT_NPROC, memory): its words.
+Result<bool> start_thread(std::thread& thread, std::function<void()> main);
 
 }  // namespace weft

@@ -32,18 +32,17 @@ Worker::~Worker() {
     thread_.join();
 }
 
+Result<bool> Worker::start() {
+  return start_thread(thread_, [queue = queue_, &observer = observer_, index = index_,
+                                core = core_] { thread_main(queue, observer, index, core); });
+}
+
 void Worker::submit(std::shared_ptr<Operation> operation) {
   {
     const std::lock_guard lock(queue_->mutex);
-    const bool running =
-        thread_.joinable() ||
-        start_thread(thread_, [queue = queue_, &observer = observer_, index = index_,
-                               core = core_] { thread_main(queue, observer, index, core); });
-    if (running) queue_->operations.push_back(std::move(operation));
+    queue_->operations.push_back(std::move(operation));
   }
   queue_->changed.notify_one();
-  while (operation && !operation->advance()) {
-  }
 }
 
 void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index,

@@ -14,7 +14,7 @@ namespace weft {
 
 class Worker {
  public:
-  // The thread starts with the first operation. core: -1 where the observer places it.
+  // core: of its thread; -1 where the observer places it.
   Worker(Observer& observer, int index, int core = -1);
   // The queue is emptied first. May be called from inside the thread, by the operation that holds
   // the last reference to the worker's owner; the thread then ends by itself.
@@ -22,7 +22,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Without a thread to be had, the operation is carried out by the caller.
+  // Starts the thread; an error where the system refuses. Before the first submit().
+  Result<bool> start();
   void submit(std::shared_ptr<Operation> operation);
 
  private:
@@ -34,7 +35,7 @@ class Worker {
   const int index_;
   const int core_;
   const std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the worker
-  std::thread thread_;                  // guarded by the queue's mutex
+  std::thread thread_;
 };
 
 }  // namespace weft

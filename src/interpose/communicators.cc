@@ -18,16 +18,16 @@ Released& released() {
   return *instance;
 }
 
-std::atomic<std::uint64_t> next_serial{1};
+std::atomic<int> next_number{0};
 
 // Contexts are few (MPICH has about 2,000) and belong to the application first.
 constexpr int kMostShadows = 256;
 std::atomic<int> shadows_alive{0};
 
-// Collective: whether all ranks have a shadow to spare. They may be members of different
-// communicators, so one may have run out where another has not.
-bool all_can_spare_one(MPI_Comm user) {
-  const std::int64_t refusing = shadows_alive.load() < kMostShadows ? 0 : 1;
+// Collective: whether all ranks are ready and have a shadow to spare. They may be members of
+// different communicators, so one may have run out where another has not.
+bool all_can_spare_one(MPI_Comm user, bool ready) {
+  const std::int64_t refusing = ready && shadows_alive.load() < kMostShadows ? 0 : 1;
   std::int64_t refusals = 0;
   return library_calls.Allreduce(&refusing, &refusals, 1, handles.int64, handles.sum, user) ==
              MPI_SUCCESS &&
@@ -46,11 +46,11 @@ MPI_Comm create_shadow(MPI_Comm user) {
 }
 
 // Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
-MPI_Comm make_shadow(MPI_Comm user) {
+MPI_Comm make_shadow(MPI_Comm user, bool ready) {
   MPI_Errhandler users;
   if (library_calls.Comm_get_errhandler(user, &users) != MPI_SUCCESS) return handles.comm_null;
   library_calls.Comm_set_errhandler(user, handles.errors_return);
-  const MPI_Comm shadow = all_can_spare_one(user) ? create_shadow(user) : handles.comm_null;
+  const MPI_Comm shadow = all_can_spare_one(user, ready) ? create_shadow(user) : handles.comm_null;
   library_calls.Comm_set_errhandler(user, users);
   library_calls.Errhandler_free(&users);
   if (shadow == handles.comm_null) return shadow;
@@ -59,10 +59,23 @@ MPI_Comm make_shadow(MPI_Comm user) {
   return shadow;
 }
 
+// Null where the system refuses a thread, which is said once.
+std::unique_ptr<Worker> start_worker(Observer& observer, int core) {
+  static std::atomic<int> workers{0};
+  static std::atomic<bool> said{false};
+  auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
+  const auto started = worker->start();
+  if (started) return worker;
+  if (!said.exchange(true))
+    say("no worker thread (" + started.error().message +
+        "): collectives of this communicator go to the MPI library; raise 'ulimit -u' to get one");
+  return nullptr;
+}
+
 }  // namespace
 
 Communicator::Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
-    : user(user), shadow(shadow), rank(rank), size(size), serial(next_serial.fetch_add(1)) {}
+    : user(user), shadow(shadow), rank(rank), size(size), number(next_number.fetch_add(1)) {}
 
 Communicator::~Communicator() {
   if (shadow == user) return;
@@ -70,25 +83,20 @@ Communicator::~Communicator() {
   released().shadows.push_back(shadow);
 }
 
-Worker& Communicator::worker(Observer& observer) {
-  static std::atomic<int> workers{0};
-  const std::lock_guard lock(mutex_);
-  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1), worker_core);
-  return *worker_;
-}
-
-void Communicators::add(MPI_Comm user, const Hints& hints) {
+void Communicators::add(MPI_Comm user, const Hints& hints, Observer* worker_for, int worker_core) {
   int inter = 0, rank = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return;
   library_calls.Comm_size(user, &size);
   if (size == 1) return;
   library_calls.Comm_rank(user, &rank);
-  const MPI_Comm shadow = make_shadow(user);
+  auto worker = worker_for ? start_worker(*worker_for, worker_core) : nullptr;
+  const MPI_Comm shadow = make_shadow(user, !worker_for || worker);
   if (shadow == handles.comm_null) return;
   auto communicator = std::make_shared<Communicator>(user, shadow, rank, size);
   communicator->hints = hints;
   communicator->neighbors = neighbors_of(user);
+  communicator->worker = std::move(worker);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);
@@ -106,7 +114,7 @@ Communicator* Communicators::find(MPI_Comm user) {
 
 std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
   if (Communicator* kept = find(comm)) return kept->shared_from_this();
-  const MPI_Comm shadow = make_shadow(comm);
+  const MPI_Comm shadow = make_shadow(comm, true);
   if (shadow == handles.comm_null) return nullptr;
   int rank = 0, size = 1;
   library_calls.Comm_rank(comm, &rank);

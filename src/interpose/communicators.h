@@ -34,10 +34,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const MPI_Comm shadow;
   const int rank;
   const int size;
-  const std::uint64_t serial;  // no two of a process have the same
+  const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
   Hints hints;
   std::optional<Neighbors> neighbors;         // none: neighborhood collectives pass on
-  int worker_core = -1;                       // by hint; -1: where the process's threads are
   std::atomic<bool> freed{false};             // the application has freed `user`
   std::atomic<std::uint32_t> sequence{0};     // collectives started: gives each its tag
   std::atomic<std::uint32_t> initialised{0};  // the same for persistent ones
@@ -46,7 +45,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
 
-  Worker& worker(Observer& observer);  // of engine tcc; made at the first call
+  std::unique_ptr<Worker> worker;  // of engine tcc only
 
  private:
   struct Cached {
@@ -59,14 +58,15 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex mutex_;  // guards the rest
   std::vector<Cached> cache_;
   std::size_t next_victim_ = 0;
-  std::unique_ptr<Worker> worker_;
 };
 
 class Communicators {
  public:
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
-  // (intercommunicators, one rank, too many communicators): its calls pass on untouched.
-  void add(MPI_Comm user, const Hints& hints);
+  // (intercommunicators, one rank, too many communicators, a worker wanted that some rank cannot
+  // start): its calls pass on untouched. worker_for: null where no worker is wanted; worker_core:
+  // -1 where the observer places it.
+  void add(MPI_Comm user, const Hints& hints, Observer* worker_for, int worker_core);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);

@@ -265,6 +265,7 @@ Runtime* involved() {
 namespace complete {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
+  const WatchedCall watched(CallId::Wait);
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Wait(request, status);
   if (PersistentAlone persistent(*runtime, CallId::Wait, *request); persistent) {
@@ -282,6 +283,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Waitall(count, requests, statuses);
   Completion completion(*runtime, CallId::Waitall, count, requests);
@@ -295,6 +297,7 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
 }
 
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+  const WatchedCall watched(CallId::Waitany);
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Waitany(count, requests, index, status);
   Completion completion(*runtime, CallId::Waitany, count, requests);
@@ -304,6 +307,7 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
 }
 
 int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
+  const WatchedCall watched(CallId::Waitsome);
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Waitsome(count, requests, completed, indices, statuses);
   Completion completion(*runtime, CallId::Waitsome, count, requests);

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "interpose/generated/call_ids.h"
+#include "interpose/watchdog.h"
 #include "transport/mpi/call.h"
 
 namespace weft::interpose {
@@ -53,6 +54,7 @@ class BlockingCall {
 
  private:
   const CallId id_;
+  const WatchedCall watched_{id_};
   bool handed_over_ = false;
   bool alone_ = false;
   long long began_ns_ = 0;  // 0: no trace

@@ -111,8 +111,14 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   const Entry entry;
-  Runtime::end();
-  return next_calls.Finalize();
+  int code = MPI_SUCCESS;
+  {
+    const WatchedCall watched(CallId::Finalize);
+    Runtime::end();
+    code = next_calls.Finalize();
+  }
+  stop_watchdog();
+  return code;
 }
 
 }  // namespace special

@@ -44,7 +44,7 @@ void add_communicator(MPI_Comm comm, const Hints& hints) {
   if (!runtime || comm == handles.comm_null) return;
   Communicators::release_shadows();
   if (runtime->config.engine != Engine::native)
-    runtime->communicators.add(comm, hints);
+    runtime->add_communicator(comm, hints);
   else if (hints.any())
     say("communicator hints have no effect where the engine of the program is native");
 }

@@ -28,6 +28,8 @@ void PersistentOperation::free_request() {
 }
 
 bool PersistentOperation::restart() {
+  if (active() && done() && !Runtime::active()->completions_are_ours())
+    deactivate();  // another tool has completed it, past Weft
   if (active() || error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
     wait_done();  // the library may have seen the carrier's end a moment before

@@ -35,6 +35,7 @@ class CollectiveOperation : public Operation {
 
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
+  int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are
   bool has_memory() const { return transport_.has_memory(); }
   MPI_Request request() const { return request_; }
 

@@ -13,6 +13,7 @@
 #include "interpose/bind.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/incomplete.h"
 #include "interpose/persistent.h"
 #include "interpose/self_communicator.h"
 #include "topo/placement.h"
@@ -124,11 +125,13 @@ void Runtime::begin(const Config& config, int thread_level) {
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (config.engine != Engine::native) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
-    runtime->communicators.add(handles.comm_world, {});
+    if (threads_allowed) runtime->agree_on_threads(rank);
+    runtime->add_communicator(handles.comm_world, {});
   }
   owner = getpid();
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
+  if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
 int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
@@ -153,6 +156,29 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
   if (core) return *core;
   if (local_rank == 0) say(core.error().message + "; progress threads stay beside their ranks");
   return -1;
+}
+
+// Collective: one rank without a thread is enough for all to do without, since blocking calls are
+// then made in a form that must be the same everywhere. The first such rank says why.
+void Runtime::agree_on_threads(int rank) {
+  const auto started = progress.start();
+  const std::int64_t without = started ? 0 : 1;
+  std::int64_t before = 0, all = 0;
+  library_calls.Scan(&without, &before, 1, handles.int64, handles.sum, handles.comm_world);
+  library_calls.Allreduce(&without, &all, 1, handles.int64, handles.sum, handles.comm_world);
+  if (all == 0) return;
+  threads_allowed_ = false;
+  progress.go_without_thread();
+  if (!started && before == 1)
+    say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
+        "): no rank uses one, and collectives go on inside MPI calls only; raise 'ulimit -u' to "
+        "get one");
+}
+
+void Runtime::add_communicator(MPI_Comm comm, const Hints& hints) {
+  const bool worker = threads_allowed_ && hints.engine.value_or(config.engine) == Engine::tcc;
+  const int core = worker && hints.placement ? core_for(*hints.placement, comm) : -1;
+  communicators.add(comm, hints, worker ? this : nullptr, core);
 }
 
 Engine Runtime::engine_for(const Communicator& communicator) const {
@@ -188,14 +214,9 @@ void Runtime::end() {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
-  for (auto& operation : runtime->requests.all()) {
-    if (!operation->active()) {
-      static_cast<PersistentOperation&>(*operation).free_request();
-      continue;
-    }
-    say("rank " + std::to_string(rank) + ": MPI_Finalize while " + call_name(operation->id()) +
-        " has not been completed by MPI_Wait or MPI_Test");
-  }
+  settle_incomplete(*runtime, rank);
+  for (auto& operation : runtime->requests.all())
+    if (!operation->active()) static_cast<PersistentOperation&>(*operation).free_request();
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config,

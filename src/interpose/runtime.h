@@ -32,6 +32,8 @@ class Runtime final : public Observer {
   // Only callers inside MPI calls advance operations, so that no such call may block.
   bool callers_only() const { return !threads_allowed_ && config.engine != Engine::native; }
   bool observing() const { return observing_; }
+  // Collective over `comm`: Weft's side of it.
+  void add_communicator(MPI_Comm comm, const Hints& hints);
   Engine engine_for(const Communicator& communicator) const;
   // Tags of single collectives and, apart from them, of persistent ones, which keep theirs.
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % (tags_ / 2)); }
@@ -64,11 +66,12 @@ class Runtime final : public Observer {
   Progress progress;
 
  private:
+  void agree_on_threads(int rank);
   void write_trace(int rank, int ranks);
 
   static std::atomic<Runtime*> active_;
 
-  const bool threads_allowed_;
+  bool threads_allowed_;  // final before active()
   const bool observing_;
   const bool completions_are_ours_;
   std::atomic<bool> switched_off_{false};

@@ -105,6 +105,14 @@ bool side_looks_right(const Side& side, const Numbers& counts, MPI_Datatype type
   return types || type != handles.datatype_null;
 }
 
+// Both buffers are one, which no collective allows where both of them count.
+bool aliased(const Call& call, const Sides& sides) {
+  if (call.sendbuf != call.recvbuf || !call.sendbuf || sides.in_place) return false;
+  const bool blocks = call.sendcounts.is_array() || call.recvcounts.is_array();
+  const bool given = sides.send.significant || reduces(call.kind);
+  return !blocks && given && sides.recv.significant && call.recvcounts.at(0) > 0;
+}
+
 bool may_be_in_place(const Call& call, const Communicator& communicator) {
   if (is_neighborhood(call.kind)) return false;
   const bool of_the_root = call.kind == Kind::gather || call.kind == Kind::gatherv ||
@@ -167,6 +175,8 @@ bool arguments_look_right(const Call& call, const Communicator& communicator) {
   if (call.root < 0 || call.root >= communicator.size) return false;
   const Sides sides = sides_of(call, communicator);
   if (sides.in_place && !may_be_in_place(call, communicator)) return false;
+  if (aliased(call, sides) && (call.kind != Kind::reduce || communicator.rank == call.root))
+    return false;
   if (!side_looks_right(sides.send, call.sendcounts, call.sendtype, call.sendtypes) ||
       !side_looks_right(sides.recv, call.recvcounts, call.recvtype, call.recvtypes))
     return false;

@@ -79,11 +79,11 @@ struct Plan {
 // All that a plan rests on, for calls without arrays. Handles keep their meaning within one
 // generation: any free of a datatype or operator begins a new one.
 struct PlanKey {
-  std::uint64_t communicator;
+  int communicator;
   std::uint32_t generation;
   Use use;
   CallId form;
-  bool in_place, received_in_place;
+  bool in_place, received_in_place, aliased;
   int root;
   std::int64_t sendcount, recvcount;
   MPI_Datatype sendtype, recvtype;
@@ -93,12 +93,13 @@ struct PlanKey {
 };
 
 PlanKey key_of(const Call& call, const Communicator& communicator, Use use) {
-  return {communicator.serial,
+  return {communicator.number,
           handle_generation(),
           use,
           call.form,
           call.sendbuf == MPI_IN_PLACE,
           call.recvbuf == MPI_IN_PLACE,
+          call.sendbuf == call.recvbuf,
           call.root,
           call.sendcounts.at(0),
           call.recvcounts.at(0),
@@ -241,7 +242,7 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
 
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
   if (engine == Engine::tcc) {
-    operation->communicator().worker(runtime).submit(operation);
+    operation->communicator().worker->submit(operation);
     return;
   }
   if (operation->advance()) return;

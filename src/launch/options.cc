@@ -17,11 +17,12 @@ struct ValueOption {
   std::string_view option;
   const char* variable;
 };
-constexpr std::array<ValueOption, 5> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
+constexpr std::array<ValueOption, 6> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
                                                        {"--placement", "WEFT_PLACEMENT"},
                                                        {"--backoff", "WEFT_BACKOFF"},
                                                        {"--mpi", "WEFT_MPI"},
-                                                       {"--trace", "WEFT_TRACE"}}};
+                                                       {"--trace", "WEFT_TRACE"},
+                                                       {"--watchdog", "WEFT_WATCHDOG"}}};
 constexpr std::string_view kAlgorithmVariable = "WEFT_ALGORITHM_";
 
 Result<Family> parse_mpi(std::string_view text) {
@@ -165,6 +166,8 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1
   --summary=json:FILE  write the summary to FILE                   WEFT_SUMMARY=json:FILE
   --trace FILE     write a timeline to FILE                        WEFT_TRACE
+  --watchdog S     after S seconds in one call, say which call     WEFT_WATCHDOG
+                   waits, and for whom
   --verbose        say which Weft library is loaded, and why
 
 An option wins over its variable. Exit status: the program's own; 2 when Weft

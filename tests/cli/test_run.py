@@ -16,6 +16,7 @@ REFUSED = [
     ("--placement", "WEFT_PLACEMENT", "list:1,x", "list:"),
     ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US"),
     ("--backoff", "WEFT_BACKOFF", "sleep:-1", "sleep:US"),
+    ("--watchdog", "WEFT_WATCHDOG", "soon", "watchdog SECONDS needs a whole number"),
     ("--mpi", "WEFT_MPI", "lam", "mpich, intelmpi, openmpi, abi"),
 ]
 

@@ -88,5 +88,13 @@ TEST_F(ConfigEnvironment, RefusesAWrongSummary) {
   EXPECT_FALSE(Config::from_environment());
 }
 
+TEST_F(ConfigEnvironment, WatchdogIsWholeSeconds) {
+  EXPECT_EQ(Config::from_environment()->watchdog_s, 0);
+  set("WEFT_WATCHDOG", "30");
+  EXPECT_EQ(Config::from_environment()->watchdog_s, 30);
+  set("WEFT_WATCHDOG", "soon");
+  EXPECT_FALSE(Config::from_environment());
+}
+
 }  // namespace
 }  // namespace weft

@@ -195,6 +195,7 @@ TEST(Worker, CarriesOutInTheOrderOfIssue) {
   auto first = std::make_shared<TestOperation>(first_transport);
   auto second = std::make_shared<TestOperation>(second_transport);
   Worker worker(observer, 0);
+  ASSERT_TRUE(worker.start());
   worker.submit(first);
   worker.submit(second);
   ASSERT_TRUE(within_seconds(20, [&] { return first_transport.tests > 3; }));
@@ -212,6 +213,7 @@ TEST(Worker, EmptiesItsQueueBeforeItEnds) {
   std::vector<std::shared_ptr<TestOperation>> operations;
   {
     Worker worker(observer, 0);
+    ASSERT_TRUE(worker.start());
     for (int i = 0; i < 10; ++i) {
       operations.push_back(std::make_shared<TestOperation>(transport));
       worker.submit(operations.back());

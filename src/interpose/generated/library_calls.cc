@@ -39,7 +39,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Op_commutative, find, "PMPI_Op_commutative", missing);
   bind(library_calls.Isend, find, "PMPI_Isend", missing);
   bind(library_calls.Irecv, find, "PMPI_Irecv", missing);
-  bind(library_calls.Testall, find, "PMPI_Testall", missing);
+  bind(library_calls.Test, find, "PMPI_Test", missing);
   bind(library_calls.Pack, find, "PMPI_Pack", missing);
   bind(library_calls.Unpack, find, "PMPI_Unpack", missing);
   bind(library_calls.Reduce_local, find, "PMPI_Reduce_local", missing);

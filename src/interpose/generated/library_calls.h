@@ -29,7 +29,7 @@ struct LibraryCalls {
   int (*Op_commutative)(MPI_Op, int*);
   int (*Isend)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Irecv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
-  int (*Testall)(int, MPI_Request*, int*, MPI_Status*);
+  int (*Test)(MPI_Request*, int*, MPI_Status*);
   int (*Pack)(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
   int (*Unpack)(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);
   int (*Reduce_local)(const void*, void*, int, MPI_Datatype, MPI_Op);

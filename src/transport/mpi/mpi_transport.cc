@@ -19,8 +19,7 @@ MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, MPI_Comm 
       comm_(comm),
       tag_(tag),
       temp_(BufferPool::instance().take(schedule.temp_bytes)),
-      requests_(schedule.most_posted + 1, handles.request_null),
-      statuses_(schedule.most_posted + 1) {}
+      requests_(schedule.most_posted + 1, handles.request_null) {}
 
 MpiTransport::~MpiTransport() {
   if (!failed_) BufferPool::instance().give_back(temp_, schedule_.temp_bytes);
@@ -102,21 +101,20 @@ int MpiTransport::post_large(const Step& step, MPI_Request* request) {
   return MPI_ERR_COUNT;
 }
 
+// One by one, not by MPI_Testall: its errors would reach the handler of no communicator of ours.
 Result<bool> MpiTransport::test() {
-  if (posted_ == 0) return true;
-  int done = 0;
-  const int code = library_calls.Testall(posted_, requests_.data(), &done, statuses_.data());
-  if (code == MPI_SUCCESS) {
-    if (done) posted_ = 0;
-    return done != 0;
-  }
-  failed_ = true;
-  if (code == MPI_ERR_IN_STATUS)
-    for (int i = 0; i < posted_; ++i) {
-      const int of_one = statuses_[static_cast<std::size_t>(i)].MPI_ERROR;
-      if (of_one != MPI_SUCCESS && of_one != MPI_ERR_PENDING) return Error{"", of_one};
+  for (; tested_ < posted_; ++tested_) {
+    int done = 0;
+    MPI_Request* request = &requests_[static_cast<std::size_t>(tested_)];
+    const int code = library_calls.Test(request, &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) {
+      failed_ = true;
+      return Error{"", code};
     }
-  return Error{"", code};
+    if (!done) return false;
+  }
+  posted_ = tested_ = 0;
+  return true;
 }
 
 int MpiTransport::reduce(const Step& step) {

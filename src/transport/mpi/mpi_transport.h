@@ -17,6 +17,7 @@ class MpiTransport final : public Transport {
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
+  int tag() const { return tag_; }
   bool has_memory() const { return temp_ || schedule_.temp_bytes == 0; }
 
   Result<bool> start(const Step& step) override;
@@ -41,8 +42,8 @@ class MpiTransport final : public Transport {
   const int tag_;
   std::byte* temp_ = nullptr;
   std::vector<MPI_Request> requests_;
-  std::vector<MPI_Status> statuses_;
-  int posted_ = 0;
+  int posted_ = 0;       // since the round began
+  int tested_ = 0;       // of those, complete
   bool failed_ = false;  // buffers may still be written to: keep temp_
 };
 

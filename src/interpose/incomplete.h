@@ -1,0 +1,13 @@
+// Collectives that the application has not completed when it calls MPI_Finalize.
+#pragma once
+
+#include "interpose/runtime.h"
+
+namespace weft::interpose {
+
+// Brings them forward for a while, since other ranks may wait for this rank's part, and says which
+// they are in one sentence. Does not return where a thread stays inside the MPI library, which
+// cannot be finalised then.
+void settle_incomplete(Runtime& runtime, int rank);
+
+}  // namespace weft::interpose

@@ -1,0 +1,37 @@
+"""What the tests of faults share: the MPI libraries, and PMPI tools compiled for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from job import HERE, MPIS
+
+from weft import installation
+
+
+@pytest.fixture(params=MPIS)
+def mpi(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def tool(tmp_path_factory):
+    """Compiles a PMPI tool of programs/ for an MPI library."""
+    directory = tmp_path_factory.mktemp("tools")
+    for path in (directory, *directory.parents[:2]):
+        path.chmod(0o755)  # some jobs run as somebody else
+
+    def compile_tool(mpi: str, name: str, source: Path | None = None) -> Path:
+        target = directory / f"{name}-{mpi}.so"
+        if not target.exists():
+            library = installation.implementation(mpi)
+            source = source or HERE / "programs" / f"{name}.c"
+            command = [library.prefix / "bin/mpicc", "-shared", "-fPIC", source, "-o", target]
+            environment = {**os.environ, **library.environment()}
+            subprocess.run(command, check=True, env=environment, timeout=120)
+        return target
+
+    return compile_tool

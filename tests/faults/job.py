@@ -1,0 +1,161 @@
+"""One job of the program `faults`, enclosed, with or without Weft, and what it left behind.
+
+README.md has the table of rows. Each job runs in namespaces of its own where that is permitted (as
+root), so that what is left in /dev/shm and of System V is this job's; every job has a hard limit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from weft import installation
+
+HERE = Path(__file__).parent
+MPIS = ("mpich", "openmpi")
+ENGINES = ("function", "thread", "tcc", "assist")
+LIMIT_S = 60
+# What the MPI libraries themselves leave in /dev/shm when their processes are killed.
+OF_THE_LIBRARY = re.compile(r"mpich|vader|sm_segment|ucx|Intel_MPI|shm_(segment|pool)|psm")
+CAN_ENCLOSE = (
+    subprocess.run(["unshare", "--mount", "--ipc", "true"], capture_output=True).returncode == 0
+)
+# RLIMIT_NPROC does not bind root: such jobs run as somebody else.
+SOMEBODY = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
+
+
+@dataclass
+class Done:
+    status: int
+    out: str
+    err: str
+    left: list[str]
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+    def sentences(self) -> list[str]:
+        return [line for line in self.err.splitlines() if "weft: " in line]
+
+
+@dataclass
+class Job:
+    """One job. engine None: without Weft, natively."""
+
+    mpi: str
+    cases: list[str]
+    engine: str | None = None
+    ranks: int = 2
+    options: list[str] = field(default_factory=list)  # of weft run
+    variables: dict[str, str] = field(default_factory=dict)
+    tools: list[Path] = field(default_factory=list)  # preloaded behind Weft
+    limit_s: int = LIMIT_S
+    shm_size: str = "50%"
+    as_somebody: bool = False
+
+    def __post_init__(self):
+        self.library = installation.implementation(self.mpi)
+        if not self.library.program("faults").exists():
+            pytest.skip(f"needs {installation.make_target(self.mpi)}")
+        self.run = uuid.uuid4().hex
+        self.directory = Path(tempfile.mkdtemp(prefix="weft-faults-"))
+        self.directory.chmod(0o777)
+        self.report = self.directory / "left"
+
+    def command(self) -> list[str]:
+        words = ["unshare", "--mount", "--ipc"] if CAN_ENCLOSE else []
+        words += [HERE / "enclosed.sh", self.run, self.report, self.shm_size]
+        words += SOMEBODY if self.as_somebody and os.geteuid() == 0 else []
+        words += ["timeout", "-k", 2, self.limit_s, self.library.mpiexec, "-n", self.ranks]
+        words += ["--bind-to", "none", "--oversubscribe"] if self.mpi == "openmpi" else []
+        words += ["env"] + [f"{name}={value}" for name, value in self.variables.items()]
+        if self.tools:
+            words += ["LD_PRELOAD=" + ":".join(map(str, self.tools))]
+        if self.engine:
+            words += [installation.weft_command(), "run", "--engine", self.engine]
+            words += [*self.options, "--"]
+        words += [self.library.program("faults"), "--limit-s", self.limit_s - 1, *self.cases]
+        return [str(word) for word in words]
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
+        return {
+            **kept,
+            **self.library.environment(),
+            "HOME": str(self.directory),
+            "OMPI_MCA_op": "^avx",
+            "OMPI_MCA_mpi_yield_when_idle": "1",
+        }
+
+    def start(self) -> subprocess.Popen:
+        return subprocess.Popen(
+            self.command(),
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def finish(self, process: subprocess.Popen, read: str = "") -> Done:
+        """Waits; `read` is what has been read of its output."""
+        out, err = process.communicate(timeout=self.limit_s + 30)
+        lines = self.report.read_text().splitlines()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        enclosed = "enclosed" in lines
+        left = [line for line in lines if line != "enclosed" and not OF_THE_LIBRARY.search(line)]
+        if not enclosed:  # /dev/shm is everybody's
+            left = [line for line in left if line.startswith("process") or "weft" in line]
+        return Done(process.returncode, read + out, err, left)
+
+    def done(self) -> Done:
+        """Runs it to its end; nothing may be left of it, and it may not have hung."""
+        done = self.finish(self.start())
+        assert done.left == []
+        assert done.status not in (3, 124, 137), f"hangs: {done.text}"
+        return done
+
+    def right(self) -> Done:
+        done = self.done()
+        assert done.status == 0, f"{done.status}: {done.text}"
+        return done
+
+    def started(self) -> tuple[subprocess.Popen, str, dict[int, int]]:
+        """Starts it and waits until each rank has said which process it is."""
+        process, read, pids = self.start(), "", {}
+        while len(pids) < self.ranks:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            read += line
+            if told := re.search(r"rank (\d+) is process (\d+)", line):
+                pids[int(told[1])] = int(told[2])
+        return process, read, pids
+
+
+def parent(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^PPid:\s+(\d+)", status, re.MULTILINE)[1])
+
+
+def launcher_of(rank_pid: int) -> int:
+    """The process of mpiexec: the ancestor whose parent is `timeout`."""
+    pid = rank_pid
+    while Path(f"/proc/{parent(pid)}/comm").read_text().strip() != "timeout":
+        pid = parent(pid)
+    return pid
+
+
+def stop_and_continue(pid: int, seconds: float) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,336 @@
+// Collectives called wrongly or unusually: bad arguments, counts that differ, aliased buffers,
+// neighbourhoods, large-count calls, operators that are slow or call MPI.
+// Why guard pages: what is written or read one byte outside a buffer ends the program at once,
+// under any MPI library, also where a sanitizer cannot be loaded.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "faults.h"
+
+namespace faults {
+namespace {
+
+// `count` ints between two pages that may not be touched, at the end of their own pages.
+class Guarded {
+ public:
+  explicit Guarded(int count, int value = -1) : count_(count) {
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(int);
+    const std::size_t inside = (bytes + page - 1) / page * page;
+    mapped_ = inside + 2 * page;
+    base_ =
+        static_cast<char*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base_ + page, inside, PROT_READ | PROT_WRITE);
+    slack_ = base_ + page;
+    std::memset(slack_, 0x5a, inside);
+    data_ = reinterpret_cast<int*>(slack_ + (inside - bytes));
+    for (int i = 0; i < count; ++i) data_[i] = value;
+  }
+  ~Guarded() { munmap(base_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  int* data() { return data_; }
+  int operator[](int i) const { return data_[i]; }
+  // Nothing before the buffer has been written.
+  bool intact() const {
+    for (const char* at = slack_; at < reinterpret_cast<const char*>(data_); ++at)
+      if (*at != 0x5a) return false;
+    return true;
+  }
+  bool all(int value) const {
+    for (int i = 0; i < count_; ++i)
+      if (data_[i] != value) return false;
+    return true;
+  }
+
+ private:
+  int count_;
+  std::size_t mapped_ = 0;
+  char* base_ = nullptr;
+  char* slack_ = nullptr;
+  int* data_ = nullptr;
+};
+
+int wait(MPI_Request* request) {
+  return MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+// Rank 0 starts with `mine`, the others with `theirs` elements. Each kind on a communicator of its
+// own, which an error leaves unusable. Two ranks: one exchange, so that no rank waits for another's
+// next round after an error.
+void with_counts(int mine, int theirs) {
+  using Start = std::function<int(int*, int*, int, MPI_Comm, MPI_Request*)>;
+  struct Kind {
+    const char* name;
+    int blocks;
+    Start start;
+  };
+  const Kind kinds[] = {
+      {"bcast", 1,
+       [](int*, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         return MPI_Ibcast(out, n, MPI_INT, 0, comm, request);
+       }},
+      {"reduce", 1,
+       [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         return MPI_Ireduce(in, out, n, MPI_INT, MPI_SUM, 0, comm, request);
+       }},
+      {"allreduce", 1,
+       [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         return MPI_Iallreduce(in, out, n, MPI_INT, MPI_SUM, comm, request);
+       }},
+      {"allgather", 2,
+       [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         return MPI_Iallgather(in, n, MPI_INT, out, n, MPI_INT, comm, request);
+       }},
+      {"alltoall", 2,
+       [](int* in, int* out, int n, MPI_Comm comm, MPI_Request* request) {
+         return MPI_Ialltoall(in, n, MPI_INT, out, n, MPI_INT, comm, request);
+       }},
+  };
+  for (const auto& kind : kinds) {
+    OwnWorld comm;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    const int count = rank_of(comm) == 0 ? mine : theirs;
+    Guarded in(count * kind.blocks, 7), out(count * kind.blocks);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = kind.start(in.data(), out.data(), count, comm, &request);
+    if (code == MPI_SUCCESS) code = wait(&request);
+    tell_all("%s: rank %d, %d elements: %s", kind.name, rank_of(comm), count,
+             class_of(code) == MPI_SUCCESS        ? "no error"
+             : class_of(code) == MPI_ERR_TRUNCATE ? "truncated"
+                                                  : "another error");
+    expect(in.intact() && out.intact() && in.all(7), "memory outside the buffers is untouched");
+  }
+}
+
+// Row 17.
+void counts_differ() {
+  with_counts(20, 10);
+  with_counts(10, 20);
+}
+
+// Row 16: an error that only shows at completion, on one communicator that returns errors.
+void truncated(MPI_Comm comm) {
+  std::vector<int> box(rank_of(comm) == 0 ? 200 : 100);
+  MPI_Request request;
+  int code = MPI_Ibcast(box.data(), static_cast<int>(box.size()), MPI_INT, 0, comm, &request);
+  if (code == MPI_SUCCESS) code = wait(&request);
+  tell_all("bcast: %s", code == MPI_SUCCESS ? "no error" : "returned an error");
+}
+
+void error_returns() {
+  OwnWorld lenient, strict;
+  MPI_Comm_set_errhandler(lenient, MPI_ERRORS_RETURN);
+  truncated(lenient);
+  Sum sum(10, strict);
+  MPI_Request request;
+  sum.start(&request);
+  wait(&request);
+  expect(sum.right(), "the other communicator is usable");
+}
+
+void error_is_fatal() {
+  OwnWorld lenient, strict;
+  MPI_Comm_set_errhandler(lenient, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(strict, MPI_ERRORS_ARE_FATAL);
+  truncated(strict);
+  tell_all("still here");
+}
+
+// Row 15: the rest of it is the group `mistakes` of tests/mpi/lifetime.cc.
+void bad_communicator() {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  int in = 1, out = 0;
+  MPI_Request request;
+  const int blocking = MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL);
+  const int started = MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL, &request);
+  expect(class_of(started) == MPI_ERR_COMM, "the error's class");
+  expect(class_of(started) == class_of(blocking), "the class of the blocking call");
+}
+
+// Row 19: not allowed by the standard; what happens is the library's, the test compares it.
+void aliased() {
+  OwnWorld comm;
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const int rank = rank_of(comm);
+  std::vector<int> data(100, rank + 1);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int code = MPI_Iallreduce(data.data(), data.data(), 100, MPI_INT, MPI_SUM, comm, &request);
+  if (code == MPI_SUCCESS) code = wait(&request);
+  tell("allreduce onto its own input: class %d, first value %d", class_of(code), data[0]);
+  std::vector<int> blocks(100, rank + 1);
+  code = MPI_Iscan(blocks.data(), blocks.data(), 100, MPI_INT, MPI_MAX, comm, &request);
+  if (code == MPI_SUCCESS) code = wait(&request);
+  tell("scan onto its own input: class %d, first value %d", class_of(code), blocks[0]);
+}
+
+// Row 20: a ring in which each rank has its neighbours' numbers; and the rest at count zero.
+void neighbourhoods() {
+  const int size = size_of(MPI_COMM_WORLD), periodic = 1;
+  MPI_Comm ring;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+  const int rank = rank_of(ring);
+  const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+  int got[2] = {-1, -1}, sent[2] = {10 * rank, 10 * rank + 1};
+  MPI_Request request;
+  MPI_Ineighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, ring, &request);
+  wait(&request);
+  expect(got[0] == left && got[1] == right, "neighbor_allgather");
+  if (size > 2) {  // with two ranks both neighbours are one, and their order the library's
+    MPI_Ineighbor_alltoall(sent, 1, MPI_INT, got, 1, MPI_INT, ring, &request);
+    wait(&request);
+    expect(got[0] == 10 * left + 1 && got[1] == 10 * right, "neighbor_alltoall");
+  }
+  Sum sum(50, ring);
+  sum.start(&request);
+  wait(&request);
+  expect(sum.right(), "allreduce on a communicator with a topology");
+  MPI_Comm_free(&ring);
+}
+
+void nothing_to_move() {
+  OwnWorld comm;
+  int untouched = 5;
+  MPI_Request requests[6];
+  MPI_Ibcast(&untouched, 0, MPI_INT, 0, comm, &requests[0]);
+  MPI_Ireduce(&untouched, &untouched + 0, 0, MPI_INT, MPI_SUM, 0, comm, &requests[1]);
+  MPI_Iallreduce(MPI_IN_PLACE, &untouched, 0, MPI_INT, MPI_SUM, comm, &requests[2]);
+  MPI_Iallgather(MPI_IN_PLACE, 0, MPI_INT, &untouched, 0, MPI_INT, comm, &requests[3]);
+  MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_INT, &untouched, 0, MPI_INT, comm, &requests[4]);
+  MPI_Iscan(MPI_IN_PLACE, &untouched, 0, MPI_INT, MPI_SUM, comm, &requests[5]);
+  MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+  expect(untouched == 5, "nothing is written where nothing is moved");
+}
+
+// x -> ax + b, composed: not commutative.
+struct Map {
+  std::int64_t a, b;
+};
+
+void compose(void* in, void* inout, int* length, MPI_Datatype*) {
+  const auto* first = static_cast<const Map*>(in);
+  auto* second = static_cast<Map*>(inout);
+  for (int i = 0; i < *length; ++i)
+    second[i] = {first[i].a * second[i].a, first[i].a * second[i].b + first[i].b};
+}
+
+void slow_compose(void* in, void* inout, int* length, MPI_Datatype* type) {
+  rest(20000);
+  compose(in, inout, length, type);
+}
+
+// Calls that are no communication, from whatever thread the operator runs in.
+void asking_compose(void* in, void* inout, int* length, MPI_Datatype* type) {
+  int size = 0, rank = -1, flag = 0;
+  MPI_Type_size(*type, &size);
+  MPI_Comm_rank(MPI_COMM_SELF, &rank);
+  MPI_Initialized(&flag);
+  if (size == static_cast<int>(sizeof(Map)) && rank == 0 && flag) compose(in, inout, length, type);
+}
+
+Map map_of(int rank) {
+  return {rank + 2, rank + 1};
+}
+
+Map expected_up_to(int last) {
+  Map total = map_of(0);
+  for (int rank = 1; rank <= last; ++rank) {
+    Map next = map_of(rank);
+    int one = 1;
+    compose(&total, &next, &one, nullptr);
+    total = next;
+  }
+  return total;
+}
+
+bool equal(const Map& left, const Map& right) {
+  return left.a == right.a && left.b == right.b;
+}
+
+void reduce_maps(MPI_User_function* function, int count, bool large_calls) {
+  OwnWorld comm;
+  const int rank = rank_of(comm), size = size_of(comm);
+  MPI_Datatype type;
+  MPI_Op op;
+  MPI_Type_contiguous(2, MPI_INT64_T, &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(function, 0, &op);
+  std::vector<Map> in(count, map_of(rank)), all(count), upto(count);
+  MPI_Request requests[2];
+  if (large_calls) {
+#if MPI_VERSION >= 4
+    MPI_Iallreduce_c(in.data(), all.data(), count, type, op, comm, &requests[0]);
+    MPI_Iscan_c(in.data(), upto.data(), count, type, op, comm, &requests[1]);
+#endif
+  } else {
+    MPI_Iallreduce(in.data(), all.data(), count, type, op, comm, &requests[0]);
+    MPI_Iscan(in.data(), upto.data(), count, type, op, comm, &requests[1]);
+  }
+  // A rank that blocks elsewhere must not keep the operator from being run.
+  int token = 0;
+  if (rank == 0) MPI_Recv(&token, 1, MPI_INT, size - 1, 1, comm, MPI_STATUS_IGNORE);
+  if (rank == size - 1) MPI_Send(&token, 1, MPI_INT, 0, 1, comm);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < count; ++i)
+    expect(equal(all[i], expected_up_to(size - 1)) && equal(upto[i], expected_up_to(rank)),
+           "the operator's result");
+  MPI_Op_free(&op);
+  MPI_Type_free(&type);
+}
+
+// Row 21: holes and negative lower bounds are tests/mpi/results.cc.
+void large_count_calls() {
+#if MPI_VERSION < 4
+  tell("no calls with large counts");
+#else
+  for (int count : {1, 1000}) reduce_maps(compose, count, true);
+  OwnWorld comm;
+  const int rank = rank_of(comm), size = size_of(comm);
+  std::vector<int> all(size), mine(size, rank), to(size);
+  int box = rank == 0 ? 9 : -1;
+  MPI_Request requests[4];
+  MPI_Ibcast_c(&box, 1, MPI_INT, 0, comm, &requests[0]);
+  MPI_Iallgather_c(&rank, 1, MPI_INT, all.data(), 1, MPI_INT, comm, &requests[1]);
+  MPI_Ialltoall_c(mine.data(), 1, MPI_INT, to.data(), 1, MPI_INT, comm, &requests[2]);
+  MPI_Ibarrier(comm, &requests[3]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  expect(box == 9, "bcast");
+  for (int r = 0; r < size; ++r) expect(all[r] == r && to[r] == r, "allgather, alltoall");
+#endif
+}
+
+// Row 22.
+void slow_operator() {
+  reduce_maps(slow_compose, 2, false);
+}
+
+void asking_operator() {
+  for (int count : {1, 10000}) reduce_maps(asking_compose, count, false);
+}
+
+}  // namespace
+
+const std::vector<Case>& collective_cases() {
+  static const std::vector<Case> cases = {
+      {"counts-differ", counts_differ},
+      {"error-returns", error_returns},
+      {"error-is-fatal", error_is_fatal},
+      {"bad-communicator", bad_communicator},
+      {"aliased", aliased},
+      {"neighbourhoods", neighbourhoods},
+      {"nothing-to-move", nothing_to_move},
+      {"large-count-calls", large_count_calls},
+      {"slow-operator", slow_operator},
+      {"asking-operator", asking_operator},
+  };
+  return cases;
+}
+
+}  // namespace faults

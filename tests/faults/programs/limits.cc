@@ -1,0 +1,169 @@
+// Limits: programs that ask for little, that never or hardly start MPI, and one that needs progress
+// whatever the system refuses (programs/refuse.c).
+#include <dirent.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "faults.h"
+
+namespace faults {
+namespace {
+
+std::string first_line(const std::string& path, const char* field) {
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  char line[4096];
+  std::string found;
+  while (file && std::fgets(line, sizeof line, file)) {
+    if (std::strncmp(line, field, std::strlen(field)) != 0) continue;
+    found = line + std::strlen(field);
+    while (!found.empty() && (found.back() == '\n')) found.pop_back();
+    break;
+  }
+  if (file) std::fclose(file);
+  return found;
+}
+
+struct Thread {
+  std::string name, cores;
+};
+
+std::vector<Thread> threads_of_this_process() {
+  std::vector<Thread> threads;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* entry = tasks ? readdir(tasks) : nullptr) {
+    if (entry->d_name[0] == '.') continue;
+    const std::string status = std::string("/proc/self/task/") + entry->d_name + "/status";
+    threads.push_back({first_line(status, "Name:\t"), first_line(status, "Cpus_allowed_list:\t")});
+  }
+  if (tasks) closedir(tasks);
+  return threads;
+}
+
+bool has_thread(const char* name) {
+  const auto threads = threads_of_this_process();
+  return std::any_of(threads.begin(), threads.end(), [&](auto& t) { return t.name == name; });
+}
+
+// This process's threads with the cores they may use. A thread that has just been started has not
+// named itself yet: the one that FAULTS_AWAITED_THREAD names is waited for.
+void list_threads() {
+  const char* awaited = std::getenv("FAULTS_AWAITED_THREAD");
+  for (int tries = 0; awaited && !has_thread(awaited) && tries < 1000; ++tries) rest(10000);
+  for (const auto& [name, cores] : threads_of_this_process())
+    tell_all("rank %d: thread %s on cores %s", rank_of(MPI_COMM_WORLD), name.c_str(),
+             cores.c_str());
+}
+
+// A legal program that needs progress while it blocks elsewhere: rank 0 waits for a message that
+// rank 1 sends only once its collective, which needs rank 0's later rounds, is complete.
+void blocks_elsewhere(MPI_Comm comm) {
+  const int rank = rank_of(comm);
+  for (int count : {1, 50000}) {
+    Sum sum(count, comm);
+    MPI_Request request;
+    sum.start(&request);
+    int token = 0;
+    if (rank == 0) MPI_Recv(&token, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Send(&token, 1, MPI_INT, 0, 3, comm);
+    expect(sum.right(), "allreduce with a rank blocked elsewhere");
+    MPI_Barrier(comm);
+  }
+}
+
+void work(MPI_Comm comm) {
+  MPI_Comm own;
+  MPI_Comm_dup(comm, &own);
+  blocks_elsewhere(own);
+  MPI_Comm_free(&own);
+  blocks_elsewhere(comm);
+}
+
+// Row 28.
+void start_and_work() {
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  work(MPI_COMM_WORLD);
+  tell_all("works");
+  MPI_Finalize();
+}
+
+// Row 25.
+void level_asked() {
+  for (const auto& [name, level] : {std::pair{"single", MPI_THREAD_SINGLE},
+                                    {"funneled", MPI_THREAD_FUNNELED},
+                                    {"serialized", MPI_THREAD_SERIALIZED}}) {
+    const char* asked = std::getenv("FAULTS_LEVEL");
+    if (!asked || std::strcmp(asked, name) != 0) continue;
+    int provided = -1, queried = -1, is_main = 0;
+    MPI_Init_thread(nullptr, nullptr, level, &provided);
+    MPI_Query_thread(&queried);
+    MPI_Is_thread_main(&is_main);
+    expect(provided >= level && queried == provided && is_main, "at least the level asked for");
+    work(MPI_COMM_WORLD);
+    list_threads();
+    MPI_Finalize();
+  }
+}
+
+void plain_init() {
+  MPI_Init(nullptr, nullptr);
+  int provided = -1;
+  MPI_Query_thread(&provided);
+  expect(provided >= MPI_THREAD_SINGLE, "a level");
+  work(MPI_COMM_WORLD);
+  list_threads();
+  MPI_Finalize();
+}
+
+// Row 29.
+void never_init() {
+  int flag = 1;
+  MPI_Initialized(&flag);
+  expect(!flag, "not initialised");
+  tell("never initialised");
+}
+
+void init_fails() {
+  const int code = MPI_Init(nullptr, nullptr);
+  expect(code != MPI_SUCCESS, "the tool behind makes MPI_Init fail");
+  tell("MPI_Init returned an error");
+}
+
+void sessions_only() {
+  MPI_Session session;
+  if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS)
+    return tell("no sessions here");
+  MPI_Group group;
+  MPI_Comm comm;
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "faults", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+  MPI_Group_free(&group);
+  int one = 1, sum = 0;
+  MPI_Request request;
+  MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(sum == size_of(comm), "allreduce in a session");
+  if (rank_of(comm) == 0) tell_all("sessions: right");
+  MPI_Comm_free(&comm);
+  MPI_Session_finalize(&session);
+}
+
+}  // namespace
+
+const std::vector<Case>& limit_cases() {
+  static const std::vector<Case> cases = {
+      {"level-asked", level_asked, true},     {"plain-init", plain_init, true},
+      {"never-init", never_init, true},       {"init-fails", init_fails, true},
+      {"sessions-only", sessions_only, true}, {"list-threads", list_threads},
+      {"work", start_and_work, true},
+  };
+  return cases;
+}
+
+}  // namespace faults

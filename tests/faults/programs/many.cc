@@ -1,0 +1,158 @@
+// Many: collectives by the hundred thousand, communicators by the hundred, and several threads.
+// Why: numbers that wrap, memory that grows and requests completed twice show only in bulk.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "faults.h"
+
+namespace faults {
+namespace {
+
+long resident_kib() {
+  std::FILE* file = std::fopen("/proc/self/status", "r");
+  char line[200];
+  long kib = 0;
+  while (file && std::fgets(line, sizeof line, file))
+    if (std::sscanf(line, "VmRSS: %ld", &kib) == 1) break;
+  if (file) std::fclose(file);
+  return kib;
+}
+
+// The i-th collective of a batch of `outstanding`, all started before any is completed.
+class Batch {
+ public:
+  explicit Batch(int outstanding, MPI_Comm comm)
+      : comm_(comm), requests_(outstanding), in_(outstanding), out_(outstanding) {}
+
+  void run(int number) {
+    const int rank = rank_of(comm_), size = size_of(comm_), base = number % 1000;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      in_[i] = base + rank + static_cast<int>(i);
+      out_[i] = -1;
+      MPI_Iallreduce(&in_[i], &out_[i], 1, MPI_INT, MPI_SUM, comm_, &requests_[i]);
+    }
+    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    bool right = true;
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+      right = right && out_[i] == size * (base + static_cast<int>(i)) + sum_of_ranks(comm_);
+    expect(right, "a sum among many");
+  }
+
+ private:
+  MPI_Comm comm_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> in_, out_;
+};
+
+int from_environment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atoi(text) : otherwise;
+}
+
+// Row 23. The first third warms up: memory that the library and Weft keep for reuse.
+void very_many() {
+  OwnWorld comm;
+  const int outstanding = from_environment("FAULTS_OUTSTANDING", 2000);
+  const int batches = from_environment("FAULTS_COLLECTIVES", 100000) / outstanding;
+  const int warm = (batches + 2) / 3;
+  Batch batch(outstanding, comm);
+  long before = 0;
+  for (int number = 0; number < batches; ++number) {
+    batch.run(number);
+    if (number + 1 == warm) before = resident_kib();
+  }
+  tell_all("%d collectives, %d outstanding: %ld KiB warm, grew by %ld KiB", batches * outstanding,
+           outstanding, before, resident_kib() - before);
+}
+
+// As many communicators as asked for, all alive at once, the last as usable as the first.
+void many_communicators() {
+  const int wanted = from_environment("FAULTS_COMMUNICATORS", 600);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  std::vector<MPI_Comm> comms;
+  while (static_cast<int>(comms.size()) < wanted) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &comm) != MPI_SUCCESS) break;
+    comms.push_back(comm);
+  }
+  for (MPI_Comm comm : comms) {
+    Sum sum(3, comm);
+    MPI_Request request;
+    sum.start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum.right(), "allreduce on one of many communicators");
+  }
+  tell("%zu communicators", comms.size());
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+bool threads_granted() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+// Row 24; threads with communicators of their own are tests/mpi/flight.cc.
+void asked_by_two_threads() {
+  if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
+  OwnWorld comm;
+  for (int round = 0; round < 50; ++round) {
+    Sum sum(round % 2 ? 3 : 30000, comm);
+    MPI_Request request;
+    sum.start(&request);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+      threads.emplace_back([request] {
+        for (int done = 0; !done; rest()) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
+      });
+    for (auto& thread : threads) thread.join();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum.right() && request == MPI_REQUEST_NULL, "asked by two threads, then completed");
+  }
+}
+
+void tested_by_two_threads() {
+  if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
+  OwnWorld comm;
+  for (int round = 0; round < 50; ++round) {
+    Sum sum(round % 2 ? 3 : 30000, comm);
+    MPI_Request request;
+    sum.start(&request);
+    std::mutex mutex;  // guards request
+    std::atomic<int> completions{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+      threads.emplace_back([&] {
+        for (bool over = false; !over; rest()) {
+          const std::lock_guard lock(mutex);
+          const bool active = request != MPI_REQUEST_NULL;
+          int done = 0;
+          MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+          completions += active && done;
+          over = done;
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    expect(completions == 1, "exactly one of two threads completes the request");
+    expect(sum.right(), "result");
+  }
+}
+
+}  // namespace
+
+const std::vector<Case>& many_cases() {
+  static const std::vector<Case> cases = {
+      {"very-many", very_many},
+      {"many-communicators", many_communicators},
+      {"asked-by-two-threads", asked_by_two_threads},
+      {"tested-by-two-threads", tested_by_two_threads},
+  };
+  return cases;
+}
+
+}  // namespace faults

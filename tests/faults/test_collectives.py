@@ -1,0 +1,58 @@
+"""Collectives called wrongly or unusually (rows 15 to 17, 19 to 22)."""
+
+import pytest
+from job import ENGINES, Job
+
+UNUSUAL = [
+    "neighbourhoods",
+    "nothing-to-move",
+    "large-count-calls",
+    "slow-operator",
+    "asking-operator",
+]
+OF_WEFT = ("function", "thread")  # engines in which the messages are Weft's
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_unusual_calls_are_right(mpi, engine):
+    Job(mpi, UNUSUAL, engine, ranks=3).right()
+
+
+@pytest.mark.parametrize("engine", OF_WEFT)
+def test_counts_that_differ_end_in_an_error_and_touch_nothing_else(mpi, engine):
+    done = Job(mpi, ["counts-differ"], engine).right()
+    for kind in ("bcast", "allreduce", "allgather", "alltoall"):
+        assert f"{kind}: rank 1, 10 elements: truncated" in done.out
+        assert f"{kind}: rank 1, 20 elements: no error" in done.out
+    assert "reduce: rank 0, 10 elements: truncated" in done.out
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_an_error_is_returned_where_the_communicator_says_so(mpi, engine):
+    done = Job(mpi, ["error-returns"], engine).done()
+    if engine in OF_WEFT:
+        assert done.status == 0
+        assert done.out.count("bcast: returned an error") == 1
+        assert done.out.count("bcast: no error") == 1
+
+
+@pytest.mark.parametrize("engine", [None, *OF_WEFT])
+def test_an_error_is_fatal_where_the_communicator_says_so(mpi, engine):
+    done = Job(mpi, ["error-is-fatal"], engine).done()
+    assert done.status != 0
+    assert "returned an error" not in done.out
+
+
+@pytest.mark.parametrize("engine", [None, "function", "thread", "tcc"])
+@pytest.mark.parametrize("mpi", ["openmpi", "intelmpi"])
+def test_a_bad_communicator_is_the_librarys_error(mpi, engine):
+    """MPICH's wheel checks no handles: it crashes."""
+    Job(mpi, ["bad-communicator"], engine).right()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_aliased_buffers_are_what_the_library_makes_of_them(mpi, engine):
+    natively = Job(mpi, ["aliased"]).done()
+    under_weft = Job(mpi, ["aliased"], engine).done()
+    assert under_weft.out == natively.out
+    assert (under_weft.status == 0) == (natively.status == 0)

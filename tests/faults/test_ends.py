@@ -1,0 +1,114 @@
+"""Programs that end in the middle of collectives, and what comes beside them (rows 1 to 5, 18, 26,
+27)."""
+
+import os
+import random
+import re
+import signal
+import time
+
+import pytest
+from job import ENGINES, Job, launcher_of, stop_and_continue
+
+SOME = (None, "thread", "tcc")
+SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
+
+
+def killed(mpi, engine, moment, victim_of):
+    """Kills a process of a job at a random moment: the whole job must end, and leave nothing."""
+    source = random.Random(f"{SEED} {mpi} {engine} {moment}")
+    job = Job(mpi, ["endless"], engine, ranks=3)
+    process, read, pids = job.started()
+    delay = source.uniform(0, 0.3)
+    print(f"seed {SEED}: killed after {delay:.3f} s")
+    time.sleep(delay)
+    os.kill(victim_of(source, pids), signal.SIGKILL)
+    began = time.monotonic()
+    done = job.finish(process, read)
+    assert time.monotonic() - began < 30
+    assert done.left == []
+    assert done.status != 0
+
+
+@pytest.mark.parametrize("moment", range(2))
+@pytest.mark.parametrize("engine", SOME)
+def test_killed_rank(mpi, engine, moment):
+    killed(mpi, engine, moment, lambda source, pids: source.choice(list(pids.values())))
+
+
+@pytest.mark.parametrize("moment", range(2))
+@pytest.mark.parametrize("engine", SOME)
+def test_killed_launcher(mpi, engine, moment):
+    killed(mpi, engine, moment, lambda source, pids: launcher_of(pids[0]))
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_abort_ends_the_job_with_its_code(mpi, engine):
+    assert Job(mpi, ["aborts"], engine, ranks=3, limit_s=30).done().status == 42
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_exit_without_finalize(mpi, engine):
+    done = Job(mpi, ["exits"], engine, limit_s=30).done()
+    # Open MPI's launcher counts it as a failure of its own.
+    assert done.status == (0 if mpi == "mpich" else 1)
+    assert not re.search(r"Signal:|EXIT CODE|Segmentation", done.text)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_finalize_names_what_is_incomplete(mpi, engine):
+    done = Job(mpi, ["finalizes-incomplete"], engine, limit_s=30).right()
+    assert len(done.sentences()) == 2  # one per rank, for 1001 collectives
+    for sentence in done.sentences():
+        assert "MPI_Iallreduce (1000), MPI_Ibarrier (1)" in sentence
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
+    done = Job(mpi, ["finalizes-alone"], engine, limit_s=30).done()
+    assert "MPI_Iallreduce (1)" in done.sentences()[0]
+    if engine == "tcc":  # its thread is inside the library for good
+        assert done.status == 1
+        assert "cannot be finalised" in done.sentences()[1]
+
+
+@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
+def test_watchdog_names_the_calls_that_wait_for_each_other(mpi, engine):
+    job = Job(mpi, ["misordered"], engine, options=["--watchdog", "1"], limit_s=6)
+    done = job.finish(job.start())
+    assert done.left == []
+    assert done.status != 0
+    for rank, call in ((0, "MPI_Ireduce"), (1, "MPI_Ibcast")):
+        waits = f"watchdog: rank {rank} has waited in MPI_Wait for 1 s"
+        assert done.err.count(f"watchdog: rank {rank} ") == 1
+        line = rf"{waits}; .*\n  {call}, collective 1 on communicator 1 \(as rank {rank} of 2\), "
+        peer = "inside the MPI library" if engine == "tcc" else f"receives from rank {1 - rank}"
+        assert re.search(line + ".*" + peer, done.err), done.err
+
+
+def test_watchdog_says_nothing_where_nothing_hangs(mpi):
+    done = Job(mpi, ["asked-by-two-threads"], "thread", options=["--watchdog", "20"]).right()
+    assert done.sentences() == []
+
+
+@pytest.mark.parametrize("engine", SOME)
+def test_forked_children_leave_the_parent_alone(mpi, engine):
+    Job(mpi, ["forks"], engine).right()
+
+
+@pytest.mark.parametrize("engine", SOME)
+def test_signals_interrupt_only_the_application(mpi, engine):
+    done = Job(mpi, ["interrupted"], engine).right()
+    if engine:
+        natively = Job(mpi, ["interrupted"]).right()
+        assert done.out == natively.out  # nor do the library's threads take any
+
+
+@pytest.mark.parametrize("engine", ["thread", "tcc"])
+def test_stopped_and_continued(mpi, engine):
+    job = Job(mpi, ["stoppable"], engine)
+    process, read, pids = job.started()
+    for pid in pids.values():
+        stop_and_continue(pid, 0.5)
+    done = job.finish(process, read)
+    assert (done.status, done.left) == (0, [])

@@ -1,0 +1,156 @@
+"""What the system or the MPI library refuses, and programs to which Weft is nothing (rows 25, 28 to
+30). What is said is one sentence, and the program's results are right."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from job import Job
+
+from weft import installation
+
+LIMIT_THREADS = installation.ROOT / "tests/cli/programs/limit_threads.c"
+NO_THREAD = ("threads", "threads-on-rank-1", "memory", "clone")
+
+
+def weft_threads(done) -> list[str]:
+    return re.findall(r"thread (weft-\S+)", done.out)
+
+
+@pytest.mark.parametrize("engine", [None, "thread", "tcc"])
+@pytest.mark.parametrize("refused", NO_THREAD)
+def test_no_thread_to_be_had(mpi, tool, engine, refused):
+    job = Job(mpi, ["work"], engine, variables={"FAULTS_REFUSE": refused})
+    job.tools = [tool(mpi, "refuse")]
+    job.as_somebody = refused.startswith("threads")
+    done = job.right()
+    assert done.out.count("works") == 2
+    if not engine:
+        return
+    rank = 1 if refused == "threads-on-rank-1" else 0
+    assert len(done.sentences()) == 1, done.text
+    assert f"rank {rank} gets no progress thread" in done.err
+
+
+@pytest.mark.parametrize("engine", [None, "thread", "tcc"])
+def test_cores_not_to_be_had(mpi, tool, engine):
+    core = min(os.sched_getaffinity(0))
+    job = Job(mpi, ["work"], engine, options=["--placement", f"list:{core}"])
+    job.variables = {"FAULTS_REFUSE": "affinity"}
+    job.tools = [tool(mpi, "refuse")]
+    done = job.right()
+    for sentence in done.sentences():
+        assert f"core {core} is not available" in sentence
+    assert len(done.sentences()) <= 2 * 3  # each thread says it: progress, two workers
+
+
+@pytest.mark.parametrize("engine", [None, "thread"])
+def test_yield_refused(mpi, tool, engine):
+    job = Job(mpi, ["work"], engine, variables={"FAULTS_REFUSE": "yield"})
+    job.tools = [tool(mpi, "refuse")]
+    assert job.right().sentences() == []
+
+
+@pytest.mark.parametrize("engine", ["thread", "tcc"])
+def test_no_room_in_dev_shm(mpi, engine):
+    """Weft needs none: what happens is what happens without it."""
+    natively = Job(mpi, ["work"], shm_size="8k").done()
+    under_weft = Job(mpi, ["work"], engine, shm_size="8k").done()
+    assert (under_weft.status == 0) == (natively.status == 0), under_weft.text
+    assert under_weft.sentences() == []
+
+
+@pytest.mark.parametrize("level", ["single", "funneled", "serialized"])
+@pytest.mark.parametrize("engine", [None, "thread", "tcc"])
+def test_the_level_asked_for_is_granted(mpi, engine, level):
+    variables = {"FAULTS_LEVEL": level}
+    if engine:
+        variables["FAULTS_AWAITED_THREAD"] = "weft-progress"
+    done = Job(mpi, ["level-asked"], engine, variables=variables).right()
+    assert bool(weft_threads(done)) == bool(engine)
+
+
+@pytest.mark.parametrize("engine", [None, "thread"])
+def test_plain_init(mpi, engine):
+    Job(mpi, ["plain-init"], engine).right()
+
+
+@pytest.mark.parametrize("engine", ["thread", "tcc", "assist"])
+def test_no_thread_of_wefts_where_the_library_grants_none(mpi, tool, engine):
+    job = Job(mpi, ["level-asked"], engine, variables={"FAULTS_LEVEL": "funneled"})
+    job.tools = [tool(mpi, "limit_threads", LIMIT_THREADS)]
+    done = job.right()
+    assert weft_threads(done) == []
+    assert len(done.sentences()) == 1
+
+
+@pytest.mark.parametrize("case", ["never-init", "sessions-only"])
+@pytest.mark.parametrize("engine", [None, "thread"])
+def test_inert_without_init(mpi, engine, case):
+    done = Job(mpi, [case], engine).right()
+    assert done.sentences() == []
+
+
+@pytest.mark.parametrize("engine", [None, "thread"])
+def test_inert_where_init_fails(mpi, tool, engine):
+    job = Job(mpi, ["init-fails"], engine, variables={"FAULTS_REFUSE": "init"})
+    job.tools = [tool(mpi, "refuse")]
+    done = job.done()  # the launcher may count it as a failure
+    assert done.out.count("MPI_Init returned an error") == 2
+    assert done.sentences() == []
+
+
+def preload(*libraries) -> dict[str, str]:
+    return {**os.environ, "LD_PRELOAD": ":".join(map(str, libraries))}
+
+
+@pytest.mark.parametrize(
+    "command", [["/bin/sh", "-c", "echo hello"], ["python3", "-c", "print(1)"]]
+)
+def test_inert_in_programs_without_mpi(mpi, command):
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    library = installation.preload_library(mpi)
+    under = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=preload(library)
+    )
+    assert (under.returncode, under.stdout, under.stderr) == (0, plain.stdout, plain.stderr)
+
+
+def test_preloaded_into_the_launcher_too(mpi):
+    job = Job(mpi, ["work"])
+    command = job.command()
+    at = command.index(str(job.library.mpiexec))
+    preloads = ["env", f"LD_PRELOAD={installation.preload_library(mpi)}", "WEFT_ENGINE=thread"]
+    job.command = lambda: command[:at] + preloads + command[at:]
+    assert job.right().out.count("works") == 2
+
+
+def test_another_mpi_than_the_programs_is_named(mpi):
+    other = {"mpich": "openmpi", "openmpi": "mpich"}[mpi]
+    job = Job(mpi, ["work"], tools=[installation.preload_library(other)])
+    done = job.done()
+    assert done.status != 0
+    assert "use 'weft run --mpi ...' to name the right one" in done.err
+    assert "works" not in done.out
+
+
+@pytest.mark.parametrize("first", ["tool", "weft"])
+def test_another_tool_before_or_after(mpi, tool, first):
+    """Before Weft it sees the application's calls; behind it what Weft does not take itself."""
+    library = installation.preload_library(mpi)
+    chain = [tool(mpi, "count_calls"), library]
+    job = Job(mpi, ["work"], variables={"WEFT_ENGINE": "thread"})
+    job.tools = chain if first == "tool" else chain[::-1]
+    done = job.right()
+    started, waited = map(int, re.search(r"tool: (\d+) started, (\d+) waited", done.out).groups())
+    assert started == (4 if first == "tool" else 0)
+    assert waited > 0
+
+
+def test_weft_makes_nothing_that_could_be_left():
+    """No segment has a name, since none is made: rows 1, 2 and 30 rest on this."""
+    for library in installation.BUILD.glob("lib/libweft-*.so"):
+        names = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
+        for call in ("shm_open", "shmget", "semget", "msgget", "mkfifo", "sem_open"):
+            assert call not in names

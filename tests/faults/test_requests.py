@@ -1,0 +1,36 @@
+"""Persistent and other requests at the edges of their lives (rows 6 to 14), as without Weft."""
+
+import pytest
+from job import ENGINES, Job
+
+CASES = [
+    "persistent-freed-while-inactive",
+    "persistent-started-together",
+    "every-completion",
+    "asked-for-status",
+    "persistent-never-freed",
+]
+# MPICH's own completion of arrays is wrong where persistent collectives are among the requests.
+ARRAYS = {"mpich": {"FAULTS_NO_PERSISTENT_IN_ARRAYS": "1"}}
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_requests_live_and_complete_as_the_standard_says(mpi, engine):
+    # Open MPI's own communicators are gone with MPI_Comm_free, whatever is pending on them.
+    pending = ["persistent-comm-freed-while-active"] if mpi == "mpich" else []
+    # Libraries may let an active collective be freed; Weft refuses.
+    refused = ["freed-or-cancelled-while-active"] if engine else []
+    Job(mpi, refused + pending + CASES, engine, variables=ARRAYS.get(mpi, {})).right()
+
+
+@pytest.mark.parametrize(
+    "case", ["persistent-comm-freed-before-start", "persistent-started-while-active"]
+)
+@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
+def test_what_only_some_libraries_allow(mpi, engine, case):
+    """Where the library gets through, Weft does, with the same result or an error."""
+    natively = Job(mpi, [case]).done()
+    under_weft = Job(mpi, [case], engine).done()
+    if natively.status == 0:
+        assert under_weft.status == 0, under_weft.text
+        assert under_weft.out in (natively.out, "second start: refused\n")
