@@ -44,6 +44,9 @@ class Completion {
   template <class Test>
   int drive_until_flag(Test test);
 
+  // Waits for all, helping. One request after the other, not by MPI_Testall: MPICH's reports an
+  // error that is none while persistent requests are pending.
+  int wait_all(MPI_Status* statuses);
   bool persistent_pending() const;
   int test_any(int* index, int* flag, MPI_Status* status);
   int test_some(int* completed, int* indices, MPI_Status* statuses);
@@ -120,6 +123,22 @@ int Completion::drive_until_flag(Test test) {
       },
       [] { sched_yield(); });
   return code;
+}
+
+int Completion::wait_all(MPI_Status* statuses) {
+  const bool with_statuses = statuses != MPI_STATUSES_IGNORE;
+  std::vector<int> codes(requests_.size(), MPI_SUCCESS);
+  bool failed = false;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    codes[i] = drive_until_flag([&](int* flag) {
+      return next_calls.Test(&for_library()[i], flag,
+                             with_statuses ? &statuses[i] : MPI_STATUS_IGNORE);
+    });
+    failed = failed || codes[i] != MPI_SUCCESS;
+  }
+  for (std::size_t i = 0; failed && with_statuses && i < codes.size(); ++i)
+    statuses[i].MPI_ERROR = codes[i];
+  return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
 bool Completion::persistent_pending() const {
@@ -288,11 +307,9 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (!runtime) return next_calls.Waitall(count, requests, statuses);
   Completion completion(*runtime, CallId::Waitall, count, requests);
   completion.drive_to_end();
-  MPI_Request* others = completion.for_library();
-  const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
-    return next_calls.Testall(count, others, flag, statuses);
-  })
-                                                  : next_calls.Waitall(count, others, statuses);
+  const int code = completion.must_keep_helping()
+                       ? completion.wait_all(statuses)
+                       : next_calls.Waitall(count, completion.for_library(), statuses);
   return completion.finish_array(code, statuses, nullptr, count);
 }
 
