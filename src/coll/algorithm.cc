@@ -1,6 +1,8 @@
 // The table of algorithms, and what follows from a line of it.
 #include "coll/algorithm.h"
 
+#include <utility>
+
 #include "coll/build_functions.h"
 #include "patterns/doubling.h"
 
@@ -34,14 +36,14 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
   return true;
 }
 
-Schedule build(const Algorithm& algorithm, const Shape& shape) {
-  Builder builder(shape, algorithm.name);
+Schedule build(const Algorithm& algorithm, Shape shape) {
+  Builder builder(std::move(shape), algorithm.name);
   algorithm.build(builder);
   return builder.finish();
 }
 
-Schedule build_library(const Shape& shape, StepKind kind) {
-  Builder builder(shape, "library");
+Schedule build_library(Shape shape, StepKind kind) {
+  Builder builder(std::move(shape), "library");
   builder.library(kind);
   return builder.finish();
 }

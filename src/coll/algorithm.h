@@ -27,9 +27,9 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
 bool applies(const Algorithm& algorithm, const Shape& shape);
-Schedule build(const Algorithm& algorithm, const Shape& shape);
+Schedule build(const Algorithm& algorithm, Shape shape);
 
 // The whole collective as one step of the MPI library (engines tcc and assist).
-Schedule build_library(const Shape& shape, StepKind kind);
+Schedule build_library(Shape shape, StepKind kind);
 
 }  // namespace weft

@@ -8,18 +8,17 @@ namespace weft {
 
 void allgather_recursive_doubling(Builder& b) {
   const Shape& s = b.shape();
-  const std::int64_t block = s.recv.count * s.recv.extent;
+  const auto run = [&](int first, int blocks) {
+    Operand all = incoming(s, first);
+    all.count *= blocks;
+    return all;
+  };
   for (int distance = 1; distance < s.size; distance *= 2) {
     const int peer = s.rank ^ distance;
     const int given = s.rank / distance * distance;
-    const int taken = given ^ distance;
-    b.recv(peer, {Buffer::recv, taken * block}, distance * s.recv.count);
-    if (distance == 1) {
-      b.send(peer, b.input(), input_count(b), b.input_unit());
-      copy_own_block(b);
-    } else {
-      b.send(peer, {Buffer::recv, given * block}, distance * s.recv.count);
-    }
+    b.recv(peer, run(given ^ distance, distance));
+    b.send(peer, distance == 1 ? outgoing(s, s.rank) : run(given, distance));
+    if (distance == 1) copy_own_block(b);
     b.end_round();
   }
   if (s.size == 1) copy_own_block(b);

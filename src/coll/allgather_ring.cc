@@ -8,18 +8,13 @@ namespace weft {
 
 void allgather_ring(Builder& b) {
   const Shape& s = b.shape();
-  const std::int64_t block = s.recv.count * s.recv.extent;
+  const int previous = ring_at(s.rank, -1, s.size);
+  const int next = ring_at(s.rank, 1, s.size);
   for (int step = 0; step < s.size - 1; ++step) {
     const int given = ring_at(s.rank, -step, s.size);
-    const int taken = ring_at(given, -1, s.size);
-    const int next = ring_at(s.rank, 1, s.size);
-    b.recv(ring_at(s.rank, -1, s.size), {Buffer::recv, taken * block}, s.recv.count);
-    if (step == 0) {
-      b.send(next, b.input(), input_count(b), b.input_unit());
-      copy_own_block(b);
-    } else {
-      b.send(next, {Buffer::recv, given * block}, s.recv.count);
-    }
+    b.recv(previous, incoming(s, ring_at(given, -1, s.size)));
+    b.send(next, step == 0 ? outgoing(s, s.rank) : incoming(s, given));
+    if (step == 0) copy_own_block(b);
     b.end_round();
   }
   if (s.size == 1) copy_own_block(b);

@@ -1,40 +1,33 @@
-// Where the blocks of an alltoall lie.
+// Saves all blocks but the own one, which stays where it is.
 #include "coll/alltoall_blocks.h"
 
+#include "coll/packer.h"
+
 namespace weft {
-
-Operand AlltoallBlocks::outgoing(int peer, int blocks) const {
-  const Unit unit = b_.input_unit();
-  const Layout& layout = layout_of(b_.shape(), unit);
-  return {b_.input() + peer * layout.count * layout.extent, blocks * layout.count, unit};
-}
-
-Operand AlltoallBlocks::incoming(int peer) const {
-  const Layout& layout = b_.shape().recv;
-  return {{Buffer::recv, peer * layout.count * layout.extent}, layout.count, Unit::recv};
-}
 
 void AlltoallBlocks::save_input() {
   const Shape& s = b_.shape();
   if (!s.in_place || s.size == 1) return;
-  saved_ = b_.temp(s.size * bytes(), Unit::byte);
-  b_.copy(outgoing(0, s.size), {saved_, s.size * bytes(), Unit::byte});
+  std::int64_t bytes = 0;
+  for (int peer = 0; peer < s.size; ++peer) {
+    const std::int64_t of_block = peer == s.rank ? 0 : payload_bytes(s, outgoing(s, peer));
+    saved_.push_back({{Buffer::temp, bytes}, of_block, Unit::byte});
+    bytes += of_block;
+  }
+  const Location origin = b_.temp(bytes, Unit::byte);
+  Packer blocks(b_, Packer::Way::pack, origin);
+  for (int peer = 0; peer < s.size; ++peer) {
+    Operand& saved = saved_[static_cast<std::size_t>(peer)];
+    saved.at = origin + saved.at.offset;
+    if (peer != s.rank) blocks.add(outgoing(s, peer));
+  }
+  blocks.finish();
   b_.end_round();
 }
 
 void AlltoallBlocks::send_to(int peer) {
-  if (b_.shape().in_place) return b_.send(peer, saved_ + peer * bytes(), bytes(), Unit::byte);
-  const Operand block = outgoing(peer);
-  b_.send(peer, block.at, block.count, block.unit);
-}
-
-void AlltoallBlocks::receive_from(int peer) {
-  const Operand block = incoming(peer);
-  b_.recv(peer, block.at, block.count);
-}
-
-void AlltoallBlocks::copy_own() {
-  if (!b_.shape().in_place) b_.copy(outgoing(b_.shape().rank), incoming(b_.shape().rank));
+  const Shape& s = b_.shape();
+  b_.send(peer, s.in_place ? saved_[static_cast<std::size_t>(peer)] : outgoing(s, peer));
 }
 
 }  // namespace weft

@@ -4,8 +4,8 @@
 // Bruck et al., IEEE TPDS 8(11), 1997
 #include <algorithm>
 
-#include "coll/alltoall_blocks.h"
 #include "coll/build_functions.h"
+#include "coll/own_block.h"
 #include "patterns/ring.h"
 
 namespace weft {
@@ -13,20 +13,19 @@ namespace {
 
 class Bruck {
  public:
-  Bruck(Builder& builder, const AlltoallBlocks& blocks)
+  explicit Bruck(Builder& builder)
       : b_(builder),
-        blocks_(blocks),
         size_(builder.shape().size),
         rank_(builder.shape().rank),
-        bytes_(blocks.bytes()),
+        bytes_(builder.shape().recv.bytes()),
         held_(builder.temp(size_ * bytes_, Unit::byte)),
         outbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)),
         inbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)) {}
 
   // Block i is for rank + i: those up to the last rank, then those from rank 0.
   void pack() {
-    b_.copy(blocks_.outgoing(rank_, size_ - rank_), run(held_, 0, size_ - rank_));
-    b_.copy(blocks_.outgoing(0, rank_), run(held_, size_ - rank_, rank_));
+    b_.copy(given(rank_, size_ - rank_), run(held_, 0, size_ - rank_));
+    b_.copy(given(0, rank_), run(held_, size_ - rank_, rank_));
     b_.end_round();
   }
 
@@ -51,10 +50,16 @@ class Bruck {
   // Block i has come from rank - i. In place, the own one has not moved.
   void unpack() {
     for (int i = b_.shape().in_place ? 1 : 0; i < size_; ++i)
-      b_.copy(run(held_, i, 1), blocks_.incoming(ring_at(rank_, -i, size_)));
+      b_.copy(run(held_, i, 1), incoming(b_.shape(), ring_at(rank_, -i, size_)));
   }
 
  private:
+  Operand given(int first, int blocks) const {
+    Operand all = outgoing(b_.shape(), first);
+    all.count *= blocks;
+    return all;
+  }
+
   Operand run(Location buffer, int first, int blocks) const {
     return {buffer + first * bytes_, blocks * bytes_, Unit::byte};
   }
@@ -67,7 +72,6 @@ class Bruck {
   }
 
   Builder& b_;
-  const AlltoallBlocks& blocks_;
   int size_;
   int rank_;
   std::int64_t bytes_;
@@ -79,9 +83,8 @@ class Bruck {
 }  // namespace
 
 void alltoall_bruck(Builder& b) {
-  AlltoallBlocks blocks(b);
-  if (b.shape().size == 1) return blocks.copy_own();
-  Bruck bruck(b, blocks);
+  if (b.shape().size == 1) return copy_own_block(b);
+  Bruck bruck(b);
   bruck.pack();
   for (int distance = 1; distance < b.shape().size; distance *= 2) bruck.move(distance);
   bruck.unpack();

@@ -3,6 +3,7 @@
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/alltoall_blocks.h"
 #include "coll/build_functions.h"
+#include "coll/own_block.h"
 #include "patterns/ring.h"
 
 namespace weft {
@@ -13,7 +14,7 @@ void alltoall_linear(Builder& b) {
   blocks.save_input();
   for (int step = 1; step < s.size; ++step) blocks.receive_from(ring_at(s.rank, -step, s.size));
   for (int step = 1; step < s.size; ++step) blocks.send_to(ring_at(s.rank, step, s.size));
-  blocks.copy_own();
+  copy_own_block(b);
 }
 
 }  // namespace weft

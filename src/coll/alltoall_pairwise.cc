@@ -2,6 +2,7 @@
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/alltoall_blocks.h"
 #include "coll/build_functions.h"
+#include "coll/own_block.h"
 #include "patterns/ring.h"
 
 namespace weft {
@@ -13,10 +14,10 @@ void alltoall_pairwise(Builder& b) {
   for (int step = 1; step < s.size; ++step) {
     blocks.receive_from(ring_at(s.rank, -step, s.size));
     blocks.send_to(ring_at(s.rank, step, s.size));
-    if (step == 1) blocks.copy_own();
+    if (step == 1) copy_own_block(b);
     b.end_round();
   }
-  if (s.size == 1) blocks.copy_own();
+  if (s.size == 1) copy_own_block(b);
 }
 
 }  // namespace weft

@@ -2,28 +2,13 @@
 // before, so that long data takes hardly longer than one transfer, however many ranks there are.
 // Two ranks need no segments.
 // Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipeline)
-#include <algorithm>
-
 #include "coll/build_functions.h"
 #include "coll/packed_bcast.h"
+#include "coll/segments.h"
 #include "patterns/blocks.h"
 #include "patterns/ring.h"
 
 namespace weft {
-namespace {
-
-constexpr std::int64_t kSmallestSegment_bytes = 64 * 1024;
-constexpr std::int64_t kMostSegments = 32;
-
-// From rank-invariant facts only, so that all ranks cut alike.
-int segments(const Shape& shape) {
-  if (shape.size <= 2) return 1;
-  const std::int64_t fitting = shape.recv.bytes() / kSmallestSegment_bytes;
-  return static_cast<int>(std::clamp<std::int64_t>(fitting, 1, kMostSegments));
-}
-
-}  // namespace
-
 void bcast_chain(Builder& b) {
   const Shape& s = b.shape();
   const int previous = chain_previous(s.rank, s.root, s.size);

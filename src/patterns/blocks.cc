@@ -10,4 +10,10 @@ std::int64_t Blocks::begin(int index) const {
   return total / parts * index + larger;
 }
 
+std::vector<std::int64_t> Blocks::borders() const {
+  std::vector<std::int64_t> all;
+  for (int i = 0; i <= parts; ++i) all.push_back(begin(i));
+  return all;
+}
+
 }  // namespace weft

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace weft {
 
@@ -15,6 +16,7 @@ struct Blocks {
   // Together, blocks [from, to).
   std::int64_t length(int from, int to) const { return begin(to) - begin(from); }
   std::int64_t length(int index) const { return length(index, index + 1); }
+  std::vector<std::int64_t> borders() const;  // begin(0) to begin(parts)
 };
 
 }  // namespace weft

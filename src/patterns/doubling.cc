@@ -15,11 +15,11 @@ int power_of_two_below(int n) {
 
 int Fold::position(int rank) const {
   if (rank >= 2 * extra_) return rank - extra_;
-  return rank % 2 == 0 ? -1 : rank / 2;
+  return rank == actor(rank / 2) ? rank / 2 : -1;
 }
 
 int Fold::rank_at(int position) const {
-  return position < extra_ ? 2 * position + 1 : position + extra_;
+  return position < extra_ ? actor(position) : position + extra_;
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #include "patterns/tree.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace weft {
 namespace {
@@ -26,6 +27,22 @@ std::vector<int> binomial_children(int node, int size) {
 
 int binomial_subtree(int node, int size) {
   return std::min(reach(node, size), size - node);
+}
+
+int knomial_parent(int node, int radix) {
+  if (node == 0) return -1;
+  int power = 1;
+  while (node / power % radix == 0) power *= radix;
+  return node - node / power % radix * power;
+}
+
+std::vector<int> knomial_children(int node, int size, int radix) {
+  std::vector<int> children;
+  for (std::int64_t power = 1; power < size - node && node / power % radix == 0; power *= radix)
+    for (std::int64_t child = node + power;
+         child < std::min<std::int64_t>(node + radix * power, size); child += power)
+      children.push_back(static_cast<int>(child));
+  return children;
 }
 
 }  // namespace weft

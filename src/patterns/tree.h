@@ -10,4 +10,9 @@ int binomial_parent(int node);                           // -1 for the root
 std::vector<int> binomial_children(int node, int size);  // smallest subtree first
 int binomial_subtree(int node, int size);                // number of nodes, the node included
 
+// The same with digits to base `radix` in place of bits: node v has the children v + j * radix^k,
+// 0 < j < radix, for all k below v's lowest digit that is not 0.
+int knomial_parent(int node, int radix);
+std::vector<int> knomial_children(int node, int size, int radix);  // nearest first
+
 }  // namespace weft

@@ -15,20 +15,9 @@ std::int64_t align(std::int64_t bytes) {
 
 }  // namespace
 
-Builder::Builder(const Shape& shape, const char* algorithm) {
-  schedule_.shape = shape;
+Builder::Builder(Shape shape, const char* algorithm) {
+  schedule_.shape = std::move(shape);
   schedule_.algorithm = algorithm;
-}
-
-Location Builder::input() const {
-  const Shape& s = shape();
-  if (!s.in_place && s.kind != Kind::bcast) return {Buffer::send, 0};
-  const bool own_block = s.kind == Kind::allgather;
-  return {Buffer::recv, own_block ? s.rank * s.recv.count * s.recv.extent : 0};
-}
-
-Unit Builder::input_unit() const {
-  return input().buffer == Buffer::send ? Unit::send : Unit::recv;
 }
 
 Location Builder::temp(std::int64_t count, Unit unit) {
@@ -43,8 +32,8 @@ std::int64_t Builder::extent(Unit unit) const {
   return layout(unit).extent;
 }
 
-void Builder::message(StepKind kind, int peer, Operand operand) {
-  const bool empty = operand.count * layout(operand.unit).size == 0;
+void Builder::message(StepKind kind, int peer, const Operand& operand) {
+  const bool empty = payload_bytes(shape(), operand) == 0;
   if (empty && shape().kind != Kind::barrier) return;
   ++posted_;
   if (kind == StepKind::send && has_waited_) schedule_.sends_after_first_round = true;
@@ -67,8 +56,8 @@ void Builder::reduce(Location in, Location inout, std::int64_t count) {
           .second = {inout, count, Unit::recv}});
 }
 
-void Builder::copy(Operand from, Operand to) {
-  if (from.count * layout(from.unit).size == 0 || from.at == to.at) return;
+void Builder::copy(const Operand& from, const Operand& to) {
+  if (payload_bytes(shape(), from) == 0 || from.at == to.at) return;
   append({.kind = StepKind::copy, .peer = -1, .first = from, .second = to});
 }
 
@@ -96,7 +85,7 @@ Schedule Builder::finish() {
   return std::move(schedule_);
 }
 
-void Builder::append(Step step) {
+void Builder::append(const Step& step) {
   schedule_.steps.push_back(step);
 }
 

@@ -10,25 +10,25 @@ namespace weft {
 
 class Builder {
  public:
-  Builder(const Shape& shape, const char* algorithm);
+  Builder(Shape shape, const char* algorithm);
 
   const Shape& shape() const { return schedule_.shape; }
 
-  // Where this rank's contribution lies: the receive buffer if in place (its own block of it for
-  // allgather), else the send buffer. A bcast has one buffer, which is the receive buffer.
-  // For alltoall in place there is no contribution that stays unchanged: algorithms copy first.
-  Location input() const;
-  Unit input_unit() const;
+  // Where the whole of what a reduction takes in lies: the receive buffer if in place, else the
+  // send buffer. Other collectives have outgoing(), block by block.
+  Location input() const { return outgoing(shape(), 0).at; }
 
   // Space for `count` elements of `unit` in the temp buffer, from an element-aligned origin.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
 
+  void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
+  void recv(int peer, const Operand& to) { message(StepKind::recv, peer, to); }
   void recv(int peer, Location to, std::int64_t count, Unit unit = Unit::recv);
   // inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
   void reduce(Location in, Location inout, std::int64_t count);
-  void copy(Operand from, Operand to);
+  void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
@@ -37,8 +37,8 @@ class Builder {
 
  private:
   const Layout& layout(Unit unit) const { return layout_of(schedule_.shape, unit); }
-  void append(Step step);
-  void message(StepKind kind, int peer, Operand operand);
+  void append(const Step& step);
+  void message(StepKind kind, int peer, const Operand& operand);
 
   Schedule schedule_;
   std::uint32_t posted_ = 0;

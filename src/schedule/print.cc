@@ -42,7 +42,17 @@ std::string print(const Shape& shape, const Step& step) {
 }
 
 bool is_rooted(Kind kind) {
-  return kind == Kind::bcast || kind == Kind::reduce;
+  switch (kind) {
+    case Kind::bcast:
+    case Kind::gather:
+    case Kind::gatherv:
+    case Kind::scatter:
+    case Kind::scatterv:
+    case Kind::reduce:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string header(const Schedule& schedule) {
@@ -51,7 +61,9 @@ std::string header(const Schedule& schedule) {
                           shape.rank, shape.size);
   if (is_rooted(shape.kind)) line += text(", root %d", shape.root);
   if (shape.kind != Kind::barrier)
-    line += text(", %lld bytes", static_cast<long long>(shape.recv.bytes()));
+    line += text(", %lld bytes", static_cast<long long>(local_bytes(shape)));
+  if (is_neighborhood(shape.kind))
+    line += text(", %zu blocks out, %zu in", shape.destinations.size(), shape.sources.size());
   if (shape.in_place) line += ", in place";
   line += text(", temp %lld bytes", static_cast<long long>(schedule.temp_bytes));
   return line + "\n";

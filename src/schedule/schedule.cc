@@ -2,6 +2,7 @@
 #include "schedule/schedule.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft {
 
@@ -24,6 +25,95 @@ Operand block_at(const std::vector<Block>& blocks, Buffer buffer, int index) {
 Operand regular_block(const Layout& layout, Buffer buffer, Unit unit, int index) {
   return {{buffer, index * layout.count * layout.extent}, layout.count, unit};
 }
+
+bool scatters_a_reduction(Kind kind) {
+  return kind == Kind::reduce_scatter || kind == Kind::reduce_scatter_block;
+}
+
+int blocks_in_send(const Shape& shape) {
+  const bool is_root = shape.rank == shape.root;
+  switch (shape.kind) {
+    case Kind::barrier:
+    case Kind::bcast:
+      return 0;
+    case Kind::scatter:
+    case Kind::scatterv:
+      return is_root ? shape.size : 0;
+    case Kind::alltoall:
+    case Kind::alltoallv:
+    case Kind::alltoallw:
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return shape.in_place ? 0 : shape.size;
+    case Kind::neighbor_alltoall:
+    case Kind::neighbor_alltoallv:
+    case Kind::neighbor_alltoallw:
+      return static_cast<int>(shape.destinations.size());
+    default:
+      return shape.in_place ? 0 : 1;
+  }
+}
+
+int blocks_in_recv(const Shape& shape) {
+  const bool is_root = shape.rank == shape.root;
+  switch (shape.kind) {
+    case Kind::barrier:
+      return 0;
+    case Kind::gather:
+    case Kind::gatherv:
+      return is_root ? shape.size : 0;
+    case Kind::scatter:
+    case Kind::scatterv:
+      return shape.in_place ? 0 : 1;
+    case Kind::allgather:
+    case Kind::allgatherv:
+    case Kind::alltoall:
+    case Kind::alltoallv:
+    case Kind::alltoallw:
+      return shape.size;
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return shape.in_place ? shape.size : 1;  // in place: the input
+    case Kind::reduce:
+      return is_root ? 1 : 0;
+    case Kind::exscan:
+      return shape.rank > 0 || shape.in_place ? 1 : 0;
+    default:
+      return is_neighborhood(shape.kind) ? static_cast<int>(shape.sources.size()) : 1;
+  }
+}
+
+// Of a neighborhood, whose blocks without a peer are left alone.
+bool is_left_alone(const std::vector<int>& peers, int block) {
+  return !peers.empty() && peers[static_cast<std::size_t>(block)] < 0;
+}
+
+bool gives_one_block(Kind kind) {
+  return kind == Kind::neighbor_allgather || kind == Kind::neighbor_allgatherv;
+}
+
+class Runs {
+ public:
+  explicit Runs(const Shape& shape) : shape_(shape) {}
+
+  void add(const Operand& block) {
+    if (payload_bytes(shape_, block) == 0) return;
+    if (!runs_.empty() && continues(runs_.back(), block))
+      runs_.back().count += block.count;
+    else
+      runs_.push_back(block);
+  }
+  std::vector<Operand> take() { return std::move(runs_); }
+
+ private:
+  bool continues(const Operand& run, const Operand& block) const {
+    return run.unit == block.unit &&
+           run.at + run.count * layout_of(shape_, run.unit).extent == block.at;
+  }
+
+  const Shape& shape_;
+  std::vector<Operand> runs_;
+};
 
 }  // namespace
 
@@ -71,8 +161,10 @@ Operand incoming(const Shape& shape, int index) {
     case Kind::gather:
     case Kind::allgather:
     case Kind::alltoall:
+      return regular_block(shape.recv, Buffer::recv, Unit::recv, index);
     case Kind::neighbor_allgather:
     case Kind::neighbor_alltoall:
+      if (!shape.recv_blocks.empty()) return block_at(shape.recv_blocks, Buffer::recv, index);
       return regular_block(shape.recv, Buffer::recv, Unit::recv, index);
     case Kind::gatherv:
     case Kind::allgatherv:
@@ -91,15 +183,25 @@ Operand incoming(const Shape& shape, int index) {
   }
 }
 
-std::int64_t buffer_elements(const Shape& shape, Buffer buffer) {
-  if (buffer == Buffer::temp || shape.kind == Kind::barrier) return 0;
-  const bool per_peer = shape.kind == Kind::alltoall;
+std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer) {
+  Runs runs(shape);
   if (buffer == Buffer::send) {
-    if (shape.in_place || shape.kind == Kind::bcast) return 0;
-    return shape.send.count * (per_peer ? shape.size : 1);
+    for (int i = 0; i < blocks_in_send(shape); ++i) {
+      if (gives_one_block(shape.kind) || !is_left_alone(shape.destinations, i))
+        runs.add(outgoing(shape, i));
+    }
+  } else if (buffer == Buffer::recv) {
+    const bool holds_input = shape.in_place && scatters_a_reduction(shape.kind);
+    for (int i = 0; i < blocks_in_recv(shape); ++i) {
+      if (is_left_alone(shape.sources, i)) continue;
+      runs.add(holds_input ? outgoing(shape, i) : incoming(shape, i));
+    }
   }
-  if (shape.kind == Kind::reduce && shape.rank != shape.root) return 0;
-  return shape.recv.count * (per_peer || shape.kind == Kind::allgather ? shape.size : 1);
+  return runs.take();
+}
+
+std::int64_t payload_bytes(const Shape& shape, const Operand& operand) {
+  return operand.count * layout_of(shape, operand.unit).size;
 }
 
 Range touched_bytes(const Shape& shape, const Operand& operand) {

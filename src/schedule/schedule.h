@@ -64,12 +64,17 @@ struct Schedule {
 
 // Block `index` of what this rank gives (in place: in the receive buffer), and of what it gets.
 // Collectives that give or get one thing only have it as their block for every index; reductions
-// count in elements, and so does a reduce_scatter's block of the whole vector.
+// count in elements, and so does a reduce_scatter's block of the whole vector. A neighborhood's
+// blocks are taken from send_blocks and recv_blocks wherever these are given.
 Operand outgoing(const Shape& shape, int index);
 Operand incoming(const Shape& shape, int index);
 
-// Elements that the collective has in a user's buffer on this rank; 0 where MPI ignores the buffer.
-std::int64_t buffer_elements(const Shape& shape, Buffer buffer);
+// What the collective has in a user's buffer on this rank, blocks without elements left out and
+// those that lie one after the other taken together; nothing where MPI ignores the buffer.
+std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer);
+
+// Bytes that an operand has in a message.
+std::int64_t payload_bytes(const Shape& shape, const Operand& operand);
 
 // Bytes from the buffer's origin that an operand touches, holes between them included.
 struct Range {

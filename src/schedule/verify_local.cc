@@ -1,10 +1,10 @@
 // What one rank's schedule shows by itself, round by round.
-// Regions are counted in payload bytes in the user's buffers (element number * size), so that
-// datatypes whose elements interleave do not seem to overlap, and in bytes in temp.
+// Regions are counted in bytes in temp, and as UserBuffer says in the user's buffers.
 #include <algorithm>
 #include <array>
 
 #include "schedule/interval_set.h"
+#include "schedule/user_buffer.h"
 #include "schedule/verify.h"
 
 namespace weft {
@@ -21,18 +21,22 @@ bool is_library(const Step& step) {
 }
 
 bool moves_data_only(Kind kind) {
-  return kind == Kind::bcast || kind == Kind::allgather || kind == Kind::alltoall;
+  return !reduces(kind) && kind != Kind::barrier;
 }
 
 class LocalVerifier {
  public:
-  explicit LocalVerifier(const Schedule& schedule) : schedule_(schedule), shape_(schedule.shape) {}
+  explicit LocalVerifier(const Schedule& schedule)
+      : schedule_(schedule),
+        shape_(schedule.shape),
+        send_(shape_, Buffer::send),
+        recv_(shape_, Buffer::recv) {}
 
   Failure verify() {
     if (Failure failure = check_rounds(); !failure.empty()) return failure;
     if (!schedule_.steps.empty() && is_library(schedule_.steps[0]))
       return schedule_.steps.size() == 1 ? "" : "a step that is the whole collective has company";
-    mark_input();
+    mark_what_is_there();
     std::uint32_t begin = 0;
     for (std::uint32_t end : schedule_.round_ends) {
       ++round_;
@@ -46,9 +50,7 @@ class LocalVerifier {
   using Sets = std::array<IntervalSet, 3>;  // by Buffer
 
   static int index(const Operand& operand) { return static_cast<int>(operand.at.buffer); }
-  std::int64_t payload(const Operand& operand) const {
-    return operand.count * layout_of(shape_, operand.unit).size;
-  }
+  std::int64_t payload(const Operand& operand) const { return payload_bytes(shape_, operand); }
 
   Failure check_rounds() const {
     std::uint32_t before = 0;
@@ -59,37 +61,25 @@ class LocalVerifier {
     return before == schedule_.steps.size() ? "" : "the rounds do not cover the steps";
   }
 
+  const UserBuffer& user_buffer(const Operand& operand) const {
+    return operand.at.buffer == Buffer::send ? send_ : recv_;
+  }
+
   Interval region(const Operand& operand) const {
-    const Layout& layout = layout_of(shape_, operand.unit);
-    const bool in_bytes = operand.at.buffer == Buffer::temp || operand.unit == Unit::byte;
-    if (in_bytes || layout.extent == 0) {
-      const std::int64_t length = operand.count * layout.extent;
-      return {operand.at.offset + std::min<std::int64_t>(0, length),
-              operand.at.offset + std::max<std::int64_t>(0, length)};
-    }
-    const std::int64_t first = operand.at.offset / layout.extent * layout.size;
-    return {first, first + operand.count * layout.size};
+    if (payload(operand) == 0) return {};
+    if (operand.at.buffer != Buffer::temp) return user_buffer(operand).find(operand).region;
+    const std::int64_t length = operand.count * layout_of(shape_, operand.unit).extent;
+    return {operand.at.offset + std::min<std::int64_t>(0, length),
+            operand.at.offset + std::max<std::int64_t>(0, length)};
   }
 
   Failure check_bounds(const Operand& operand) const {
     if (operand.count < 0) return "a negative count";
     if (payload(operand) == 0) return "";
-    if (operand.at.buffer == Buffer::temp) {
-      const Range range = touched_bytes(shape_, operand);
-      const bool inside = range.begin >= 0 && range.end <= schedule_.temp_bytes;
-      return inside ? "" : "an operand outside the temp buffer";
-    }
-    const bool is_send = operand.at.buffer == Buffer::send;
-    const Layout& own = is_send ? shape_.send : shape_.recv;
-    const Layout& layout = layout_of(shape_, operand.unit);
-    if (operand.unit == Unit::byte ? !own.plain : !(layout == own))
-      return "an operand in a unit that its buffer is not in";
-    if (layout.extent != 0 && operand.at.offset % layout.extent != 0)
-      return "an operand between two elements";
-    const Interval at = region(operand);
-    const std::int64_t end = buffer_elements(shape_, operand.at.buffer) * own.size;
-    if (at.begin >= 0 && at.end <= end) return "";
-    return is_send ? "an operand outside the send buffer" : "an operand outside the receive buffer";
+    if (operand.at.buffer != Buffer::temp) return user_buffer(operand).find(operand).failure;
+    const Range range = touched_bytes(shape_, operand);
+    const bool inside = range.begin >= 0 && range.end <= schedule_.temp_bytes;
+    return inside ? "" : "an operand outside the temp buffer";
   }
 
   Failure check_step(const Step& step) const {
@@ -152,6 +142,7 @@ class LocalVerifier {
     const bool output = operand.at.buffer == Buffer::recv;
     if (output && moves_data_only(shape_.kind) && output_.intersects(region(operand)))
       return "a second write to the same output";
+    if (output && kept_.intersects(region(operand))) return "a write to what must stay as it is";
     written_[index(operand)].add(region(operand));
     if (output) output_.add(region(operand));
     return "";
@@ -185,40 +176,61 @@ class LocalVerifier {
     return failure;
   }
 
-  Interval whole_output() const {
-    return {0, buffer_elements(shape_, Buffer::recv) * shape_.recv.size};
+  Interval whole() const { return {0, recv_.bytes()}; }
+  Interval own_block() const { return region(incoming(shape_, shape_.rank)); }
+
+  bool is_exscan_of_nothing() const { return shape_.kind == Kind::exscan && shape_.rank == 0; }
+
+  // The part of the receive buffer that is the result; a reduce_scatter in place has more there.
+  Interval output() const {
+    if (is_exscan_of_nothing()) return {};
+    return reduces(shape_.kind) && recv_.bytes() > 0 ? own_block() : whole();
   }
 
   // What the receive buffer holds before the first step.
   Interval input_in_output() const {
-    if (shape_.kind == Kind::bcast) return shape_.rank == shape_.root ? whole_output() : Interval{};
+    if (shape_.kind == Kind::bcast) return shape_.rank == shape_.root ? whole() : Interval{};
     if (!shape_.in_place) return {};
-    if (shape_.kind != Kind::allgather) return whole_output();
-    return own_block();
+    switch (shape_.kind) {
+      case Kind::gather:
+      case Kind::gatherv:
+      case Kind::allgather:
+      case Kind::allgatherv:
+        return own_block();
+      default:
+        return whole();
+    }
   }
-
-  Interval own_block() const {
-    return {shape_.rank * shape_.recv.bytes(), (shape_.rank + 1) * shape_.recv.bytes()};
-  }
-
-  void mark_input() { written_[static_cast<int>(Buffer::recv)].add(input_in_output()); }
 
   // What is right before the first step and needs no write.
   Interval finished_beforehand() const {
+    if (shape_.kind == Kind::bcast) return input_in_output();
+    if (!shape_.in_place) return {};
     const bool alone = shape_.size == 1 || (shape_.kind == Kind::scan && shape_.rank == 0);
-    if (shape_.kind == Kind::alltoall) return shape_.in_place ? own_block() : Interval{};
-    if (moves_data_only(shape_.kind) || alone) return input_in_output();
-    return {};
+    if (reduces(shape_.kind)) return alone ? output() : Interval{};
+    return recv_.bytes() > 0 ? own_block() : Interval{};
+  }
+
+  void mark_what_is_there() {
+    written_[static_cast<int>(Buffer::recv)].add(input_in_output());
+    if (reduces(shape_.kind))
+      kept_.add({output().end, recv_.bytes()});
+    else
+      kept_.add(finished_beforehand());
   }
 
   Failure check_output() {
     output_.add(finished_beforehand());
-    return output_.contains(whole_output()) ? "" : "an output that nothing writes";
+    const Interval all = output();
+    return output_.contains(all) ? "" : "an output that nothing writes";
   }
 
   const Schedule& schedule_;
   const Shape& shape_;
+  UserBuffer send_;
+  UserBuffer recv_;
   std::uint32_t round_ = 0;
+  IntervalSet kept_;    // of the receive buffer: no step may write it
   Sets written_;        // by a step, or input
   IntervalSet output_;  // of the receive buffer, by a step
 };

@@ -1,41 +1,59 @@
-// The static rules. All sizes are payload bytes of one rank's call.
+// The static rules. All sizes are payload bytes that all ranks know alike.
 #include "select/selector.h"
 
-#include <algorithm>
+#include <optional>
 
 namespace weft {
 namespace {
 
-// Total payload of the call as all ranks see it alike.
-std::int64_t message_bytes(const Shape& shape) {
-  const bool per_block = shape.kind == Kind::allgather || shape.kind == Kind::alltoall;
-  return shape.recv.bytes() * (per_block ? shape.size : 1);
+constexpr std::int64_t kLong = 64 * 1024;
+
+bool is_long(const Shape& shape) {
+  return agreed_bytes(shape).value_or(0) > kLong;
 }
 
 bool power_of_two(int value) {
   return (value & (value - 1)) == 0;
 }
 
+const char* bcast_name(const Shape& shape) {
+  return !is_long(shape) || shape.size <= 3 ? "binomial" : "scatter-allgather";
+}
+
+const char* rooted_blocks_name(const Shape& shape) {
+  return shape.size >= 8 && !is_long(shape) ? "binomial" : "linear";
+}
+
+const char* allgather_name(const Shape& shape) {
+  if (is_long(shape)) return "ring";
+  return shape.kind == Kind::allgather && power_of_two(shape.size) ? "recursive-doubling" : "bruck";
+}
+
+const char* alltoall_name(const Shape& shape) {
+  const bool short_blocks = shape.kind == Kind::alltoall && shape.recv.bytes() <= 256;
+  if (shape.size >= 8 && short_blocks) return "bruck";
+  return shape.size <= 32 ? "linear" : "pairwise";
+}
+
+const char* reduce_name(const Shape& shape) {
+  const bool divisible = shape.commutative && shape.recv.count >= shape.size;
+  return is_long(shape) && divisible && shape.size > 3 ? "rabenseifner" : "binomial";
+}
+
 const char* allreduce_name(const Shape& shape) {
-  const bool small = message_bytes(shape) <= 64 * 1024;
-  if (small || shape.size == 2 || !shape.commutative || shape.recv.count < shape.size)
+  if (!is_long(shape) || shape.size == 2 || !shape.commutative || shape.recv.count < shape.size)
     return "recursive-doubling";
   return power_of_two(shape.size) ? "rabenseifner" : "ring";
 }
 
-const char* bcast_name(const Shape& shape) {
-  const bool small = message_bytes(shape) <= 64 * 1024;
-  return small || shape.size <= 3 ? "binomial" : "scatter-allgather";
+const char* reduce_scatter_name(const Shape& shape) {
+  if (!shape.commutative || shape.size <= 3) return "linear";
+  return is_long(shape) ? "pairwise" : "recursive-halving";
 }
 
-const char* allgather_name(const Shape& shape) {
-  if (message_bytes(shape) > 64 * 1024) return "ring";
-  return power_of_two(shape.size) ? "recursive-doubling" : "bruck";
-}
-
-const char* alltoall_name(const Shape& shape) {
-  if (shape.size >= 8 && shape.recv.bytes() <= 256) return "bruck";
-  return shape.size <= 32 ? "linear" : "pairwise";
+// The chain moves and reduces the data once per rank only, but is p - 1 hops long.
+const char* scan_name(const Shape& shape) {
+  return is_long(shape) ? "chain" : "recursive-doubling";
 }
 
 const char* default_name(const Shape& shape) {
@@ -44,19 +62,40 @@ const char* default_name(const Shape& shape) {
       return "dissemination";
     case Kind::bcast:
       return bcast_name(shape);
-    case Kind::reduce:
-      return "binomial";
-    case Kind::allreduce:
-      return allreduce_name(shape);
+    case Kind::gather:
+    case Kind::scatter:
+      return rooted_blocks_name(shape);
     case Kind::allgather:
+    case Kind::allgatherv:
       return allgather_name(shape);
     case Kind::alltoall:
+    case Kind::alltoallv:
+    case Kind::alltoallw:
       return alltoall_name(shape);
+    case Kind::reduce:
+      return reduce_name(shape);
+    case Kind::allreduce:
+      return allreduce_name(shape);
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return reduce_scatter_name(shape);
     case Kind::scan:
-      return "chain";
+    case Kind::exscan:
+      return scan_name(shape);
     default:
-      return "";
+      return "linear";
   }
+}
+
+bool runs_schedules(Engine engine) {
+  return engine == Engine::function || engine == Engine::thread;
+}
+
+// nullptr: no such algorithm, or it is not right for this call.
+const Algorithm* named(const std::string* name, const Shape& shape) {
+  if (!name || name->empty()) return nullptr;
+  const Algorithm* algorithm = find_algorithm(shape.kind, *name);
+  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
 }  // namespace
@@ -78,9 +117,10 @@ Result<bool> check_algorithms(const Config& config) {
 
 Engine static_rule(Library library, const Shape& shape) {
   constexpr std::int64_t kShort = 2 * 1024, kWorthAThread = 128 * 1024;
-  const std::int64_t bytes = message_bytes(shape);
-  if (bytes <= kShort && library == Library::mpich) return Engine::function;
-  if (bytes < kWorthAThread) return Engine::native;
+  const std::optional<std::int64_t> bytes = agreed_bytes(shape);
+  if (!bytes) return Engine::thread;
+  if (*bytes <= kShort && library == Library::mpich) return Engine::function;
+  if (*bytes < kWorthAThread) return Engine::native;
   // A single exchange, which goes on alone once it has been posted, but not in Open MPI.
   const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
   if (library != Library::openmpi && one_exchange) return Engine::native;
@@ -91,13 +131,15 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *find_algorithm(shape.kind, default_name(shape));
 }
 
-Choice choose(const Config& config, Library library, Engine asked, const Shape& shape) {
-  const Engine engine = asked == Engine::automatic ? static_rule(library, shape) : asked;
-  if (engine != Engine::function && engine != Engine::thread) return {engine, nullptr};
-  const std::string& name = config.algorithm[static_cast<std::size_t>(shape.kind)];
-  const Algorithm* algorithm = name.empty() ? nullptr : find_algorithm(shape.kind, name);
-  if (!algorithm || !applies(*algorithm, shape)) algorithm = &default_algorithm(shape);
-  return {engine, algorithm};
+Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
+              const std::string* hinted) {
+  Engine engine = asked == Engine::automatic ? static_rule(library, shape) : asked;
+  const bool whole_collective = engine == Engine::tcc || engine == Engine::assist;
+  if (whole_collective && is_neighborhood(shape.kind)) engine = Engine::thread;
+  if (!runs_schedules(engine)) return {engine, nullptr};
+  const Algorithm* algorithm = named(hinted, shape);
+  if (!algorithm) algorithm = named(&config.algorithm[static_cast<std::size_t>(shape.kind)], shape);
+  return {engine, algorithm ? algorithm : &default_algorithm(shape)};
 }
 
 }  // namespace weft

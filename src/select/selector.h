@@ -18,13 +18,18 @@ struct Choice {
 Result<bool> check_algorithms(const Config& config);
 
 // The static rule of engine `auto`, from measurements in docs/results; documented in
-// docs/ARCHITECTURE.md.
+// docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
+// then decide by its own bytes whether it is worth waking.
 Engine static_rule(Library library, const Shape& shape);
 
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// `asked` is never native. An algorithm asked for that does not apply falls back to the default.
-Choice choose(const Config& config, Library library, Engine asked, const Shape& shape);
+// `asked` is never native. The algorithm is that of the communicator's hint, else of the
+// configuration, else the default; a name that is unknown or does not apply is passed over.
+// Neighborhoods are never left to the library as a whole: Weft's own communicators, on which it
+// would run, have no topology.
+Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
+              const std::string* hinted = nullptr);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 
 namespace weft::test {
 namespace {
@@ -36,30 +37,42 @@ void combine(Op op, const std::byte* in, std::byte* inout) {
   std::memcpy(inout, &b, sizeof b);
 }
 
-std::vector<Payload> scanned(const std::vector<Payload>& inputs, const SimOperator& op) {
-  std::vector<Payload> prefixes{inputs[0]};
+// Block `block` of each rank's input, combined from rank 0 up to each rank.
+std::vector<Payload> scanned(const Inputs& inputs, const SimOperator& op, std::size_t block = 0) {
+  std::vector<Payload> prefixes{inputs[0][block]};
   for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    Payload next = inputs[rank];
+    Payload next = inputs[rank][block];
     op(prefixes.back().data(), next.data(), static_cast<std::int64_t>(next.size()));
     prefixes.push_back(std::move(next));
   }
   return prefixes;
 }
 
-Payload concatenated(const std::vector<Payload>& inputs) {
-  Payload all;
-  for (const Payload& input : inputs) all.insert(all.end(), input.begin(), input.end());
-  return all;
+// Block `index` of what each rank gives, or its only one.
+std::vector<Output> column(const Inputs& inputs, std::size_t index) {
+  std::vector<Output> result;
+  for (const auto& blocks : inputs)
+    result.emplace_back(blocks.size() == 1 ? blocks[0] : blocks[index]);
+  return result;
 }
 
-Payload exchanged(const std::vector<Payload>& inputs, std::size_t rank) {
-  Payload out;
-  for (const Payload& input : inputs) {
-    const auto block = static_cast<std::ptrdiff_t>(input.size() / inputs.size());
-    const auto begin = input.begin() + block * static_cast<std::ptrdiff_t>(rank);
-    out.insert(out.end(), begin, begin + block);
+// The nth block from a source is the nth that it gives to this rank.
+std::vector<Output> from_neighbors(const std::vector<Shape>& shapes, const Inputs& inputs,
+                                   std::size_t rank) {
+  std::vector<Output> result;
+  std::map<int, int> seen;
+  const bool one_for_all = shapes[rank].kind == Kind::neighbor_allgather ||
+                           shapes[rank].kind == Kind::neighbor_allgatherv;
+  for (int source : shapes[rank].sources) {
+    result.emplace_back();
+    if (source < 0) continue;
+    int to_skip = seen[source]++;
+    const auto& destinations = shapes[static_cast<std::size_t>(source)].destinations;
+    for (std::size_t i = 0; i < destinations.size(); ++i)
+      if (destinations[i] == static_cast<int>(rank) && to_skip-- == 0)
+        result.back() = inputs[static_cast<std::size_t>(source)][one_for_all ? 0 : i];
   }
-  return out;
+  return result;
 }
 
 }  // namespace
@@ -107,32 +120,58 @@ Payload make_payload(const TestType& type, std::int64_t count, unsigned seed) {
   return payload;
 }
 
-std::vector<Payload> expected(const Shape& shape, const std::vector<Payload>& inputs,
-                              const SimOperator& op) {
+std::vector<std::vector<Output>> expected(const std::vector<Shape>& shapes, const Inputs& inputs,
+                                          const SimOperator& op) {
   const auto size = inputs.size();
-  const auto root = static_cast<std::size_t>(shape.root);
-  std::vector<Payload> result(size);
-  switch (shape.kind) {
-    case Kind::barrier:
-      break;
-    case Kind::bcast:
-      result.assign(size, inputs[root]);
-      break;
-    case Kind::reduce:
-      result[root] = scanned(inputs, op).back();
-      break;
-    case Kind::allreduce:
-      result.assign(size, scanned(inputs, op).back());
-      break;
-    case Kind::allgather:
-      result.assign(size, concatenated(inputs));
-      break;
-    case Kind::alltoall:
-      for (std::size_t rank = 0; rank < size; ++rank) result[rank] = exchanged(inputs, rank);
-      break;
-    case Kind::scan:
-      result = scanned(inputs, op);
-      break;
+  const auto root = static_cast<std::size_t>(shapes[0].root);
+  std::vector<std::vector<Output>> result(size);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    auto& out = result[rank];
+    switch (shapes[rank].kind) {
+      case Kind::barrier:
+        break;
+      case Kind::bcast:
+        out = {inputs[root][0]};
+        break;
+      case Kind::gather:
+      case Kind::gatherv:
+        if (rank == root) out = column(inputs, 0);
+        break;
+      case Kind::scatter:
+      case Kind::scatterv:
+        if (!shapes[rank].in_place) out = {inputs[root][rank]};
+        break;
+      case Kind::allgather:
+      case Kind::allgatherv:
+      case Kind::alltoall:
+      case Kind::alltoallv:
+      case Kind::alltoallw:
+        out = column(inputs, rank);
+        break;
+      case Kind::reduce:
+        if (rank == root) out = {scanned(inputs, op).back()};
+        break;
+      case Kind::allreduce:
+        out = {scanned(inputs, op).back()};
+        break;
+      case Kind::reduce_scatter:
+      case Kind::reduce_scatter_block:
+        out = {scanned(inputs, op, rank).back()};
+        break;
+      case Kind::scan:
+        out = {scanned(inputs, op)[rank]};
+        break;
+      case Kind::exscan:
+        if (rank > 0) out = {scanned(inputs, op)[rank - 1]};
+        break;
+      case Kind::neighbor_allgather:
+      case Kind::neighbor_allgatherv:
+      case Kind::neighbor_alltoall:
+      case Kind::neighbor_alltoallv:
+      case Kind::neighbor_alltoallw:
+        out = from_neighbors(shapes, inputs, rank);
+        break;
+    }
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,11 @@ SimOperator make_operator(Op op, std::vector<Scalar> scalars);
 // Small numbers, different for each seed, so that floating-point sums are exact.
 Payload make_payload(const TestType& type, std::int64_t count, unsigned seed);
 
-// The receive payload of each rank. Where a rank's receive buffer is not significant: empty.
-std::vector<Payload> expected(const Shape& shape, const std::vector<Payload>& inputs,
-                              const SimOperator& op);
+using Inputs = std::vector<std::vector<Payload>>;  // of each rank, each block that it gives
+using Output = std::optional<Payload>;             // of a block; none: it is left alone
+
+// Of each rank, the blocks that it gets: none where it gets nothing.
+std::vector<std::vector<Output>> expected(const std::vector<Shape>& shapes, const Inputs& inputs,
+                                          const SimOperator& op);
 
 }  // namespace weft::test

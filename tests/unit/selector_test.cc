@@ -98,7 +98,8 @@ TEST(CheckAlgorithms, NamesTheChoices) {
   config.algorithm[static_cast<std::size_t>(Kind::bcast)] = "telepathy";
   const auto checked = check_algorithms(config);
   ASSERT_FALSE(checked);
-  EXPECT_NE(checked.error().message.find("binomial, scatter-allgather"), std::string::npos);
+  EXPECT_NE(checked.error().message.find("binomial, k-nomial, scatter-allgather"),
+            std::string::npos);
 }
 
 }  // namespace

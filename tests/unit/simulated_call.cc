@@ -1,8 +1,7 @@
 // Buffers with guard zones; every byte that is not payload must stay as it was.
 #include "simulated_call.h"
 
-#include <cstring>
-#include <memory>
+#include <algorithm>
 
 #include "schedule/verify.h"
 #include "transport/sim/network.h"
@@ -13,36 +12,23 @@ namespace {
 constexpr std::int64_t kGuard_bytes = 64;
 constexpr std::byte kFill{0xA5};
 
-bool is_odd(const Call& call, int rank) {
-  return call.odd_type != nullptr && rank % 2 == 1;
-}
-const TestType& type_of(const Call& call, int rank) {
-  return is_odd(call, rank) ? *call.odd_type : *call.type;
-}
-
-bool rank_in_place(const Call& call, int rank) {
-  return call.in_place && (call.algorithm->kind != Kind::reduce || rank == call.root);
-}
-
 class Memory {
  public:
-  Memory(const SimType& type, std::int64_t elements)
-      : type_(type),
-        elements_(elements),
-        bytes_(static_cast<std::size_t>(elements * type.extent + 2 * kGuard_bytes), kFill) {}
+  Memory(const std::vector<BlockInMemory>& some, const std::vector<BlockInMemory>& more) {
+    std::int64_t end = 0;
+    for (const auto* blocks : {&some, &more})
+      for (const BlockInMemory& block : *blocks)
+        end = std::max(end, block.offset + block.count * block.type->type.extent);
+    bytes_.assign(static_cast<std::size_t>(end + 2 * kGuard_bytes), kFill);
+  }
 
   std::byte* origin() { return bytes_.data() + kGuard_bytes; }
-  void put(const Payload& payload, std::int64_t first_element = 0) {
-    const auto element = type_.layout(1).size;
-    SimData{origin() + first_element * type_.extent, &type_,
-            static_cast<std::int64_t>(payload.size()) / element}
-        .unpack(payload.data());
+  void put(const BlockInMemory& block, const Payload& payload) {
+    SimData{origin() + block.offset, &block.type->type, block.count}.unpack(payload.data());
   }
   bool operator==(const Memory& other) const { return bytes_ == other.bytes_; }
 
  private:
-  const SimType& type_;
-  std::int64_t elements_;
   std::vector<std::byte> bytes_;
 };
 
@@ -50,18 +36,16 @@ struct RankMemory {
   Memory send, recv, expected_send, expected_recv;
 };
 
-RankMemory make_memory(const Call& call, const Shape& shape, const Payload& input,
-                       const Payload& output) {
-  const SimType& type = type_of(call, shape.rank).type;
-  Memory send(type, buffer_elements(shape, Buffer::send));
-  Memory recv(type, buffer_elements(shape, Buffer::recv));
-  const bool is_bcast = shape.kind == Kind::bcast;
-  if (is_bcast ? shape.rank == shape.root : shape.in_place)
-    recv.put(input, shape.kind == Kind::allgather ? shape.rank * shape.recv.count : 0);
-  else if (!is_bcast && shape.kind != Kind::barrier)
-    send.put(input);
+RankMemory make_memory(const RankLayout& layout, const std::vector<Payload>& input,
+                       const std::vector<Output>& output) {
+  const std::vector<BlockInMemory> none;
+  Memory send(layout.given_in_recv ? none : layout.given, none);
+  Memory recv(layout.given_in_recv ? layout.given : none, layout.taken);
+  for (std::size_t i = 0; i < layout.given.size(); ++i)
+    (layout.given_in_recv ? recv : send).put(layout.given[i], input[i]);
   Memory expected_recv = recv;
-  if (buffer_elements(shape, Buffer::recv) > 0) expected_recv.put(output);
+  for (std::size_t i = 0; i < output.size(); ++i)
+    if (output[i]) expected_recv.put(layout.taken[i], *output[i]);
   return {send, recv, send, expected_recv};
 }
 
@@ -75,28 +59,28 @@ std::string compare(std::vector<RankMemory>& memory) {
   return "";
 }
 
+std::vector<Payload> make_input(const Call& call, const RankLayout& layout) {
+  std::vector<Payload> blocks;
+  for (const BlockInMemory& block : layout.given) {
+    const auto seed = static_cast<unsigned>(layout.shape.rank * 1000) + blocks.size();
+    blocks.push_back(
+        make_payload(*call.type, block.units * call.count, static_cast<unsigned>(seed)));
+  }
+  return blocks;
+}
+
+SimRank make_rank(RankMemory& memory, const Call& call, const RankLayout& layout) {
+  const bool is_odd = call.odd_type != nullptr && layout.shape.rank % 2 == 1;
+  const SimType* type = &(is_odd ? call.odd_type : call.type)->type;
+  SimRank rank{memory.send.origin(), memory.recv.origin(), type, type, {}};
+  if (layout.shape.types.empty()) return rank;
+  if (!layout.given_in_recv)
+    for (const BlockInMemory& block : layout.given) rank.types.push_back(&block.type->type);
+  for (const BlockInMemory& block : layout.taken) rank.types.push_back(&block.type->type);
+  return rank;
+}
+
 }  // namespace
-
-std::string Call::text() const {
-  const char* ops[] = {"sum", "max", "affine"};
-  return std::string(kind_name(algorithm->kind)) + " " + algorithm->name + ", " +
-         std::to_string(size) + " ranks, root " + std::to_string(root) + ", " +
-         std::to_string(count) + " " + type->name + ", " + ops[static_cast<int>(op)] +
-         (in_place ? ", in place" : "");
-}
-
-Shape shape_of(const Call& call, int rank) {
-  Layout layout = type_of(call, rank).type.layout(is_odd(call, rank) ? call.odd_count : call.count);
-  layout.plain = type_of(call, rank).plain;
-  return {.kind = call.algorithm->kind,
-          .rank = rank,
-          .size = call.size,
-          .root = call.root,
-          .in_place = rank_in_place(call, rank),
-          .commutative = call.op != Op::affine,
-          .send = layout,
-          .recv = layout};
-}
 
 std::vector<Schedule> build_all(const Call& call) {
   std::vector<Schedule> schedules;
@@ -112,20 +96,22 @@ Checked check(const Call& call) {
     checked.failure = "verifier: " + verified.error().message;
     return checked;
   }
-  const std::int64_t blocks = call.algorithm->kind == Kind::alltoall ? call.size : 1;
-  std::vector<Payload> inputs;
-  for (int rank = 0; rank < call.size; ++rank)
-    inputs.push_back(make_payload(*call.type, call.count * blocks, static_cast<unsigned>(rank)));
+  std::vector<RankLayout> layouts;
+  std::vector<Shape> shapes;
+  Inputs inputs;
+  for (int rank = 0; rank < call.size; ++rank) {
+    layouts.push_back(layout_of_rank(call, rank));
+    shapes.push_back(layouts.back().shape);
+    inputs.push_back(make_input(call, layouts.back()));
+  }
   const SimOperator op = make_operator(call.op, call.type->scalars);
-  const auto outputs = expected(checked.schedules[0].shape, inputs, op);
+  const auto outputs = expected(shapes, inputs, op);
 
   std::vector<RankMemory> memory;
-  for (int rank = 0; rank < call.size; ++rank)
-    memory.push_back(make_memory(call, checked.schedules[rank].shape, inputs[rank], outputs[rank]));
   std::vector<SimRank> ranks;
-  for (int rank = 0; rank < call.size; ++rank) {
-    const SimType* type = &type_of(call, rank).type;
-    ranks.push_back({memory[rank].send.origin(), memory[rank].recv.origin(), type, type});
+  for (std::size_t rank = 0; rank < layouts.size(); ++rank) {
+    memory.push_back(make_memory(layouts[rank], inputs[rank], outputs[rank]));
+    ranks.push_back(make_rank(memory.back(), call, layouts[rank]));
   }
   auto outcome = Simulation(SimModel{}).run(checked.schedules, ranks, op);
   checked.failure = outcome ? compare(memory) : outcome.error().message;

@@ -16,10 +16,23 @@ SimTransport::SimTransport(SimNetwork& network, const SimModel& model, int opera
 SimData SimTransport::data(const Operand& operand) {
   // Only the verifier's rule keeps a schedule from writing to the send buffer.
   std::byte* const origins[] = {const_cast<std::byte*>(buffers_.send), buffers_.recv, temp_.data()};
-  const SimType* const types[] = {buffers_.send_type, buffers_.recv_type, nullptr};
   if (operand.count == 0) return {};
-  return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset,
-          types[static_cast<int>(operand.unit)], operand.count};
+  return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset, type(operand.unit),
+          operand.count};
+}
+
+const SimType* SimTransport::type(Unit unit) const {
+  switch (unit) {
+    case Unit::send:
+      return buffers_.send_type;
+    case Unit::recv:
+      return buffers_.recv_type;
+    case Unit::byte:
+      return nullptr;
+    default:
+      return buffers_
+          .types[static_cast<std::size_t>(unit) - static_cast<std::size_t>(Unit::first_of_many)];
+  }
 }
 
 void SimTransport::reduce(const Step& step) {

@@ -18,6 +18,7 @@ class SimTransport : public Transport {
 
  private:
   SimData data(const Operand& operand);
+  const SimType* type(Unit unit) const;
   void reduce(const Step& step);
   void copy(const Step& step);
 

@@ -47,6 +47,7 @@ struct SimRank {
   std::byte* recv = nullptr;
   const SimType* send_type = nullptr;
   const SimType* recv_type = nullptr;
+  std::vector<const SimType*> types{};  // what units refer to from Unit::first_of_many on
 };
 
 struct SimOutcome {

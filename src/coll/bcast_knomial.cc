@@ -1,0 +1,30 @@
+// Bcast down a tree in which each node has up to three children per level: log4(p) levels, fewer
+// hops than the binomial tree's, more messages at each. For short messages where a hop waits long
+// for its rank's progress.
+// Wilkins et al., IEEE CLUSTER 2023 (k-nomial)
+#include <ranges>
+
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+#include "patterns/tree.h"
+
+namespace weft {
+namespace {
+
+constexpr int kRadix = 4;
+
+}  // namespace
+
+void bcast_knomial(Builder& b) {
+  const Shape& s = b.shape();
+  const Operand data = incoming(s, 0);
+  const int node = ring_at(s.rank, -s.root, s.size);
+  if (node != 0) {
+    b.recv(ring_at(s.root, knomial_parent(node, kRadix), s.size), data);
+    b.end_round();
+  }
+  for (int child : std::views::reverse(knomial_children(node, s.size, kRadix)))
+    b.send(ring_at(s.root, child, s.size), data);
+}
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// The blocks of a gather or scatter along a binomial tree whose node 0 is the root: each node
+// stands for the blocks of its subtree, a run of consecutive nodes. Why bytes: only the root's
+// buffer has all blocks; other ranks know no more of another rank's block than its size.
+#pragma once
+
+#include <vector>
+
+#include "patterns/ring.h"
+#include "patterns/tree.h"
+#include "schedule/builder.h"
+
+namespace weft {
+
+class BlockSubtrees {
+ public:
+  explicit BlockSubtrees(const Shape& shape)
+      : size_(shape.size),
+        root_(shape.root),
+        node_(ring_at(shape.rank, -shape.root, shape.size)),
+        block_bytes_(agreed_bytes(shape).value_or(0) / shape.size) {}
+
+  std::vector<int> children() const { return binomial_children(node_, size_); }
+  int parent() const { return rank_of(binomial_parent(node_)); }
+  int rank_of(int node) const { return ring_at(root_, node, size_); }
+  bool is_leaf() const { return blocks(node_) == 1; }
+
+  int blocks(int node) const { return binomial_subtree(node, size_); }
+  std::int64_t bytes(int node) const { return blocks(node) * block_bytes_; }
+  std::int64_t own_bytes() const { return bytes(node_); }
+  std::int64_t block_bytes() const { return block_bytes_; }
+  // A child's blocks among those of this node.
+  std::int64_t offset(int child) const { return (child - node_) * block_bytes_; }
+  // The blocks of these nodes do not lie one after the other in the root's buffer.
+  bool wraps(int node) const { return rank_of(node) + blocks(node) > size_; }
+
+ private:
+  int size_;
+  int root_;
+  int node_;
+  std::int64_t block_bytes_;
+};
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// Gather up a binomial tree: log2(p) levels, each node passes on the blocks of its subtree in one
+// message; for short blocks.
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+#include "coll/block_subtrees.h"
+#include "coll/build_functions.h"
+#include "coll/own_block.h"
+#include "coll/packer.h"
+
+namespace weft {
+namespace {
+
+// The subtree that wraps around the last rank, if there is one, arrives packed.
+void gather_at_root(Builder& b, const BlockSubtrees& tree) {
+  const Shape& s = b.shape();
+  int wrapping = -1;
+  Location packed;
+  for (int child : tree.children()) {
+    if (tree.wraps(child)) {
+      wrapping = child;
+      packed = b.temp(tree.bytes(child), Unit::byte);
+      b.recv(tree.rank_of(child), packed, tree.bytes(child), Unit::byte);
+      continue;
+    }
+    Operand run = incoming(s, tree.rank_of(child));
+    run.count *= tree.blocks(child);
+    b.recv(tree.rank_of(child), run);
+  }
+  copy_own_block(b);
+  b.end_round();
+  if (wrapping < 0) return;
+  Packer unpacked(b, Packer::Way::unpack, packed);
+  for (int i = 0; i < tree.blocks(wrapping); ++i)
+    unpacked.add(incoming(s, tree.rank_of(wrapping + i)));
+  unpacked.finish();
+}
+
+}  // namespace
+
+void gather_binomial(Builder& b) {
+  const Shape& s = b.shape();
+  const BlockSubtrees tree(s);
+  if (s.rank == s.root) return gather_at_root(b, tree);
+  if (tree.is_leaf()) return b.send(tree.parent(), outgoing(s, 0));
+  const Location held = b.temp(tree.own_bytes(), Unit::byte);
+  for (int child : tree.children())
+    b.recv(tree.rank_of(child), held + tree.offset(child), tree.bytes(child), Unit::byte);
+  b.copy(outgoing(s, 0), {held, tree.block_bytes(), Unit::byte});
+  b.end_round();
+  b.send(tree.parent(), held, tree.own_bytes(), Unit::byte);
+}
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+// Pairwise reduce-scatter: p - 1 rounds, in each one block out and one in; what came in the round
+// before is reduced meanwhile. Every byte travels once: for long vectors and operators that
+// commute. Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+
+namespace weft {
+
+void reduce_scatter_pairwise(Builder& b) {
+  const Shape& s = b.shape();
+  const Operand own = outgoing(s, s.rank);
+  const Operand result = incoming(s, s.rank);
+  if (s.size == 1) return b.copy(own.at, result.at, result.count);
+  // In place, the result is written where input lies that is still to be sent.
+  const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
+  const bool needs_inbox = s.size > 2;
+  const Location inbox[] = {needs_inbox ? b.temp(result.count, Unit::recv) : sum,
+                            s.size > 3 ? b.temp(result.count, Unit::recv) : sum};
+  // The first block is received as the sum, and the own one added to it.
+  const auto landing = [&](int step) { return step == 1 ? sum : inbox[step % 2]; };
+  for (int step = 1; step <= s.size; ++step) {
+    const int to = ring_at(s.rank, step, s.size);
+    if (step < s.size) {
+      b.recv(ring_at(s.rank, -step, s.size), landing(step), result.count);
+      b.send(to, outgoing(s, to));
+    }
+    if (step > 1) b.reduce(step == 2 ? own.at : landing(step - 1), sum, result.count);
+    b.end_round();
+  }
+  b.copy(sum, result.at, result.count);
+}
+
+}  // namespace weft

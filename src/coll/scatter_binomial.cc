@@ -1,0 +1,54 @@
+// Scatter down a binomial tree: log2(p) levels, each node gets the blocks of its subtree in one
+// message; for short blocks. Largest subtree first.
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+#include <ranges>
+
+#include "coll/block_subtrees.h"
+#include "coll/build_functions.h"
+#include "coll/own_block.h"
+#include "coll/packer.h"
+
+namespace weft {
+namespace {
+
+// The subtree that wraps around the last rank, if there is one, is packed; it goes last, so that
+// the others need not wait for that.
+void scatter_from_root(Builder& b, const BlockSubtrees& tree) {
+  const Shape& s = b.shape();
+  int wrapping = -1;
+  for (int child : std::views::reverse(tree.children())) {
+    if (tree.wraps(child)) {
+      wrapping = child;
+      continue;
+    }
+    Operand run = outgoing(s, tree.rank_of(child));
+    run.count *= tree.blocks(child);
+    b.send(tree.rank_of(child), run);
+  }
+  copy_own_block(b);
+  if (wrapping < 0) return;
+  const Location packed = b.temp(tree.bytes(wrapping), Unit::byte);
+  Packer blocks(b, Packer::Way::pack, packed);
+  for (int i = 0; i < tree.blocks(wrapping); ++i)
+    blocks.add(outgoing(s, tree.rank_of(wrapping + i)));
+  blocks.finish();
+  b.end_round();
+  b.send(tree.rank_of(wrapping), packed, tree.bytes(wrapping), Unit::byte);
+}
+
+}  // namespace
+
+void scatter_binomial(Builder& b) {
+  const Shape& s = b.shape();
+  const BlockSubtrees tree(s);
+  if (s.rank == s.root) return scatter_from_root(b, tree);
+  if (tree.is_leaf()) return b.recv(tree.parent(), incoming(s, 0));
+  const Location held = b.temp(tree.own_bytes(), Unit::byte);
+  b.recv(tree.parent(), held, tree.own_bytes(), Unit::byte);
+  b.end_round();
+  for (int child : std::views::reverse(tree.children()))
+    b.send(tree.rank_of(child), held + tree.offset(child), tree.bytes(child), Unit::byte);
+  b.copy({held, tree.block_bytes(), Unit::byte}, incoming(s, 0));
+}
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+// How many segments long data is cut into for a pipeline of ranks.
+// Why it looks at bytes and size only: all ranks must cut alike.
+#pragma once
+
+#include <algorithm>
+
+#include "schedule/collective.h"
+
+namespace weft {
+
+inline int segments(const Shape& shape) {
+  constexpr std::int64_t kSmallest_bytes = 64 * 1024, kMost = 32;
+  if (shape.size <= 2) return 1;
+  return static_cast<int>(std::clamp<std::int64_t>(shape.recv.bytes() / kSmallest_bytes, 1, kMost));
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// One collective call of the tests: which blocks each rank gives and gets, where they lie in its
+// memory, and the Shape that says so.
+// Why apart from outgoing() and incoming(): the tests must not take the places from what they test.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coll/algorithm.h"
+#include "oracle.h"
+
+namespace weft::test {
+
+// Of neighborhoods. A grid has ends, where there is no neighbour; on a ring of one or two ranks
+// both neighbours are the same one; in the random graph, ranks come up several times, in any order.
+enum class Graph { grid, ring, random };
+
+struct Call {
+  const Algorithm* algorithm = nullptr;
+  int size = 1;
+  int root = 0;
+  // Elements, of each block where there are several. The blocks of irregular collectives have none
+  // to three times as many.
+  std::int64_t count = 0;
+  bool in_place = false;
+  Op op = Op::sum;
+  const TestType* type = nullptr;
+  // If set, odd ranks use this type instead, with `odd_count` of the same payload.
+  const TestType* odd_type = nullptr;
+  std::int64_t odd_count = 0;
+  Graph graph = Graph::grid;
+
+  Kind kind() const { return algorithm->kind; }
+  std::string text() const;
+};
+
+struct BlockInMemory {
+  std::int64_t offset = 0;
+  const TestType* type = nullptr;
+  std::int64_t count = 0;  // of this type
+  std::int64_t units = 0;  // times Call::count elements of Call::type
+};
+
+struct RankLayout {
+  Shape shape;
+  bool given_in_recv = false;
+  std::vector<BlockInMemory> given;
+  std::vector<BlockInMemory> taken;
+};
+
+bool has_root(Kind kind);
+bool has_in_place(Kind kind);
+
+RankLayout layout_of_rank(const Call& call, int rank);
+inline Shape shape_of(const Call& call, int rank) {
+  return layout_of_rank(call, rank).shape;
+}
+
+}  // namespace weft::test
