@@ -12,15 +12,17 @@ namespace weft {
 
 // What one rank's schedule shows by itself:
 //  - the rounds cover the steps, in order; peers are other ranks of the call;
-//  - operands lie inside the buffers (temp: in bytes; send, receive: in whole elements, or in bytes
-//    of plain data); the two sides of a copy or a reduce have the same payload;
+//  - operands lie inside the buffers (temp: in bytes; send, receive: in whole elements of a
+//    block or of blocks without gaps, or in bytes of plain data); the two sides of a copy or a
+//    reduce have the same payload;
 //  - nothing writes to the send buffer;
 //  - within a round, no step writes what another posted step reads or writes, and no local step
 //    reads what a receive writes (local steps run in order and may depend on each other);
 //  - nothing is read from temp, or from the receive buffer where it held no input, before a step of
 //    the same or an earlier round wrote it (from a receive: of an earlier round);
-//  - every element of the receive buffer that needs the data of other ranks is written; for bcast,
-//    allgather and alltoall exactly once. Temp is staging and may be written any number of times.
+//  - every element of the receive buffer that this rank gets is written, unless it is a reduction
+//    exactly once, and nothing else of it is: neither gaps nor what is there already in place. Temp
+//    is staging and may be written any number of times.
 // A step that is the whole collective must be the only one, and is trusted.
 Result<bool> verify_local(const Schedule& schedule);
 

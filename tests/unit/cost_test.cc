@@ -1,7 +1,10 @@
 // Messages, bytes and rounds of each algorithm equal what its paper says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <string>
+#include <vector>
 
 #include "simulated_call.h"
 
@@ -154,6 +157,101 @@ TEST(Cost, BarrierReduceAndScan) {
     for (const Schedule& s : schedules(kind, name, 9, 5)) messages += cost(s).messages;
     EXPECT_EQ(messages, 8) << name;
   }
+}
+
+// Messages and bytes of all ranks together.
+Cost sum_of_costs(const std::vector<Schedule>& all) {
+  Cost sum;
+  for (const Schedule& s : all) {
+    const Cost one = cost(s);
+    sum.messages += one.messages;
+    sum.sent_bytes += one.sent_bytes;
+    sum.rounds = std::max(sum.rounds, one.rounds);
+  }
+  return sum;
+}
+
+TEST(Cost, GatherAndScatter) {
+  for (const Kind kind : {Kind::gather, Kind::scatter}) {
+    const Cost linear = sum_of_costs(schedules(kind, "linear", 8, 10));
+    EXPECT_EQ(linear.messages, 7);
+    EXPECT_EQ(linear.sent_bytes, 7 * 40);
+    EXPECT_EQ(linear.rounds, 1);
+    const Cost binomial = sum_of_costs(schedules(kind, "binomial", 8, 10));
+    EXPECT_EQ(binomial.messages, 7);
+    EXPECT_EQ(binomial.sent_bytes, (4 + 2 * 2 + 4) * 40);  // leaves, pairs, one half
+    const auto all = schedules(kind, "binomial", 8, 10);
+    EXPECT_EQ(cost(all[0]).copies, 1);  // the own block only: subtrees lie one after the other
+  }
+}
+
+TEST(Cost, ReduceScatterSendsEachByteOnce) {
+  for (const char* name : {"linear", "pairwise", "recursive-halving"})
+    for (const Schedule& s : schedules(Kind::reduce_scatter_block, name, 8, 10)) {
+      EXPECT_EQ(cost(s).sent_bytes, 7 * 40) << name;
+      const int rounds = std::string(name) == "linear"     ? 1
+                         : std::string(name) == "pairwise" ? 7
+                                                           : 3;
+      EXPECT_EQ(cost(s).rounds, rounds) << name;
+    }
+}
+
+TEST(Cost, ReduceOfLongVectors) {
+  const std::int64_t count = 1 << 20;
+  for (const Schedule& s : schedules(Kind::reduce, "rabenseifner", 8, count)) {
+    EXPECT_LE(cost(s).rounds, 6);
+    EXPECT_LE(cost(s).sent_bytes, 2 * 7 * count * 4 / 8);
+    EXPECT_LE(s.temp_bytes, s.shape.rank == 0 ? count : 3 * count);  // a quarter, a half with it
+  }
+  const auto chain = schedules(Kind::reduce, "chain", 5, count);
+  EXPECT_EQ(sum_of_costs(chain).sent_bytes, 4 * count * 4);
+  EXPECT_EQ(cost(chain[4]).rounds, 32);
+  EXPECT_EQ(cost(chain[0]).rounds, 32);
+  EXPECT_EQ(cost(chain[2]).rounds, 34);
+  EXPECT_EQ(chain[0].temp_bytes, 0);
+}
+
+TEST(Cost, ScansByRecursiveDoublingTakeLogarithmicRounds) {
+  for (const Kind kind : {Kind::scan, Kind::exscan})
+    for (const Schedule& s : schedules(kind, "recursive-doubling", 9, 5)) {
+      EXPECT_LE(cost(s).rounds, 4);
+      EXPECT_LE(cost(s).copies, 1);
+    }
+}
+
+TEST(Cost, KnomialBcastHasFewerLevels) {
+  const auto all = schedules(Kind::bcast, "k-nomial", 16, 5);
+  EXPECT_EQ(cost(all[0]).messages, 6);
+  EXPECT_EQ(sum_of_costs(all).messages, 15);
+  EXPECT_EQ(cost(all[4]).messages, 3);
+  EXPECT_EQ(cost(all[5]).messages, 0);
+}
+
+TEST(Cost, NeighborsWaitForNobodyAndCombinedSendOneMessageEach) {
+  Call call{.size = 2, .count = 10, .type = &test_types()[0]};
+  call.graph = Graph::ring;  // of two: both neighbours are the other rank
+  for (const char* name : {"linear", "combined"}) {
+    call.algorithm = find_algorithm(Kind::neighbor_alltoall, name);
+    for (const Schedule& s : build_all(call)) {
+      EXPECT_EQ(cost(s).messages, std::string(name) == "linear" ? 2 : 1);
+      EXPECT_EQ(cost(s).sent_bytes, 80);
+      EXPECT_EQ(cost(s).rounds, 1);
+      EXPECT_FALSE(s.sends_after_first_round);
+    }
+  }
+}
+
+TEST(Cost, BySizeSendsTheLargestFirst) {
+  Shape shape;
+  shape.kind = Kind::neighbor_alltoallv;
+  shape.size = 4;
+  shape.destinations = {1, 2, 3, 1};
+  for (const std::int64_t count : {10, 30, 20, 40})
+    shape.send_blocks.push_back({count, 100 * count, Unit::send});
+  const Schedule s = build(*find_algorithm(Kind::neighbor_alltoallv, "by-size"), shape);
+  std::vector<std::int64_t> sent;
+  for (const Step& step : s.steps) sent.push_back(step.first.count);
+  EXPECT_EQ(sent, (std::vector<std::int64_t>{10, 40, 30, 20}));  // those to rank 1 stay in order
 }
 
 TEST(Cost, NothingIsSentForNoElements) {

@@ -25,6 +25,42 @@ TEST(Tree, ParentsAndChildrenAgreeAndSubtreesAddUp) {
   EXPECT_EQ(binomial_children(0, 6), (std::vector<int>{1, 2, 4}));
 }
 
+TEST(Tree, KnomialWithRadixTwoIsBinomial) {
+  for (int size = 1; size <= 33; ++size)
+    for (int node = 0; node < size; ++node) {
+      EXPECT_EQ(knomial_parent(node, 2), binomial_parent(node));
+      EXPECT_EQ(knomial_children(node, size, 2), binomial_children(node, size));
+    }
+}
+
+TEST(Tree, KnomialReachesEveryNodeOnce) {
+  for (int radix : {3, 4, 8})
+    for (int size = 1; size <= 70; ++size) {
+      int reached = 1;
+      for (int node = 0; node < size; ++node)
+        for (int child : knomial_children(node, size, radix)) {
+          EXPECT_EQ(knomial_parent(child, radix), node);
+          ++reached;
+        }
+      EXPECT_EQ(reached, size);
+    }
+}
+
+TEST(Fold, ThePreferredRankActs) {
+  for (int size = 1; size <= 33; ++size)
+    for (int preferred = 0; preferred < size; ++preferred) {
+      const Fold fold(size, preferred);
+      EXPECT_GE(fold.position(preferred), 0);
+      int next = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        if (fold.position(rank) < 0) continue;
+        EXPECT_EQ(fold.position(rank), next++);
+        EXPECT_EQ(fold.rank_at(fold.position(rank)), rank);
+      }
+      EXPECT_EQ(next, fold.power());
+    }
+}
+
 TEST(Fold, PositionsCoverThePowerOfTwoOnce) {
   for (int size = 1; size <= 33; ++size) {
     const Fold fold(size);
@@ -65,6 +101,7 @@ TEST(Blocks, DifferByAtMostOneAndCoverAll) {
   EXPECT_EQ(blocks.length(3), 2);
   EXPECT_EQ(blocks.begin(4), 11);
   EXPECT_EQ((Blocks{2, 5}.length(3)), 0);
+  EXPECT_EQ(blocks.borders(), (std::vector<std::int64_t>{0, 3, 6, 9, 11}));
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ TEST(Print, EqualsTheGoldenFiles) {
   EXPECT_EQ(print_all(Kind::bcast, "scatter-allgather", 4, 1 << 20, 1),
             golden("bcast-scatter-allgather-4-root-1.txt"));
   EXPECT_EQ(print_all(Kind::alltoall, "bruck", 3, 100), golden("alltoall-bruck-3.txt"));
+  EXPECT_EQ(print_all(Kind::gather, "binomial", 5, 1024, 2),
+            golden("gather-binomial-5-root-2.txt"));
   EXPECT_EQ(print_all(Kind::barrier, "dissemination", 3, 0), golden("barrier-dissemination-3.txt"));
 }
 

@@ -38,6 +38,16 @@ TEST(StaticRule, WhatGoesOnAloneStaysNative) {
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::bcast, 2, 2 * kMiB)), Engine::thread);
 }
 
+TEST(StaticRule, CallsOfWhichNoRankKnowsTheWholeGetAThread) {
+  for (const Kind kind : {Kind::gatherv, Kind::scatterv, Kind::alltoallv, Kind::alltoallw,
+                          Kind::neighbor_allgather, Kind::neighbor_alltoallw})
+    for (const std::int64_t bytes : {1L, 3 * kMiB})
+      EXPECT_EQ(static_rule(Library::mpich, shape_of(kind, 4, bytes)), Engine::thread);
+  // All ranks know that this is 4 times 40 KiB.
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::gather, 4, 40 * 1024)), Engine::thread);
+  EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::gather, 4, 20 * 1024)), Engine::native);
+}
+
 TEST(DefaultAlgorithm, AlwaysAppliesToTheShape) {
   for (int kind = 0; kind < kKinds; ++kind)
     for (int size = 1; size <= 40; ++size)
@@ -84,6 +94,30 @@ TEST(Choose, TakesTheAlgorithmAskedForWhereItApplies) {
   shape.commutative = false;
   EXPECT_STREQ(choose(config, Library::mpich, Engine::function, shape).algorithm->name,
                "recursive-doubling");
+}
+
+TEST(Choose, AHintComesBeforeTheConfiguration) {
+  Config config;
+  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = "ring";
+  const Shape shape = shape_of(Kind::allreduce, 6, 64);
+  const auto chosen = [&](const std::string& hint) {
+    return std::string(
+        choose(config, Library::mpich, Engine::thread, shape, &hint).algorithm->name);
+  };
+  EXPECT_EQ(chosen("rabenseifner"), "rabenseifner");
+  EXPECT_EQ(chosen("telepathy"), "ring");
+  EXPECT_EQ(chosen(""), "ring");
+}
+
+TEST(Choose, NeighborhoodsAreNeverLeftToTheLibraryAsAWhole) {
+  Shape shape = shape_of(Kind::neighbor_alltoall, 4, kMiB);
+  for (const Engine asked : {Engine::tcc, Engine::assist, Engine::thread, Engine::automatic}) {
+    const Choice choice = choose({}, Library::openmpi, asked, shape);
+    EXPECT_EQ(choice.engine, Engine::thread);
+    ASSERT_NE(choice.algorithm, nullptr);
+    EXPECT_STREQ(choice.algorithm->name, "linear");
+  }
+  EXPECT_EQ(choose({}, Library::openmpi, Engine::function, shape).engine, Engine::function);
 }
 
 TEST(Choose, LibraryEnginesNeedNoAlgorithm) {

@@ -150,6 +150,74 @@ TEST(Verify, CatchesReadsOfTempBeforeAnythingIsThere) {
   expect_failure(all, "a read of what nothing has written yet");
 }
 
+// A message that a call does not need: received into the receive buffer of rank `to`.
+void add_message(std::vector<Schedule>& all, int from, int to, Operand source, Operand target) {
+  all[from].steps.push_back({.kind = StepKind::send, .peer = to, .first = source, .second = {}});
+  all[to].steps.push_back({.kind = StepKind::recv, .peer = from, .first = target, .second = {}});
+  for (int rank : {from, to})
+    all[rank].round_ends.push_back(static_cast<std::uint32_t>(all[rank].steps.size()));
+}
+
+TEST(Verify, CatchesWritesWhereARankGetsNothing) {
+  const Operand input{{Buffer::send, 0}, 12, Unit::recv}, output{{Buffer::recv, 0}, 12, Unit::recv};
+  auto all = schedules(Kind::exscan, "chain", 3);
+  add_message(all, 2, 0, input, output);
+  expect_failure(all, "outside the receive buffer");
+  all = schedules(Kind::exscan, "chain", 3, true);
+  add_message(all, 2, 0, output, output);
+  expect_failure(all, "a write to what must stay as it is");
+  all = schedules(Kind::gather, "linear", 3);
+  add_message(all, 0, 1, {{Buffer::send, 0}, 12, Unit::send}, output);
+  expect_failure(all, "outside the receive buffer");
+}
+
+TEST(Verify, CatchesWritesToTheOwnBlockInPlace) {
+  auto all = schedules(Kind::allgather, "ring", 2, true);
+  const Operand own_block{{Buffer::recv, 48}, 12, Unit::recv};
+  add_message(all, 0, 1, {{Buffer::recv, 0}, 12, Unit::recv}, own_block);
+  expect_failure(all, "a write to what must stay as it is");
+  all = schedules(Kind::reduce_scatter_block, "linear", 2, true);
+  add_message(all, 0, 1, {{Buffer::recv, 0}, 12, Unit::recv}, own_block);
+  expect_failure(all, "a write to what must stay as it is");
+}
+
+TEST(Verify, CatchesOperandsBetweenIrregularBlocks) {
+  for (const char* name : {"linear", "pairwise"}) {
+    auto all = schedules(Kind::alltoallv, name, 5);
+    Operand& operand = nth(all[4], StepKind::recv).first;
+    operand.at.offset += operand.count * 4;  // the gap after the block, and what follows
+    expect_failure(all, "outside the receive buffer");
+    all = schedules(Kind::alltoallw, name, 5);
+    nth(all[4], StepKind::recv).first.at.offset += 2;
+    expect_failure(all, "between two elements");
+  }
+}
+
+TEST(Verify, CatchesABlockWrittenAlthoughItHasNoPeer) {
+  auto all = schedules(Kind::neighbor_alltoall, "linear", 4);
+  ASSERT_EQ(all[0].shape.sources[0], -1);
+  add_message(all, 1, 0, {{Buffer::send, 12 * 4}, 12, Unit::send},
+              {{Buffer::recv, 0}, 12, Unit::recv});
+  expect_failure(all, "outside the receive buffer");
+}
+
+TEST(Verify, BlocksToBeSentMayOverlap) {
+  std::vector<Schedule> all;
+  for (int rank = 0; rank < 3; ++rank) {
+    Shape shape;
+    shape.kind = Kind::alltoallv;
+    shape.rank = rank;
+    shape.size = 3;
+    for (int peer = 0; peer < 3; ++peer) {
+      shape.send_blocks.push_back({10 + rank, 5 * (2 - peer), Unit::send});
+      shape.recv_blocks.push_back({10 + peer, 100 * peer, Unit::recv});
+    }
+    all.push_back(build(*find_algorithm(Kind::alltoallv, "linear"), shape));
+  }
+  auto verified = verify(all);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
 TEST(Verify, CatchesADeadlock) {
   auto all = schedules(Kind::allgather, "recursive-doubling", 2);
   // Both ranks receive before they send: each in a round of its own, before anything else.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coll/algorithm.h"
+#include "example.h"
 #include "schedule/verify.h"
 #include "size.h"
 
@@ -57,7 +58,7 @@ Result<Kind> find_kind(const std::string& name) {
 int list_algorithms() {
   constexpr const char* needs[] = {"", "commutative operators only", "powers of two only"};
   for (const Algorithm& algorithm : algorithms()) {
-    std::printf("%-10s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
+    std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
                 algorithm.needs == Needs::nothing ? "" : "; ",
                 needs[static_cast<int>(algorithm.needs)]);
   }
@@ -90,11 +91,16 @@ Shape make_shape(const Options& options, Kind kind, std::int64_t bytes) {
   return shape;
 }
 
+bool only_the_root_is_in_place(Kind kind) {
+  return kind == Kind::reduce || (kind >= Kind::gather && kind <= Kind::scatterv);
+}
+
 std::vector<Schedule> build_all(const Algorithm& algorithm, Shape shape, bool in_place) {
   std::vector<Schedule> schedules;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
-    shape.in_place = in_place && (shape.kind != Kind::reduce || shape.rank == shape.root);
-    schedules.push_back(build(algorithm, shape));
+    const bool can_be = !only_the_root_is_in_place(shape.kind) || shape.rank == shape.root;
+    shape.in_place = in_place && can_be && !is_neighborhood(shape.kind);
+    schedules.push_back(build(algorithm, example_of(shape)));
   }
   return schedules;
 }
@@ -146,11 +152,11 @@ int main(int argc, char** argv) {
   app.add_option("--algorithm", options.algorithm, "see --list");
   app.add_option("--ranks", options.ranks, "number of ranks (4)");
   app.add_option("--bytes", options.bytes,
-                 "data, such as 64KiB or 2MB (1MiB); per block for allgather and alltoall");
+                 "data, such as 64KiB or 2MB (1MiB); per block where there are several");
   app.add_option("--element-bytes", options.element_bytes, "size of an element (1)");
   app.add_option("--rank", options.rank, "print this rank only");
-  app.add_option("--root", options.root, "root of bcast and reduce (0)");
-  app.add_flag("--in-place", options.in_place, "as with MPI_IN_PLACE");
+  app.add_option("--root", options.root, "root of bcast, reduce, gather and scatter (0)");
+  app.add_flag("--in-place", options.in_place, "as with MPI_IN_PLACE (not neighborhoods)");
   app.add_flag("--list", options.list, "list all algorithms with their sources");
   try {
     app.parse(argc, argv);
