@@ -141,14 +141,14 @@ int Cancel(MPI_Request* request) {
 }
 
 int Type_free(MPI_Datatype* type) {
-  return free_after_use(type, handles.datatype_null, next_calls.Type_free,
+  return free_after_use(type, handles.datatype_null, +next_calls.Type_free,
                         [freed = *type](const Call& call) {
                           return call.sendtype == freed || call.recvtype == freed;
                         });
 }
 
 int Op_free(MPI_Op* op) {
-  return free_after_use(op, handles.op_null, next_calls.Op_free,
+  return free_after_use(op, handles.op_null, +next_calls.Op_free,
                         [freed = *op](const Call& call) { return call.op == freed; });
 }
 
