@@ -124,10 +124,15 @@ int Comm_disconnect(MPI_Comm* comm) {
   return code;
 }
 
+// Once MPI_Request_get_status has said that it is complete, programs do free it.
 int Request_free(MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->requests.held() > 0)
-    if (const auto operation = runtime->requests.find(*request)) return refuse(*operation);
+    if (const auto operation = runtime->requests.find(*request)) {
+      int complete = 0;
+      next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
+      if (!complete) return refuse(*operation);
+    }
   NativeRequest forgotten;
   if (runtime && runtime->requests.watching()) runtime->requests.unwatch(*request, &forgotten);
   return next_calls.Request_free(request);
