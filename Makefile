@@ -40,7 +40,8 @@ test: mpis
 	$(say) "unit and MPI tests"
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line tests"
-	@$(BIN)/python -m pytest -q tests/cli
+	@-tools/setup-debian-mpi
+	@$(BIN)/python -m pytest -q tests/cli tests/callers
 
 demo: build
 	@$(BIN)/weft demo
