@@ -41,6 +41,9 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Testall, find, "PMPI_Testall", missing);
   bind(library_calls.Pack, find, "PMPI_Pack", missing);
   bind(library_calls.Unpack, find, "PMPI_Unpack", missing);
+  bind(library_calls.Type_create_hindexed, find, "PMPI_Type_create_hindexed", missing);
+  bind(library_calls.Type_commit, find, "PMPI_Type_commit", missing);
+  bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
   bind(library_calls.Reduce_local, find, "PMPI_Reduce_local", missing);
   bind(library_calls.Grequest_start, find, "PMPI_Grequest_start", missing);
   bind(library_calls.Grequest_complete, find, "PMPI_Grequest_complete", missing);
