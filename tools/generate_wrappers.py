@@ -20,24 +20,31 @@ FAMILIES = ("mpich", "openmpi", "abi")
 
 # Class of a call -> what its wrapper does (the functions and types are in interpose/hooks.h).
 CLASSES = {
-    "nonblocking_collective": "offered to Weft if handled, else counted and passed on",
-    "passed_on": "counted and passed on untouched",
+    "nonblocking_collective": "offered to start(), else counted and passed on",
+    "persistent_collective": "offered to initialise(), else counted and passed on",
+    "blocking_collective": "offered to carry_out() where wanted, else passed on, known to block",
     "completion": "complete::X, by hand",
     "nonblocking_poll": "drives progress, then passed on",
     "comm_new": "passed on, the new communicator announced",
-    "blocking_collective": "passed on, known to block",
     "blocking": "passed on, known to block",
     "special": "special::X, by hand",
 }
+# A whole collective may be one step of a schedule.
+STEPS = ("nonblocking_collective", "blocking_collective")
 
-# The members of interpose::Call in their order, and the roles of the argument each comes from.
+# The members of Call (transport/mpi/call.h) in their order, and the roles of the argument each
+# comes from.
 CALL_MEMBERS = (
     ("sendbuf", ("send_buffer", "buffer")),
-    ("recvbuf", ("recv_buffer", "buffer")),
-    ("sendcount", ("send_count", "count")),
+    ("sendcounts", ("send_count", "send_counts", "count")),
+    ("senddispls", ("send_displacements",)),
     ("sendtype", ("send_datatype", "datatype")),
-    ("recvcount", ("recv_count", "count")),
+    ("sendtypes", ("send_datatypes",)),
+    ("recvbuf", ("recv_buffer", "buffer")),
+    ("recvcounts", ("recv_count", "recv_counts", "count")),
+    ("recvdispls", ("recv_displacements",)),
     ("recvtype", ("recv_datatype", "datatype")),
+    ("recvtypes", ("recv_datatypes",)),
     ("op", ("op",)),
     ("root", ("root",)),
     ("comm", ("comm",)),
@@ -64,11 +71,6 @@ def check_call(call):
     unknown = set(call.get("absent", ())) - set(FAMILIES)
     if unknown:
         sys.exit(f"{TABLE.name}: {name}: unknown family {sorted(unknown)}; known: {FAMILIES}")
-    counted = call["class"] in ("nonblocking_collective", "passed_on")
-    if counted and not call.get("handled") and not call.get("reason"):
-        sys.exit(f"{TABLE.name}: {name}: passed on, but no reason given")
-    if call.get("handled") and "kind" not in call:
-        sys.exit(f"{TABLE.name}: {name}: handled, but no kind given")
 
 
 def read_table():
@@ -84,6 +86,9 @@ def read_table():
         if isinstance(entry, str) and entry not in calls:
             sys.exit(f"{TABLE.name}: {entry}: in 'library' without a prototype")
         library.append(calls[entry] if isinstance(entry, str) else entry)
+    listed = {call["name"] for call in library}
+    steps = [c for c in table["calls"] if c["class"] in STEPS and c["name"] not in listed]
+    library += steps
     return table["calls"], library
 
 
@@ -148,25 +153,47 @@ def lines(calls, make):
 # The wrappers ----------------------------------------------------------------------------------
 
 
-def handled_body(call):
-    fields = [f".kind = Kind::{call['kind']}"]
+def base_name(call):
+    """MPI_Ireduce_scatter_c -> Reduce_scatter"""
+    name = re.sub(r"_init(?=_c$|$)|_c$", "", short(call))
+    name = re.sub(r"_init$", "", name)
+    return name[1:].capitalize() if call["class"] == "nonblocking_collective" else name
+
+
+def normalised(call):
+    """The statements that make the Call of a collective's arguments."""
+    base = base_name(call)
+    wide = "_c" if call["name"].endswith("_c") else ""
+    fields = [f".kind = Kind::{base.lower()}", f".form = CallId::I{base.lower()}{wide}"]
+    displacements = "senddispls" if base == "Scatterv" else "recvdispls"
     for member, roles in CALL_MEMBERS:
         name = argument(call, *roles)
-        fields.append(f".{member} = {name}" if name else f".{member} = {{}}")
-    return [
-        "  const Call call{" + ", ".join(fields) + "};",
-        "  int code;",
-        f"  if (start(call, {argument(call, 'request_out')}, &code)) return code;",
-    ] + passed_on_body(call, "code =")
+        if member == displacements and not name:
+            name = argument(call, "displacements")
+        if name:
+            fields.append(f".{member} = {name}")
+    return ["  const Call call{" + ", ".join(fields) + "};", "  int code;"]
 
 
-def passed_on_body(call, result="const int code ="):
+def counted(call):
     request = argument(call, "request_out")
     return [
-        f"  {result} next({arguments(call)});",
+        f"  code = next({arguments(call)});",
         f"  passed_on(CallId::{short(call)}, {request}, code);",
         "  return code;",
     ]
+
+
+def nonblocking_body(call):
+    offer = f"start(CallId::{short(call)}, call, {argument(call, 'request_out')}, &code)"
+    return normalised(call) + [f"  if ({offer}) return code;"] + counted(call)
+
+
+def persistent_body(call):
+    request = argument(call, "request_out")
+    offer = f"initialise(CallId::{short(call)}, call, next != nullptr, {request}, &code)"
+    missing = f"  if (!next) missing_call(CallId::{short(call)});"
+    return normalised(call) + [f"  if ({offer}) return code;", missing] + counted(call)
 
 
 def nonblocking_form(call, calls):
@@ -205,6 +232,13 @@ def blocking_body(call, calls):
     return lines + [f"  return next({arguments(call)});"]
 
 
+def blocking_collective_body(call, calls):
+    offer = [f"  if (carry_out(CallId::{short(call)}, call, &code)) return code;"]
+    lines = ["  if (blocking_wanted()) {"]
+    lines += ["  " + line for line in normalised(call) + offer] + ["  }"]
+    return lines + blocking_body(call, calls)
+
+
 def comm_new_body(call):
     return [
         f"  BlockingCall guard(CallId::{short(call)});",
@@ -216,10 +250,12 @@ def comm_new_body(call):
 
 def body(call, calls):
     kind = call["class"]
-    if kind == "nonblocking_collective" and call.get("handled"):
-        return handled_body(call)
-    if kind in ("nonblocking_collective", "passed_on"):
-        return passed_on_body(call)
+    if kind == "nonblocking_collective":
+        return nonblocking_body(call)
+    if kind == "persistent_collective":
+        return persistent_body(call)
+    if kind == "blocking_collective":
+        return blocking_collective_body(call, calls)
     if kind == "comm_new":
         return comm_new_body(call)
     if kind == "nonblocking_poll":
@@ -234,6 +270,9 @@ def body(call, calls):
 def wrapper(call, calls):
     name, passed = short(call), arguments(call)
     slot = f"bound(next_calls.{name}, CallId::{name})"
+    # Weft itself provides persistent collectives where the library has none.
+    if call["class"] == "persistent_collective":
+        slot = f"bound_or_null(next_calls.{name})"
     text = [f"static {call['return']} {name}({parameters(call)}) {{"]
     text += [f"  const auto next = {slot};", "  const Entry entry;"]
     text += [f"  if (entry.nested()) return next({passed});", *body(call, calls), "}"]
@@ -363,7 +402,10 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
 
 def library_calls_cc(calls, library):
     def bind(call):
-        return f'  bind(library_calls.{short(call)}, find, "P{call["name"]}", missing);'
+        return f'  bind(library_calls.{short(call)}, find, "P{call["name"]}", {absent(call)});'
+
+    def absent(call):
+        return "optional" if float(call["since"]) >= 4 else "missing"
 
     return (
         NOTICE.format(what="Binds the calls that Weft itself makes.")
@@ -386,6 +428,7 @@ constinit LibraryCalls library_calls{{}};
 
 bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*>& missing) {{
   missing.clear();
+  std::vector<const char*> optional;  // younger than MPI-3
 {lines(library, bind)}
   return missing.empty();
 }}
@@ -412,8 +455,7 @@ enum class CallId : std::uint16_t {{
 
 inline constexpr int kCalls = {len(calls)};
 
-const char* call_name(CallId id);    // "MPI_Iallreduce"
-const char* call_reason(CallId id);  // why such a call is passed on, "" where it never is
+const char* call_name(CallId id);  // "MPI_Iallreduce"
 
 }}  // namespace weft::interpose
 """
@@ -421,32 +463,92 @@ const char* call_reason(CallId id);  // why such a call is passed on, "" where i
 
 
 def call_ids_cc(calls, library):
-    def row(call):
-        return f'    {{"{call["name"]}", "{call.get("reason", "")}"}},'
-
+    names = "\n".join(f'    "{call["name"]}",' for call in calls)
     return (
-        NOTICE.format(what="The names of the calls, and why some are passed on.")
+        NOTICE.format(what="The names of the calls.")
         + f"""\
 #include "interpose/generated/call_ids.h"
 
 namespace weft::interpose {{
 namespace {{
 
-struct Text {{
-  const char* name;
-  const char* reason;
-}};
-
-constexpr Text kTexts[kCalls] = {{
-{chr(10).join(row(call) for call in calls)}
+constexpr const char* kNames[kCalls] = {{
+{names}
 }};
 
 }}  // namespace
 
-const char* call_name(CallId id) {{ return kTexts[static_cast<int>(id)].name; }}
-const char* call_reason(CallId id) {{ return kTexts[static_cast<int>(id)].reason; }}
+const char* call_name(CallId id) {{ return kNames[static_cast<int>(id)]; }}
 
 }}  // namespace weft::interpose
+"""
+    )
+
+
+def library_steps_cc(calls, library):
+    by_name = {call["name"]: call for call in calls}
+
+    def cases(form):
+        """One case for each non-blocking call, by its blocking (form "") or own form ("I")."""
+        return lines(
+            [c for c in calls if c["class"] == "nonblocking_collective"],
+            lambda call: case(call, form),
+        )
+
+    def case(call, form):
+        base = base_name(call)
+        wide = "_c" if call["name"].endswith("_c") else ""
+        made = call if form else by_name[f"MPI_{base}{wide}"]
+        return f"    case CallId::{short(call)}:\n" + wrap(
+            f"      return library_calls.{short(made)}({given(made)});", 10
+        )
+
+    def given(call):
+        return ", ".join(member(call, a) for a in call["args"])
+
+    def member(call, argument):
+        if argument["role"] == "comm":
+            return "comm"
+        if argument["role"] == "request_out":
+            return "request"
+        side = "senddispls" if base_name(call) == "Scatterv" else "recvdispls"
+        names = [m for m, roles in CALL_MEMBERS if argument["role"] in roles]
+        name = side if argument["role"] == "displacements" else names[-1]
+        element = argument["type"].removeprefix("const ").removesuffix(" *")
+        if name.endswith(("counts", "displs")):
+            form = "array" if argument["type"].endswith("*") else "one"
+            return f"c.{name}.{form}<{element}>()"
+        return f"c.{name}"
+
+    return (
+        NOTICE.format(what="A whole collective as one call of the MPI library.")
+        + f"""\
+#include "transport/mpi/library_step.h"
+
+#include "interpose/generated/library_calls.h"
+
+namespace weft {{
+
+using interpose::CallId;
+using interpose::library_calls;
+
+int library_blocking(const Call& c, MPI_Comm comm) {{
+  switch (c.form) {{
+{cases("")}
+    default:
+      return MPI_ERR_INTERN;
+  }}
+}}
+
+int library_nonblocking(const Call& c, MPI_Comm comm, MPI_Request* request) {{
+  switch (c.form) {{
+{cases("I")}
+    default:
+      return MPI_ERR_INTERN;
+  }}
+}}
+
+}}  // namespace weft
 """
     )
 
@@ -501,11 +603,16 @@ namespace {{
 
 // The next definition, looked up now if that has not happened yet.
 template <class Function>
-inline Function* bound(Next<Function>& slot, CallId id) {{
+inline Function* bound_or_null(Next<Function>& slot) {{
   if (Function* found = slot) [[likely]] return found;
   bind_now();
-  Function* found = slot;
-  if (!found) missing_call(id);
+  return slot;
+}}
+
+template <class Function>
+inline Function* bound(Next<Function>& slot, CallId id) {{
+  Function* found = bound_or_null(slot);
+  if (!found) [[unlikely]] missing_call(id);
   return found;
 }}
 
@@ -539,6 +646,7 @@ FILES = {
     "library_calls.cc": library_calls_cc,
     "call_ids.h": call_ids_h,
     "call_ids.cc": call_ids_cc,
+    "library_steps.cc": library_steps_cc,
     "bodies.h": bodies_h,
     "wrappers.cc": wrappers_cc,
     "exports.map": exports_map,

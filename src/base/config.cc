@@ -1,6 +1,7 @@
 // Words of the user, turned into a Config; every refusal names the choices.
 #include "base/config.h"
 
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 
@@ -104,11 +105,17 @@ Result<Config> Config::from_environment() {
       return Error{"WEFT_SUMMARY is 1, 0 or json:FILE, not '" + std::string(word) + "'"};
     }
   }
+  if (const char* text = std::getenv("WEFT_BLOCKING")) {
+    const std::string_view word = text;
+    if (word != "0" && word != "1" && !word.empty())
+      return Error{"WEFT_BLOCKING is 1 or 0, not '" + std::string(word) + "'"};
+    config.blocking = word == "1";
+  }
   if (const char* text = std::getenv("WEFT_TRACE")) config.trace_file = text;
   for (int i = 0; i < kKinds; ++i) {
     std::string name = "WEFT_ALGORITHM_";
     for (const char* c = kind_name(static_cast<Kind>(i)); *c; ++c)
-      name += static_cast<char>(*c - 'a' + 'A');
+      name += static_cast<char>(std::toupper(*c));
     if (const char* text = std::getenv(name.c_str())) config.algorithm[i] = text;
   }
   return config;

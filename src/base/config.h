@@ -38,6 +38,7 @@ struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
   BackOff backoff;
+  bool blocking = false;  // WEFT_BLOCKING=1: blocking collectives by Weft's schedules too
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace

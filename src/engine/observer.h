@@ -13,6 +13,8 @@ class Observer {
   // Called at the start of a new thread of Weft's, before its first work. `index` counts the
   // threads of this process from 0.
   virtual void thread_started(const char* name, int index) = 0;
+  // The calling thread of Weft's belongs on this core, whatever holds for others.
+  virtual void moves_to(int) {}
   // The calling thread of Weft's turns to this from now on.
   virtual void activity(Activity what) = 0;
 };

@@ -25,6 +25,8 @@ class Operation {
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
+  // After done(), and where no other thread looks at it: from the first round on again.
+  void rewind();
 
   const Schedule& schedule() const { return *schedule_; }
   std::uint32_t round() const { return execution_.round(); }

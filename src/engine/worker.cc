@@ -16,8 +16,8 @@ struct Worker::Queue {
   bool stopping = false;
 };
 
-Worker::Worker(Observer& observer, int index)
-    : observer_(observer), index_(index), queue_(std::make_shared<Queue>()) {}
+Worker::Worker(Observer& observer, int index, int core)
+    : observer_(observer), index_(index), core_(core), queue_(std::make_shared<Queue>()) {}
 
 Worker::~Worker() {
   {
@@ -37,9 +37,8 @@ void Worker::submit(std::shared_ptr<Operation> operation) {
     const std::lock_guard lock(queue_->mutex);
     const bool running =
         thread_.joinable() ||
-        start_thread(thread_, [queue = queue_, &observer = observer_, index = index_] {
-          thread_main(queue, observer, index);
-        });
+        start_thread(thread_, [queue = queue_, &observer = observer_, index = index_,
+                               core = core_] { thread_main(queue, observer, index, core); });
     if (running) queue_->operations.push_back(std::move(operation));
   }
   queue_->changed.notify_one();
@@ -47,8 +46,10 @@ void Worker::submit(std::shared_ptr<Operation> operation) {
   }
 }
 
-void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index) {
+void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index,
+                         int core) {
   observer.thread_started("tcc", index);
+  if (core >= 0) observer.moves_to(core);
   std::unique_lock lock(queue->mutex);
   while (true) {
     if (queue->operations.empty() && !queue->stopping) {

@@ -14,7 +14,8 @@ namespace weft {
 
 class Worker {
  public:
-  Worker(Observer& observer, int index);  // the thread starts with the first operation
+  // The thread starts with the first operation. core: -1 where the observer places it.
+  Worker(Observer& observer, int index, int core = -1);
   // The queue is emptied first. May be called from inside the thread, by the operation that holds
   // the last reference to the worker's owner; the thread then ends by itself.
   ~Worker();
@@ -26,10 +27,12 @@ class Worker {
 
  private:
   struct Queue;
-  static void thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index);
+  static void thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index,
+                          int core);
 
   Observer& observer_;
   const int index_;
+  const int core_;
   const std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the worker
   std::thread thread_;                  // guarded by the queue's mutex
 };

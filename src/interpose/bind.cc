@@ -150,6 +150,14 @@ Result<bool> bind_library() {
   return true;
 }
 
+bool first_in_chain() {
+  for (const char* name : {"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Test",
+                           "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Request_get_status"})
+    if (file_of(dlsym(RTLD_DEFAULT, name)) != file_of(reinterpret_cast<void*>(&first_in_chain)))
+      return false;
+  return true;
+}
+
 Library identify_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;

@@ -13,6 +13,9 @@ Result<bool> check_family();
 // Binds the calls that Weft itself makes and the handles it needs; an error names what is lacking.
 Result<bool> bind_library();
 
+// No other tool's completion calls come before Weft's.
+bool first_in_chain();
+
 // Which implementation it is, by its own words; after bind_library().
 Library identify_library();
 

@@ -18,6 +18,8 @@ Released& released() {
   return *instance;
 }
 
+std::atomic<std::uint64_t> next_serial{1};
+
 // Contexts are few (MPICH has about 2,000) and belong to the application first.
 constexpr int kMostShadows = 256;
 std::atomic<int> shadows_alive{0};
@@ -59,7 +61,11 @@ MPI_Comm make_shadow(MPI_Comm user) {
 
 }  // namespace
 
+Communicator::Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
+    : user(user), shadow(shadow), rank(rank), size(size), serial(next_serial.fetch_add(1)) {}
+
 Communicator::~Communicator() {
+  if (shadow == user) return;
   const std::lock_guard lock(released().mutex);
   released().shadows.push_back(shadow);
 }
@@ -67,11 +73,11 @@ Communicator::~Communicator() {
 Worker& Communicator::worker(Observer& observer) {
   static std::atomic<int> workers{0};
   const std::lock_guard lock(mutex_);
-  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1));
+  if (!worker_) worker_ = std::make_unique<Worker>(observer, workers.fetch_add(1), worker_core);
   return *worker_;
 }
 
-void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
+void Communicators::add(MPI_Comm user, const Hints& hints) {
   int inter = 0, rank = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return;
@@ -81,7 +87,8 @@ void Communicators::add(MPI_Comm user, std::optional<Engine> engine_hint) {
   const MPI_Comm shadow = make_shadow(user);
   if (shadow == handles.comm_null) return;
   auto communicator = std::make_shared<Communicator>(user, shadow, rank, size);
-  communicator->engine_hint = engine_hint;
+  communicator->hints = hints;
+  communicator->neighbors = neighbors_of(user);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);
@@ -95,6 +102,16 @@ Communicator* Communicators::find(MPI_Comm user) {
   const auto it = known_.find(user);
   last = {generation, user, it == known_.end() ? nullptr : it->second.get()};
   return last.communicator;
+}
+
+std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
+  if (Communicator* kept = find(comm)) return kept->shared_from_this();
+  const MPI_Comm shadow = make_shadow(comm);
+  if (shadow == handles.comm_null) return nullptr;
+  int rank = 0, size = 1;
+  library_calls.Comm_rank(comm, &rank);
+  library_calls.Comm_size(comm, &size);
+  return std::make_shared<Communicator>(comm, shadow, rank, size);
 }
 
 std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
@@ -115,19 +132,6 @@ void Communicators::release_shadows() {
   }
   for (MPI_Comm& shadow : shadows) library_calls.Comm_free(&shadow);
   shadows_alive.fetch_sub(static_cast<int>(shadows.size()));
-}
-
-std::optional<Engine> engine_hint(MPI_Info info) {
-  if (info == handles.info_null) return std::nullopt;
-  char value[64];
-  int found = 0;
-  if (library_calls.Info_get(info, "weft_engine", sizeof value - 1, value, &found) != MPI_SUCCESS ||
-      !found)
-    return std::nullopt;
-  auto engine = parse_engine(value);
-  if (engine) return *engine;
-  say("communicator hint weft_engine: " + engine.error().message + "; the hint is ignored");
-  return std::nullopt;
 }
 
 }  // namespace weft::interpose

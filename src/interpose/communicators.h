@@ -14,6 +14,8 @@
 
 #include "base/config.h"
 #include "engine/worker.h"
+#include "interpose/hints.h"
+#include "interpose/neighbors.h"
 #include "schedule/schedule.h"
 
 namespace weft::interpose {
@@ -22,8 +24,8 @@ namespace weft::interpose {
 // pending is deferred until that has completed.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
-      : user(user), shadow(shadow), rank(rank), size(size) {}
+  // shadow == user: there is none, for the library's own non-blocking calls only.
+  Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size);
   ~Communicator();  // leaves the shadow to be freed by release_shadows()
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -32,9 +34,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const MPI_Comm shadow;
   const int rank;
   const int size;
-  std::optional<Engine> engine_hint;       // info key weft_engine; over the process-wide engine
-  std::atomic<bool> freed{false};          // the application has freed `user`
-  std::atomic<std::uint32_t> sequence{0};  // collectives started: gives each its tag
+  const std::uint64_t serial;  // no two of a process have the same
+  Hints hints;
+  std::optional<Neighbors> neighbors;         // none: neighborhood collectives pass on
+  int worker_core = -1;                       // by hint; -1: where the process's threads are
+  std::atomic<bool> freed{false};             // the application has freed `user`
+  std::atomic<std::uint32_t> sequence{0};     // collectives started: gives each its tag
+  std::atomic<std::uint32_t> initialised{0};  // the same for persistent ones
 
   // A schedule for this shape, from the cache or by `build`.
   template <class Build>
@@ -60,10 +66,14 @@ class Communicators {
  public:
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
   // (intercommunicators, one rank, too many communicators): its calls pass on untouched.
-  void add(MPI_Comm user, std::optional<Engine> engine_hint);
+  void add(MPI_Comm user, const Hints& hints);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
+
+  // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
+  // kept; nullptr where none can be made.
+  std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
 
   // Frees the shadows of communicators that nothing uses any more. Not from MPI callbacks.
   static void release_shadows();
@@ -80,9 +90,6 @@ class Communicators {
   std::mutex mutex_;                          // guards known_
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
 };
-
-// The value of `weft_engine` in `info`, if it is there; a wrong one is named once and ignored.
-std::optional<Engine> engine_hint(MPI_Info info);
 
 template <class Build>
 std::shared_ptr<const Schedule> Communicator::schedule(const Shape& shape, const void* algorithm,

@@ -10,11 +10,22 @@
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/persistent.h"
 #include "interpose/runtime.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
 namespace {
+
+// One of Weft's operations among the requests of a completion call, and its place there.
+struct Ours {
+  std::shared_ptr<CollectiveOperation> operation;
+  int index;
+};
+
+PersistentOperation* as_persistent(const Ours& ours) {
+  return dynamic_cast<PersistentOperation*>(ours.operation.get());
+}
 
 // One completion call of the application over some of Weft's, the library's and null requests.
 class Completion {
@@ -30,19 +41,21 @@ class Completion {
   int drive_until_flag(Test test);
 
   // After the library's call: counts what has been completed and reports errors of Weft's.
-  int finish_single(int code);
-  // `indices` (`completed` of them): where the k-th status belongs; nullptr: status k is request k.
-  int finish_array(int code, MPI_Status* statuses, const int* indices, int completed);
+  // `index`: of the request that was completed, MPI_UNDEFINED for none.
+  int finish_single(int code, int index);
+  // `indices` (`count` of them): where the k-th status belongs; nullptr: status k is request k.
+  int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
+  void completed_at(int index, const MPI_Status* status);
   void observe_completed();
-  bool completed(const CollectiveOperation& operation) const;
+  bool is_completed(const Ours& ours) const;
 
   Runtime& runtime_;
   const CallId id_;
   const std::span<MPI_Request> requests_;
   const std::vector<MPI_Request> before_;  // the library sets completed handles to null
-  std::vector<std::shared_ptr<CollectiveOperation>> ours_;
+  std::vector<Ours> ours_;                 // the active ones
   std::int64_t began_ns_ = 0;
 };
 
@@ -51,28 +64,30 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
       id_(id),
       requests_(requests, static_cast<std::size_t>(std::max(count, 0))),
       before_(requests_.begin(), requests_.end()) {
-  for (const MPI_Request request : before_) {
-    if (runtime.requests.held() == 0) break;
-    if (request == handles.request_null) continue;
-    if (auto operation = runtime.requests.find(request)) ours_.push_back(std::move(operation));
+  for (int i = 0; i < count && runtime.requests.held() > 0; ++i) {
+    if (requests[i] == handles.request_null) continue;
+    auto operation = runtime.requests.find(requests[i]);
+    if (operation && operation->active()) ours_.push_back({std::move(operation), i});
   }
+  for (const Ours& ours : ours_)
+    if (auto* persistent = as_persistent(ours)) persistent->show_to_library();
   if (!runtime.observing()) return;
   began_ns_ = now_ns();
-  for (auto& operation : ours_)
+  for (auto& [operation, index] : ours_)
     if (operation->times.waiting_since == 0) operation->times.waiting_since = began_ns_;
 }
 
 void Completion::drive_to_end() {
   if (ours_.empty()) return;
-  runtime_.progress.drive_until(
-      [&] { return std::all_of(ours_.begin(), ours_.end(), [](auto& o) { return o->done(); }); },
-      [&] {
-        for (auto& operation : ours_) operation->wait_done();
-      });
+  const auto done = [](const Ours& ours) { return ours.operation->done(); };
+  runtime_.progress.drive_until([&] { return std::all_of(ours_.begin(), ours_.end(), done); },
+                                [&] {
+                                  for (auto& ours : ours_) ours.operation->wait_done();
+                                });
 }
 
 bool Completion::must_keep_helping() const {
-  return runtime_.requests.held() > static_cast<int>(ours_.size());
+  return runtime_.requests.active() > static_cast<int>(ours_.size());
 }
 
 template <class Test>
@@ -88,17 +103,25 @@ int Completion::drive_until_flag(Test test) {
   return code;
 }
 
-bool Completion::completed(const CollectiveOperation& operation) const {
-  const auto held = runtime_.requests.find(operation.request());
-  return held.get() != &operation;
+// The library has completed a request: a persistent one of Weft's turns inactive.
+void Completion::completed_at(int index, const MPI_Status* status) {
+  if (status && status->MPI_ERROR == MPI_ERR_PENDING) return;
+  for (const Ours& ours : ours_)
+    if (auto* persistent = ours.index == index ? as_persistent(ours) : nullptr)
+      persistent->deactivate();
+}
+
+bool Completion::is_completed(const Ours& ours) const {
+  if (as_persistent(ours)) return !ours.operation->active();
+  return runtime_.requests.find(ours.operation->request()) != ours.operation;
 }
 
 void Completion::observe_completed() {
   if (!runtime_.observing()) return;
   const std::int64_t ended_ns = now_ns();
-  for (auto& operation : ours_)
-    if (completed(*operation))
-      runtime_.summary.completed(operation->id(), operation->times, ended_ns);
+  for (const Ours& ours : ours_)
+    if (is_completed(ours))
+      runtime_.summary.completed(ours.operation->id(), ours.operation->times, ended_ns);
   for (std::size_t i = 0; i < before_.size(); ++i) {
     NativeRequest native;
     if (requests_[i] == before_[i] || !runtime_.requests.unwatch(before_[i], &native)) continue;
@@ -108,38 +131,75 @@ void Completion::observe_completed() {
   if (auto* track = runtime_.application_track()) track->span(call_name(id_), began_ns_, ended_ns);
 }
 
-// Calls the handler of the communicator that the application used.
-void call_error_handler(CollectiveOperation& operation) {
-  const bool freed = operation.communicator().freed.load();
-  library_calls.Comm_call_errhandler(freed ? handles.comm_world : operation.communicator().user,
-                                     operation.error_code());
-}
-
-int Completion::finish_single(int code) {
+int Completion::finish_single(int code, int index) {
+  if (index != MPI_UNDEFINED) completed_at(index, nullptr);
   observe_completed();
   if (code != MPI_SUCCESS) return code;
-  for (auto& operation : ours_) {
-    if (!completed(*operation) || !operation->claim_error()) continue;
-    call_error_handler(*operation);
-    return operation->error_code();
-  }
+  for (const Ours& ours : ours_)
+    if (is_completed(ours) && ours.operation->claim_error())
+      return call_error_handler(*ours.operation, ours.operation->error_code());
   return code;
 }
 
 int Completion::finish_array(int code, MPI_Status* statuses, const int* indices, int count) {
+  const bool with_statuses = statuses != MPI_STATUSES_IGNORE;
+  const bool partly = code == MPI_ERR_IN_STATUS && with_statuses;
+  for (int k = 0; k < count; ++k)
+    completed_at(indices ? indices[k] : k, partly ? &statuses[k] : nullptr);
   observe_completed();
-  for (auto& operation : ours_) {
-    if (!completed(*operation) || !operation->claim_error()) continue;
-    if (code == MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
+  for (const Ours& ours : ours_) {
+    if (!is_completed(ours) || !ours.operation->claim_error()) continue;
+    if (code == MPI_SUCCESS && with_statuses)
       for (int k = 0; k < count; ++k) statuses[k].MPI_ERROR = MPI_SUCCESS;
     code = MPI_ERR_IN_STATUS;
-    for (int k = 0; k < count && statuses != MPI_STATUSES_IGNORE; ++k)
-      if (before_[static_cast<std::size_t>(indices ? indices[k] : k)] == operation->request())
-        statuses[k].MPI_ERROR = operation->error_code();
-    call_error_handler(*operation);
+    for (int k = 0; k < count && with_statuses; ++k)
+      if ((indices ? indices[k] : k) == ours.index)
+        statuses[k].MPI_ERROR = ours.operation->error_code();
+    call_error_handler(*ours.operation, ours.operation->error_code());
   }
   return code;
 }
+
+// A persistent request alone, where no one but Weft looks at it: the library has no part in it.
+class PersistentAlone {
+ public:
+  // Null operation: the request is something else.
+  PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
+    if (!runtime.completions_are_ours() || runtime.requests.held() == 0) return;
+    auto found = runtime.requests.find(request);
+    if (!found || !found->active()) return;
+    auto* persistent = dynamic_cast<PersistentOperation*>(found.get());
+    if (!persistent || persistent->shown_to_library()) return;
+    operation_ = persistent;
+    held_ = std::move(found);
+    if (!runtime.observing()) return;
+    began_ns_ = now_ns();
+    if (operation_->times.waiting_since == 0) operation_->times.waiting_since = began_ns_;
+  }
+
+  explicit operator bool() const { return operation_ != nullptr; }
+  PersistentOperation* operator->() const { return operation_; }
+
+  int complete(MPI_Status* status) {
+    operation_->deactivate();
+    set_status(status);
+    if (runtime_.observing()) {
+      const std::int64_t ended_ns = now_ns();
+      runtime_.summary.completed(operation_->id(), operation_->times, ended_ns);
+      if (auto* track = runtime_.application_track())
+        track->span(call_name(id_), began_ns_, ended_ns);
+    }
+    if (!operation_->claim_error()) return MPI_SUCCESS;
+    return call_error_handler(*operation_, operation_->error_code());
+  }
+
+ private:
+  Runtime& runtime_;
+  const CallId id_;
+  std::shared_ptr<CollectiveOperation> held_;
+  PersistentOperation* operation_ = nullptr;
+  std::int64_t began_ns_ = 0;
+};
 
 // Null where the library alone has a say: nothing of Weft's is held and nothing is watched.
 Runtime* involved() {
@@ -155,13 +215,18 @@ namespace complete {
 int Wait(MPI_Request* request, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Wait(request, status);
+  if (PersistentAlone persistent(*runtime, CallId::Wait, *request); persistent) {
+    runtime->progress.drive_until([&] { return persistent->done(); },
+                                  [&] { persistent->wait_done(); });
+    return persistent.complete(status);
+  }
   Completion completion(*runtime, CallId::Wait, 1, request);
   completion.drive_to_end();
-  return completion.finish_single(completion.must_keep_helping()
-                                      ? completion.drive_until_flag([&](int* flag) {
-                                          return next_calls.Test(request, flag, status);
-                                        })
-                                      : next_calls.Wait(request, status));
+  const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
+    return next_calls.Test(request, flag, status);
+  })
+                                                  : next_calls.Wait(request, status);
+  return completion.finish_single(code, 0);
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
@@ -180,8 +245,9 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Waitany(count, requests, index, status);
   Completion completion(*runtime, CallId::Waitany, count, requests);
-  return completion.finish_single(completion.drive_until_flag(
-      [&](int* flag) { return next_calls.Testany(count, requests, index, flag, status); }));
+  const int code = completion.drive_until_flag(
+      [&](int* flag) { return next_calls.Testany(count, requests, index, flag, status); });
+  return completion.finish_single(code, *index);
 }
 
 int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
@@ -199,9 +265,14 @@ int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
-  Completion completion(*runtime, CallId::Test, 1, request);
   runtime->progress.poll();
-  return completion.finish_single(next_calls.Test(request, flag, status));
+  if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
+    *flag = persistent->done();
+    return *flag ? persistent.complete(status) : MPI_SUCCESS;
+  }
+  Completion completion(*runtime, CallId::Test, 1, request);
+  const int code = next_calls.Test(request, flag, status);
+  return completion.finish_single(code, *flag ? 0 : MPI_UNDEFINED);
 }
 
 int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
@@ -218,7 +289,8 @@ int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
   if (!runtime) return next_calls.Testany(count, requests, index, flag, status);
   Completion completion(*runtime, CallId::Testany, count, requests);
   runtime->progress.poll();
-  return completion.finish_single(next_calls.Testany(count, requests, index, flag, status));
+  const int code = next_calls.Testany(count, requests, index, flag, status);
+  return completion.finish_single(code, *flag ? *index : MPI_UNDEFINED);
 }
 
 int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
@@ -230,8 +302,24 @@ int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
   return completion.finish_array(code, statuses, indices, *completed);
 }
 
-int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+namespace {
+
+// A look at requests that leaves them as they are.
+void look_at(int count, const MPI_Request* requests) {
   poll();
+  Runtime* runtime = involved();
+  for (int i = 0; runtime && i < count; ++i) {
+    const auto operation = runtime->requests.find(requests[i]);
+    if (!operation || !operation->active()) continue;
+    if (auto* persistent = dynamic_cast<PersistentOperation*>(operation.get()))
+      persistent->show_to_library();
+  }
+}
+
+}  // namespace
+
+int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  look_at(1, &request);
   return next_calls.Request_get_status(request, flag, status);
 }
 
@@ -239,19 +327,19 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 int Request_get_status_all(int count, const MPI_Request* requests, int* flag,
                            MPI_Status* statuses) {
-  poll();
+  look_at(count, requests);
   return next_calls.Request_get_status_all(count, requests, flag, statuses);
 }
 
 int Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag,
                            MPI_Status* status) {
-  poll();
+  look_at(count, requests);
   return next_calls.Request_get_status_any(count, requests, index, flag, status);
 }
 
 int Request_get_status_some(int count, const MPI_Request* requests, int* completed, int* indices,
                             MPI_Status* statuses) {
-  poll();
+  look_at(count, requests);
   return next_calls.Request_get_status_some(count, requests, completed, indices, statuses);
 }
 

@@ -88,7 +88,13 @@ bool from_library(const void* caller);
 [[noreturn]] void missing_call(CallId id);
 
 // True: Weft took the call, *request and *code are the application's. False: nothing was posted.
-bool start(const Call& call, MPI_Request* request, int* code);
+bool start(CallId id, const Call& call, MPI_Request* request, int* code);
+// The same for a persistent initialisation; Weft takes every one that the library lacks.
+bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code);
+// Blocking collectives are offered to carry_out().
+bool blocking_wanted();
+// True: Weft carried the whole collective out, *code is the application's.
+bool carry_out(CallId id, const Call& call, int* code);
 // A non-blocking collective or persistent initialisation that the library carried out.
 void passed_on(CallId id, MPI_Request* request, int code);
 // The library returned `code` and, if that is success, a new communicator (which is a null handle

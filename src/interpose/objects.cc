@@ -1,43 +1,30 @@
-// Requests, communicators, datatypes and operators: what the application frees or marks.
+// Requests (which may be neither freed nor cancelled while a collective is active: MPI-4.1, 6.12),
+// communicators, datatypes and operators: what the application frees or marks.
+#include <functional>
+
 #include "base/log.h"
+#include "interpose/freed_later.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/persistent.h"
 #include "interpose/runtime.h"
+#include "interpose/shape.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
 namespace {
 
-// A non-blocking collective may neither be freed nor cancelled while it is active (MPI-4.1, 6.12).
-int refuse(CollectiveOperation& operation) {
-  library_calls.Comm_call_errhandler(operation.communicator().user, MPI_ERR_REQUEST);
-  return MPI_ERR_REQUEST;
-}
-
-// Frees a handle when the last operation that uses it lets go of it.
-template <class Handle>
-class FreedLater {
- public:
-  FreedLater(Handle handle, int (*free)(Handle*)) : handle_(handle), free_(free) {}
-  ~FreedLater() { free_(&handle_); }
-  FreedLater(const FreedLater&) = delete;
-  FreedLater& operator=(const FreedLater&) = delete;
-
- private:
-  Handle handle_;
-  int (*free_)(Handle*);
-};
-
-// Frees now, or, where operations under way still use the handle, with the last of them.
+// Frees now, or, where operations still use the handle, with the last of them.
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
+  handles_freed();
   if (!runtime || runtime->requests.held() == 0) return free(handle);
   std::shared_ptr<FreedLater<Handle>> freed_later;
   for (auto& operation : runtime->requests.all()) {
-    if (operation->done() || !uses(operation->call())) continue;
+    if (!std::invoke(uses, *operation, *handle)) continue;
     if (!freed_later) freed_later = std::make_shared<FreedLater<Handle>>(*handle, free);
     operation->keep(freed_later);
   }
@@ -46,26 +33,26 @@ int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses)
   return MPI_SUCCESS;
 }
 
-std::optional<Engine> inherited_hint(MPI_Comm comm) {
+Hints inherited_hints(MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
   const Communicator* parent = runtime ? runtime->communicators.find(comm) : nullptr;
-  return parent ? parent->engine_hint : std::nullopt;
+  return parent ? parent->hints : Hints{};
 }
 
-void add_communicator(MPI_Comm comm, std::optional<Engine> hint) {
+void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
   Communicators::release_shadows();
   if (runtime->config.engine != Engine::native)
-    runtime->communicators.add(comm, hint);
-  else if (hint)
-    say("communicator hint weft_engine has no effect where the engine of the program is native");
+    runtime->communicators.add(comm, hints);
+  else if (hints.any())
+    say("communicator hints have no effect where the engine of the program is native");
 }
 
 }  // namespace
 
 void communicator_created(MPI_Comm* new_comm, int code) {
-  if (code == MPI_SUCCESS) add_communicator(*new_comm, std::nullopt);
+  if (code == MPI_SUCCESS) add_communicator(*new_comm, {});
 }
 
 namespace special {
@@ -77,28 +64,28 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   };
   const int code =
       guard.must_not_block() ? guard.drive(post, nullptr) : next_calls.Comm_dup(comm, newcomm);
-  if (code == MPI_SUCCESS) add_communicator(*newcomm, inherited_hint(comm));
+  if (code == MPI_SUCCESS) add_communicator(*newcomm, inherited_hints(comm));
   return code;
 }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const BlockingCall guard(CallId::Comm_dup_with_info);
   const int code = next_calls.Comm_dup_with_info(comm, info, newcomm);
-  if (code == MPI_SUCCESS && Runtime::active()) add_communicator(*newcomm, engine_hint(info));
+  if (code == MPI_SUCCESS && Runtime::active()) add_communicator(*newcomm, read_hints(info));
   return code;
 }
 
-// The hint holds for collectives started afterwards. They get a shadow of their own, so that whole
+// Hints hold for collectives started afterwards. They get a shadow of their own, so that whole
 // collectives of two engines never meet on one: each engine keeps its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const BlockingCall guard(CallId::Comm_set_info);
   const int code = next_calls.Comm_set_info(comm, info);
   Runtime* runtime = Runtime::active();
   if (code != MPI_SUCCESS || !runtime) return code;
-  const auto hint = engine_hint(info);
-  if (!hint) return code;
+  const Hints hints = read_hints(info);
+  if (!hints.any()) return code;
   runtime->communicators.remove(comm);
-  add_communicator(comm, hint);
+  add_communicator(comm, hints);
   return code;
 }
 
@@ -124,15 +111,23 @@ int Comm_disconnect(MPI_Comm* comm) {
   return code;
 }
 
-// Once MPI_Request_get_status has said that it is complete, programs do free it.
+// The request of a collective under way may not be freed. Once MPI_Request_get_status has said that
+// it is complete, programs do free it.
 int Request_free(MPI_Request* request) {
   Runtime* runtime = Runtime::active();
-  if (runtime && runtime->requests.held() > 0)
-    if (const auto operation = runtime->requests.find(*request)) {
-      int complete = 0;
-      next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
-      if (!complete) return refuse(*operation);
-    }
+  const auto operation =
+      runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
+  auto* persistent = dynamic_cast<PersistentOperation*>(operation.get());
+  if (operation && operation->active()) {
+    int complete = 0;
+    if (!persistent) next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
+    if (!complete) return call_error_handler(*operation, MPI_ERR_REQUEST);
+  } else if (persistent) {
+    runtime->requests.remove(*request);
+    persistent->free_request();
+    *request = handles.request_null;
+    return MPI_SUCCESS;
+  }
   NativeRequest forgotten;
   if (runtime && runtime->requests.watching()) runtime->requests.unwatch(*request, &forgotten);
   return next_calls.Request_free(request);
@@ -141,20 +136,23 @@ int Request_free(MPI_Request* request) {
 int Cancel(MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->requests.held() > 0)
-    if (const auto operation = runtime->requests.find(*request)) return refuse(*operation);
+    if (const auto operation = runtime->requests.find(*request))
+      return call_error_handler(*operation, MPI_ERR_REQUEST);
   return next_calls.Cancel(request);
 }
 
 int Type_free(MPI_Datatype* type) {
   return free_after_use(type, handles.datatype_null, +next_calls.Type_free,
-                        [freed = *type](const Call& call) {
-                          return call.sendtype == freed || call.recvtype == freed;
-                        });
+                        &CollectiveOperation::uses_type);
 }
 
 int Op_free(MPI_Op* op) {
-  return free_after_use(op, handles.op_null, +next_calls.Op_free,
-                        [freed = *op](const Call& call) { return call.op == freed; });
+  return free_after_use(op, handles.op_null, +next_calls.Op_free, &CollectiveOperation::uses_op);
+}
+
+int Pcontrol(int level) {
+  if (Runtime* runtime = Runtime::active()) runtime->switch_off(level == 0);
+  return next_calls.Pcontrol(level);
 }
 
 }  // namespace special

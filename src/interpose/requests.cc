@@ -2,27 +2,36 @@
 // round, freed by the MPI library when the application completes it.
 #include "interpose/requests.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/runtime.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
-namespace {
 
-// Like the statuses of the library's own non-blocking collectives: nothing received, no source.
-int query_status(void*, MPI_Status* status) {
+void set_status(MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
   library_calls.Status_set_elements(status, handles.byte, 0);
   library_calls.Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
+}
+
+namespace {
+
+int query_status(void*, MPI_Status* status) {
+  set_status(status);
   return MPI_SUCCESS;
 }
 
 int application_completed(void* state) {
-  auto* operation = static_cast<CollectiveOperation*>(state);
-  if (Runtime* runtime = Runtime::active()) runtime->requests.remove(operation->request());
-  operation->forget_self();
+  auto* operation = static_cast<RequestedOperation*>(state);
+  if (Runtime* runtime = Runtime::active()) {
+    runtime->requests.deactivated();
+    runtime->requests.remove(operation->request());  // may be the end of the operation
+  }
   return MPI_SUCCESS;
 }
 
@@ -39,13 +48,37 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       id_(id),
       call_(call),
       communicator_(std::move(communicator)),
-      transport_(call_, *schedule, communicator_->shadow, tag) {}
+      transport_(call_, *schedule, communicator_->shadow, tag) {
+  const bool by_library = !schedule->steps.empty() && is_library(schedule->steps[0].kind);
+  if (call.sendtypes || call.recvtypes || by_library) keep_arrays(schedule->shape);
+}
 
-int CollectiveOperation::make_request(std::shared_ptr<CollectiveOperation> self) {
-  const int code = library_calls.Grequest_start(query_status, application_completed, refuse_cancel,
-                                                this, &request_);
-  if (code == MPI_SUCCESS) self_ = std::move(self);
-  return code;
+// The application may reuse the arrays of its call before the operation has ended.
+void CollectiveOperation::keep_arrays(const Shape& shape) {
+  const auto sends = static_cast<int>(shape.send_blocks.size());
+  const auto recvs = static_cast<int>(shape.recv_blocks.size());
+  const auto keep_types = [&](const MPI_Datatype*& types, int count) {
+    if (!types) return;
+    const auto* begin = reinterpret_cast<const std::byte*>(types);
+    arrays_.emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof *types);
+    types = reinterpret_cast<const MPI_Datatype*>(arrays_.back().data());
+  };
+  call_.sendcounts.keep(sends, arrays_);
+  call_.senddispls.keep(sends, arrays_);
+  call_.recvcounts.keep(recvs, arrays_);
+  call_.recvdispls.keep(recvs, arrays_);
+  keep_types(call_.sendtypes, sends);
+  keep_types(call_.recvtypes, recvs);
+}
+
+bool CollectiveOperation::uses_type(MPI_Datatype type) const {
+  if (call_.sendtype == type || call_.recvtype == type) return true;
+  const Shape& shape = schedule().shape;
+  const auto among = [&](const MPI_Datatype* types, std::size_t count) {
+    return types && std::find(types, types + count, type) != types + count;
+  };
+  return among(call_.sendtypes, shape.send_blocks.size()) ||
+         among(call_.recvtypes, shape.recv_blocks.size());
 }
 
 void CollectiveOperation::keep(std::shared_ptr<void> resource) {
@@ -53,18 +86,38 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
   if (!kept_closed_) kept_.push_back(std::move(resource));
 }
 
+void CollectiveOperation::forget_error() {
+  error_code_ = MPI_SUCCESS;
+  error_reported_.store(false);
+}
+
 void CollectiveOperation::finished(const Error* error) {
   if (error) error_code_ = error->mpi_code != 0 ? error->mpi_code : MPI_ERR_INTERN;
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
-  std::vector<std::shared_ptr<void>> kept;
-  {
+  if (one_shot()) {
+    std::vector<std::shared_ptr<void>> kept;
     const std::lock_guard lock(kept_mutex_);
     kept.swap(kept_);
     kept_closed_ = true;
   }
-  kept.clear();
+  announce();
+}
+
+int RequestedOperation::make_request() {
+  return library_calls.Grequest_start(query_status, application_completed, refuse_cancel, this,
+                                      &request_);
+}
+
+void RequestedOperation::announce() {
   library_calls.Grequest_complete(request_);
+}
+
+int call_error_handler(CollectiveOperation& operation, int code) {
+  const bool freed = operation.communicator().freed.load();
+  library_calls.Comm_call_errhandler(freed ? handles.comm_world : operation.communicator().user,
+                                     code);
+  return code;
 }
 
 void Requests::add(std::shared_ptr<CollectiveOperation> operation) {

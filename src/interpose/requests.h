@@ -1,6 +1,7 @@
 // Requests: Weft's operations behind the requests that the application holds.
-// Why generalised requests: they are the MPI library's own handles, so that every completion call
-// works on them, mixed with the library's requests, even one that Weft does not see.
+// Why handles of the MPI library (a generalised request for one collective, a persistent receive
+// for a persistent one): every completion call works on them, mixed with the library's requests,
+// even one that Weft does not see.
 #pragma once
 
 #include <mpi.h>
@@ -25,22 +26,23 @@ struct Times {
   std::int64_t waiting_since = 0;
 };
 
-class CollectiveOperation final : public Operation {
+// One collective of the application's under way, however it is waited for. As it is, one that the
+// caller carries out to its end (a blocking call).
+class CollectiveOperation : public Operation {
  public:
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, int tag);
 
   CallId id() const { return id_; }
-  const Call& call() const { return call_; }
   Communicator& communicator() { return *communicator_; }
   bool has_memory() const { return transport_.has_memory(); }
-
-  // Makes the request that the application gets. MPI error code.
-  int make_request(std::shared_ptr<CollectiveOperation> self);
   MPI_Request request() const { return request_; }
-  void forget_self() { self_.reset(); }  // the application has completed the request
 
-  // Kept until the operation is done: freed datatypes and operators.
+  // Between the start and the completion by the application.
+  virtual bool active() const { return true; }
+  bool uses_type(MPI_Datatype type) const;
+  bool uses_op(MPI_Op op) const { return call_.op == op; }
+  // Kept until the operation needs it no more: freed datatypes and operators.
   void keep(std::shared_ptr<void> resource);
 
   int error_code() const { return error_code_; }  // of the MPI library; after done()
@@ -51,19 +53,39 @@ class CollectiveOperation final : public Operation {
 
  protected:
   void finished(const Error* error) override;
+  // The collective is complete on this rank: whoever holds the request may know.
+  virtual void announce() {}
+  virtual bool one_shot() const { return true; }
+  void forget_error();
+
+  MPI_Request request_{};
 
  private:
+  void keep_arrays(const Shape& shape);
+
   const CallId id_;
-  const Call call_;
+  Call call_;
+  std::vector<std::vector<std::byte>> arrays_;  // of the call, where they are needed later on
   std::shared_ptr<Communicator> communicator_;
   MpiTransport transport_;
-  MPI_Request request_{};
-  std::shared_ptr<CollectiveOperation> self_;  // while the application holds the request
-  int error_code_ = MPI_SUCCESS;               // written by finished(), read after done()
+  int error_code_ = MPI_SUCCESS;  // written by finished(), read after done()
   std::atomic<bool> error_reported_{false};
   std::mutex kept_mutex_;  // guards kept_ and kept_closed_
   std::vector<std::shared_ptr<void>> kept_;
   bool kept_closed_ = false;
+};
+
+// Behind a generalised request, which the library frees when the application completes it.
+class RequestedOperation final : public CollectiveOperation {
+ public:
+  using CollectiveOperation::CollectiveOperation;
+
+  // Makes the request that the application gets. MPI error code. The operation must be among the
+  // Requests before the application can complete it.
+  int make_request();
+
+ private:
+  void announce() override;
 };
 
 // The library's own requests of non-blocking collectives, watched for summary and trace only.
@@ -72,14 +94,24 @@ struct NativeRequest {
   Times times;
 };
 
+// Like the statuses of the library's own non-blocking collectives: nothing received, no source.
+void set_status(MPI_Status* status);
+
+// Calls the handler of the communicator that the application used; returns `code`.
+int call_error_handler(CollectiveOperation& operation, int code);
+
 class Requests {
  public:
   void add(std::shared_ptr<CollectiveOperation> operation);
   void remove(MPI_Request request);
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
   std::vector<std::shared_ptr<CollectiveOperation>> all();
-  // Weft's requests that the application has not completed yet.
+  // Weft's requests that the application holds: to be completed, or persistent.
   int held() const { return held_.load(std::memory_order_relaxed); }
+  // Of these, started and not completed by the application yet.
+  int active() const { return active_.load(std::memory_order_relaxed); }
+  void activated() { active_.fetch_add(1); }
+  void deactivated() { active_.fetch_sub(1); }
 
   void watch(MPI_Request request, NativeRequest record);
   // Ends the watch; false: not watched.
@@ -91,6 +123,7 @@ class Requests {
   std::unordered_map<MPI_Request, std::shared_ptr<CollectiveOperation>> operations_;
   std::unordered_map<MPI_Request, NativeRequest> watched_;
   std::atomic<int> held_{0};
+  std::atomic<int> active_{0};
   std::atomic<int> watched_count_{0};
 };
 

@@ -13,6 +13,8 @@
 #include "interpose/bind.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/persistent.h"
+#include "interpose/self_communicator.h"
 #include "topo/placement.h"
 #include "transport/mpi/handles.h"
 
@@ -101,6 +103,7 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed)
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
+      completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
 
 void Runtime::begin(const Config& config, int thread_level) {
@@ -120,42 +123,40 @@ void Runtime::begin(const Config& config, int thread_level) {
         std::string(engine_name(config.engine)));
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (config.engine != Engine::native) {
-    runtime->place_threads();
-    runtime->communicators.add(handles.comm_world, std::nullopt);
+    runtime->thread_core_ = core_for(config.placement, handles.comm_world);
+    runtime->communicators.add(handles.comm_world, {});
   }
   owner = getpid();
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
 }
 
-void Runtime::place_threads() {
-  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
+  if (policy.kind == PlacementPolicy::Kind::bind) return -1;
   MPI_Comm node;
-  library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0, handles.info_null,
-                                &node);
+  library_calls.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
   int local_rank = 0, local_ranks = 1;
   library_calls.Comm_rank(node, &local_rank);
   library_calls.Comm_size(node, &local_ranks);
   const NodeRanks ranks = gather_node_ranks(node, local_ranks);
   library_calls.Comm_free(&node);
   Topology topology;
-  if (config.placement.kind != PlacementPolicy::Kind::list) {
+  if (policy.kind != PlacementPolicy::Kind::list) {
     auto read = read_topology();
     if (!read) {
       if (local_rank == 0) say(read.error().message);
-      return;
+      return -1;
     }
     topology = *read;
   }
-  const auto core = place(config.placement, topology, ranks, local_rank);
-  if (core)
-    thread_core_ = *core;
-  else if (local_rank == 0)
-    say(core.error().message + "; progress threads stay beside their ranks");
+  const auto core = place(policy, topology, ranks, local_rank);
+  if (core) return *core;
+  if (local_rank == 0) say(core.error().message + "; progress threads stay beside their ranks");
+  return -1;
 }
 
 Engine Runtime::engine_for(const Communicator& communicator) const {
-  return communicator.engine_hint.value_or(config.engine);
+  return communicator.hints.engine.value_or(config.engine);
 }
 
 Trace::Track* Runtime::application_track() {
@@ -172,6 +173,10 @@ void Runtime::thread_started(const char* name, int index) {
   if (!config.trace_file.empty()) own_track = trace_.add_track(full, false);
 }
 
+void Runtime::moves_to(int core) {
+  move_to_core(core);
+}
+
 void Runtime::activity(Activity what) {
   if (own_track) own_track->change(activity_name(what), now_ns());
 }
@@ -183,9 +188,15 @@ void Runtime::end() {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
-  for (auto& operation : runtime->requests.all())
+  for (auto& operation : runtime->requests.all()) {
+    if (!operation->active()) {
+      static_cast<PersistentOperation&>(*operation).free_request();
+      continue;
+    }
     say("rank " + std::to_string(rank) + ": MPI_Finalize while " + call_name(operation->id()) +
         " has not been completed by MPI_Wait or MPI_Test");
+  }
+  free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config,
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);

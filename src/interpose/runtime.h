@@ -33,12 +33,27 @@ class Runtime final : public Observer {
   bool callers_only() const { return !threads_allowed_ && config.engine != Engine::native; }
   bool observing() const { return observing_; }
   Engine engine_for(const Communicator& communicator) const;
-  int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
+  // Tags of single collectives and, apart from them, of persistent ones, which keep theirs.
+  int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % (tags_ / 2)); }
+  int persistent_tag_for(std::uint32_t sequence) const {
+    return static_cast<int>(tags_ / 2 + sequence % (tags_ / 2));
+  }
+
+  // By MPI_Pcontrol(0).
+  bool switched_off() const { return switched_off_.load(std::memory_order_relaxed); }
+  void switch_off(bool off) { switched_off_.store(off, std::memory_order_relaxed); }
+  // Every completion call of the application reaches Weft first: no other tool is before it.
+  bool completions_are_ours() const { return completions_are_ours_; }
+
+  // Where a thread of this rank's goes, by the policy and the ranks of `comm` on this node; -1:
+  // beside the rank. Collective over `comm`.
+  static int core_for(const PlacementPolicy& policy, MPI_Comm comm);
 
   // The calling application thread's track; nullptr without --trace.
   Trace::Track* application_track();
 
   void thread_started(const char* name, int index) override;
+  void moves_to(int core) override;
   void activity(Activity what) override;
 
   const Config config;
@@ -49,13 +64,14 @@ class Runtime final : public Observer {
   Progress progress;
 
  private:
-  void place_threads();
   void write_trace(int rank, int ranks);
 
   static std::atomic<Runtime*> active_;
 
   const bool threads_allowed_;
   const bool observing_;
+  const bool completions_are_ours_;
+  std::atomic<bool> switched_off_{false};
   std::uint32_t tags_ = 32767;
   int thread_core_ = -1;  // -1: where the rank itself runs
   Trace trace_;

@@ -4,123 +4,42 @@
 #include "coll/algorithm.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/persistent.h"
 #include "interpose/runtime.h"
+#include "interpose/shape.h"
+#include "interpose/submit.h"
 #include "schedule/verify.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
 namespace {
 
-CallId call_id(Kind kind) {
-  switch (kind) {
-    case Kind::bcast:
-      return CallId::Ibcast;
-    case Kind::reduce:
-      return CallId::Ireduce;
-    case Kind::allreduce:
-      return CallId::Iallreduce;
-    case Kind::allgather:
-      return CallId::Iallgather;
-    case Kind::alltoall:
-      return CallId::Ialltoall;
-    case Kind::scan:
-      return CallId::Iscan;
-    default:
-      return CallId::Ibarrier;
-  }
-}
-
-// Set where start() declines, read by passed_on() of the same wrapper.
+// Set where a call is declined, read by passed_on() of the same wrapper.
 thread_local Reason declined_for = Reason::engine_native;
 
-bool decline(Reason reason) {
-  declined_for = reason;
-  return false;
-}
-
-// Layouts of predefined types, which never change; asked of the library once per thread and type.
-struct KnownType {
-  MPI_Datatype type;
-  Layout layout;
-};
-thread_local std::array<KnownType, 4> known_types{};
-thread_local unsigned next_known = 0;
-
-Layout ask_layout(MPI_Datatype type) {
-  int size = 0;
-  MPI_Aint lb = 0, extent = 0, true_lb = 0, true_extent = 0;
-  library_calls.Type_size(type, &size);
-  library_calls.Type_get_extent(type, &lb, &extent);
-  library_calls.Type_get_true_extent(type, &true_lb, &true_extent);
-  int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
-  library_calls.Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
-  const bool plain = combiner == MPI_COMBINER_NAMED && extent == size;
-  const Layout layout{0, size, extent, true_lb, true_extent, plain};
-  if (combiner == MPI_COMBINER_NAMED)
-    known_types[next_known++ % known_types.size()] = {type, layout};
-  return layout;
-}
-
-Layout layout_of(MPI_Datatype type, int count) {
-  for (const KnownType& known : known_types) {
-    if (known.type != type || known.layout.size == 0) continue;
-    Layout layout = known.layout;
-    layout.count = count;
-    return layout;
-  }
-  Layout layout = ask_layout(type);
-  layout.count = count;
-  return layout;
-}
-
-// What the library would refuse is left to the library, which says so in its own way.
-bool arguments_look_right(const Call& call, const Communicator& communicator) {
-  if (call.kind == Kind::barrier) return true;
-  if (call.recvcount < 0 || call.recvtype == handles.datatype_null) return false;
-  if (call.root < 0 || call.root >= communicator.size) return false;
-  if (reduces(call.kind) && call.op == handles.op_null) return false;
-  const bool own_send_side = call.kind == Kind::allgather || call.kind == Kind::alltoall;
-  if (!own_send_side || call.sendbuf == MPI_IN_PLACE) return true;
-  return call.sendcount >= 0 && call.sendtype != handles.datatype_null;
-}
-
-Shape shape_of(const Call& call, const Communicator& communicator) {
-  Shape shape;
-  shape.kind = call.kind;
-  shape.rank = communicator.rank;
-  shape.size = communicator.size;
-  shape.root = call.root;
-  if (call.kind == Kind::barrier) return shape;
-  shape.in_place = call.kind != Kind::bcast && call.sendbuf == MPI_IN_PLACE;
-  shape.recv = layout_of(call.recvtype, call.recvcount);
-  const bool own_send_side = call.kind == Kind::allgather || call.kind == Kind::alltoall;
-  shape.send =
-      own_send_side && !shape.in_place ? layout_of(call.sendtype, call.sendcount) : shape.recv;
-  if (reduces(call.kind)) {
-    int commutes = 0;
-    library_calls.Op_commutative(call.op, &commutes);
-    shape.commutative = commutes != 0;
-  }
-  return shape;
-}
-
-std::int64_t total_bytes(const Shape& shape) {
-  const bool per_block = shape.kind == Kind::allgather || shape.kind == Kind::alltoall;
-  return shape.kind == Kind::barrier ? 0 : shape.recv.bytes() * (per_block ? shape.size : 1);
-}
-
-// The schedule of this rank; in debug builds those of all ranks are built and verified together.
-Schedule built(const Algorithm& algorithm, const Shape& shape) {
 #ifndef NDEBUG
-  std::vector<Schedule> of_all_ranks;
-  Shape other = shape;
-  for (other.rank = 0; other.rank < shape.size; ++other.rank) {
-    of_all_ranks.push_back(build(algorithm, other));
-  }
-  if (const auto verified = verify(of_all_ranks); !verified) {
+// One rank's shape tells those of the others.
+bool all_ranks_known(Kind kind) {
+  const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
+                         kind == Kind::allgatherv || kind == Kind::reduce_scatter;
+  return !one_sided && agreed_bytes({.kind = kind}).has_value();
+}
+
+void verify_all_ranks(const Algorithm& algorithm, Shape shape) {
+  std::vector<Schedule> schedules;
+  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
+    schedules.push_back(build(algorithm, shape));
+  if (const auto verified = verify(schedules); !verified) {
     say("wrong schedule: " + verified.error().message);
     std::abort();
   }
+}
+#endif
+
+// The schedule of this rank; in debug builds those of all ranks are verified together.
+Schedule built(const Algorithm& algorithm, const Shape& shape) {
+#ifndef NDEBUG
+  if (all_ranks_known(shape.kind)) verify_all_ranks(algorithm, shape);
 #endif
   return build(algorithm, shape);
 }
@@ -143,8 +62,178 @@ std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const S
 bool worth_the_thread(Engine engine, const Schedule& schedule) {
   constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
   if (engine == Engine::function) return false;
-  return schedule.sends_after_first_round || total_bytes(schedule.shape) > kLeavesAtOnce;
+  return schedule.sends_after_first_round || local_bytes(schedule.shape) > kLeavesAtOnce;
 }
+
+// How the caller will learn of the end.
+enum class Use : std::uint8_t { request, persistent, blocking };
+
+// What Weft does with a call.
+struct Plan {
+  Communicator* communicator = nullptr;
+  Engine engine = Engine::native;
+  std::shared_ptr<const Schedule> schedule;
+  std::int64_t bytes = 0;  // of this rank
+};
+
+// All that a plan rests on, for calls without arrays. Handles keep their meaning within one
+// generation: any free of a datatype or operator begins a new one.
+struct PlanKey {
+  std::uint64_t communicator;
+  std::uint32_t generation;
+  Use use;
+  CallId form;
+  bool in_place, received_in_place;
+  int root;
+  std::int64_t sendcount, recvcount;
+  MPI_Datatype sendtype, recvtype;
+  MPI_Op op;
+
+  bool operator==(const PlanKey&) const = default;
+};
+
+PlanKey key_of(const Call& call, const Communicator& communicator, Use use) {
+  return {communicator.serial,
+          handle_generation(),
+          use,
+          call.form,
+          call.sendbuf == MPI_IN_PLACE,
+          call.recvbuf == MPI_IN_PLACE,
+          call.root,
+          call.sendcounts.at(0),
+          call.recvcounts.at(0),
+          call.sendtype,
+          call.recvtype,
+          call.op};
+}
+
+// The plans of the calls that this thread made last: programs repeat themselves.
+class RecentPlans {
+ public:
+  const Plan* find(const PlanKey& key) const {
+    for (const Entry& entry : entries_)
+      if (entry.plan.schedule && entry.key == key) return &entry.plan;
+    return nullptr;
+  }
+  void add(const PlanKey& key, const Plan& plan) {
+    entries_[next_++ % entries_.size()] = {key, plan};
+  }
+
+ private:
+  struct Entry {
+    PlanKey key{};
+    Plan plan{};
+  };
+  std::array<Entry, 8> entries_{};
+  unsigned next_ = 0;
+};
+thread_local RecentPlans recent_plans;
+
+// The library's whole collective needs the communicator's topology, which the shadow lacks; and
+// it must be started in the same order on all ranks, which persistent ones need not be.
+Engine possible_engine(Engine asked, Use use, Kind kind) {
+  const bool whole = asked == Engine::tcc || asked == Engine::assist;
+  if (use == Use::blocking) return Engine::function;
+  return whole && (use == Use::persistent || is_neighborhood(kind)) ? Engine::thread : asked;
+}
+
+Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
+                  const Shape& shape) {
+  const Engine asked = possible_engine(runtime.engine_for(communicator), use, shape.kind);
+  const std::string* hint = communicator.hints.algorithm_for(shape.kind);
+  Choice choice = choose(runtime.config, runtime.library, asked, shape, hint);
+  if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
+  return choose(runtime.config, runtime.library, Engine::function, shape, hint);
+}
+
+// Rank-invariant but for arguments that are wrong.
+std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
+  Communicator& communicator = *plan->communicator;
+  if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
+  if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
+  if (!arguments_look_right(call, communicator)) return Reason::arguments;
+  const Shape shape = shape_of(call, communicator);
+  const auto agreed = agreed_bytes(shape);
+  if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
+  if (agreed > INT32_MAX) return Reason::large;
+  const Choice choice = choice_for(runtime, communicator, use, shape);
+  if (choice.engine == Engine::native) return Reason::rule;
+  plan->engine = choice.engine;
+  plan->schedule = schedule_for(communicator, shape, choice);
+  plan->bytes = local_bytes(shape);
+  return std::nullopt;
+}
+
+std::optional<Reason> plan(Runtime& runtime, const Call& call, Use use, Plan* plan) {
+  if (runtime.switched_off()) return Reason::switched_off;
+  plan->communicator = runtime.communicators.find(call.comm);
+  if (!plan->communicator)
+    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::communicator;
+  if (call.sendcounts.is_array() || call.recvcounts.is_array())
+    return plan_anew(runtime, call, use, plan);
+  const PlanKey key = key_of(call, *plan->communicator, use);
+  if (const Plan* recent = recent_plans.find(key)) {
+    *plan = *recent;
+    return std::nullopt;
+  }
+  const auto declined = plan_anew(runtime, call, use, plan);
+  if (!declined) recent_plans.add(key, *plan);
+  return declined;
+}
+
+// The active runtime, if it takes the call.
+Runtime* offered(const Call& call, Use use, Plan* made) {
+  Runtime* runtime = Runtime::active();
+  const auto declined = runtime ? plan(*runtime, call, use, made) : Reason::engine_native;
+  if (!declined) return runtime;
+  declined_for = *declined;
+  return nullptr;
+}
+
+template <class Made, class... More>
+std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
+                                     More... more) {
+  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule, tag,
+                                more...);
+}
+
+int next_tag(Runtime& runtime, Communicator& communicator) {
+  return runtime.tag_for(communicator.sequence.fetch_add(1));
+}
+
+// A persistent collective for which the library has no call, where Weft has no schedule either: at
+// each start, the library's non-blocking one on the application's own communicator.
+std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call& call) {
+  int inter = 0, rank = 0, size = 1;
+  library_calls.Comm_test_inter(call.comm, &inter);
+  library_calls.Comm_rank(call.comm, &rank);
+  library_calls.Comm_size(call.comm, &size);
+  if (inter) {
+    library_calls.Comm_remote_size(call.comm, &size);
+    rank = MPI_ROOT;  // the rank whose arrays count has this as its root
+  }
+  auto communicator = std::make_shared<Communicator>(call.comm, call.comm, rank, size);
+  if (is_neighborhood(call.kind)) communicator->neighbors = neighbors_of(call.comm);
+  Shape shape;
+  shape.kind = call.kind;
+  shape.send_blocks.resize(array_length(call, *communicator, Direction::send));
+  shape.recv_blocks.resize(array_length(call, *communicator, Direction::recv));
+  auto schedule =
+      std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
+  return std::make_shared<PersistentOperation>(id, call, communicator, schedule, 0,
+                                               Engine::function);
+}
+
+int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operation,
+                 MPI_Request* request) {
+  const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
+  if (code != MPI_SUCCESS) return call_error_handler(*operation, code);
+  *request = operation->request();
+  runtime.requests.add(std::move(operation));
+  return MPI_SUCCESS;
+}
+
+}  // namespace
 
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
   if (engine == Engine::tcc) {
@@ -156,53 +245,80 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
   runtime.progress.submit(std::move(operation), thread);
 }
 
-}  // namespace
-
-bool start(const Call& call, MPI_Request* request, int* code) {
-  Runtime* runtime = Runtime::active();
-  if (!runtime || !request) return decline(Reason::engine_native);
-  Communicator* communicator = runtime->communicators.find(call.comm);
-  if (!communicator)
-    return decline(runtime->config.engine == Engine::native ? Reason::engine_native
-                                                            : Reason::communicator);
-  Engine asked = runtime->engine_for(*communicator);
-  if (asked == Engine::native) return decline(Reason::engine_native);
-  if (!arguments_look_right(call, *communicator)) return decline(Reason::arguments);
-
+bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
+  Plan plan;
+  Runtime* runtime = request ? offered(call, Use::request, &plan) : nullptr;
+  if (!runtime) return false;
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  const Shape shape = shape_of(call, *communicator);
-  const std::int64_t bytes = total_bytes(shape);
-  if (bytes == 0 && call.kind != Kind::barrier) return decline(Reason::empty);
-  if (bytes > INT32_MAX) return decline(Reason::large);
-  Choice choice = choose(runtime->config, runtime->library, asked, shape);
-  if (choice.engine == Engine::native) return decline(Reason::rule);
-  if (!runtime->threads_allowed())
-    choice = choose(runtime->config, runtime->library, Engine::function, shape);
-
-  auto operation = std::make_shared<CollectiveOperation>(
-      call_id(call.kind), call, communicator->shared_from_this(),
-      schedule_for(*communicator, shape, choice),
-      runtime->tag_for(communicator->sequence.fetch_add(1)));
-  *code = operation->has_memory() ? operation->make_request(operation) : MPI_ERR_NO_MEM;
+  auto operation =
+      make_operation<RequestedOperation>(id, call, plan, next_tag(*runtime, *plan.communicator));
+  *code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (*code != MPI_SUCCESS) {
-    library_calls.Comm_call_errhandler(call.comm, *code);
+    call_error_handler(*operation, *code);
     return true;
   }
   *request = operation->request();
   runtime->requests.add(operation);
-  runtime->summary.handled(operation->id(), bytes);
+  runtime->requests.activated();
+  runtime->summary.handled(id, plan.bytes);
   if (runtime->observing()) operation->times.started = entered;
-  submit(*runtime, choice.engine, std::move(operation));
-  if (auto* track = runtime->application_track())
-    track->span(call_name(call_id(call.kind)), entered, now_ns());
+  submit(*runtime, plan.engine, std::move(operation));
+  if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
+  return true;
+}
+
+bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
+  Plan plan;
+  Runtime* runtime = request ? offered(call, Use::persistent, &plan) : nullptr;
+  if (runtime) {
+    const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
+    *code = give_request(
+        *runtime, make_operation<PersistentOperation>(id, call, plan, tag, plan.engine), request);
+    runtime->summary.handled(id, plan.bytes);
+    return true;
+  }
+  runtime = Runtime::active();
+  if (in_library || !runtime || !request) return false;
+  *code = give_request(*runtime, by_nonblocking_calls(id, call), request);
+  runtime->summary.passed_on(id, declined_for);
+  return true;
+}
+
+bool blocking_wanted() {
+  const Runtime* runtime = Runtime::active();
+  return runtime && runtime->config.blocking;
+}
+
+bool carry_out(CallId id, const Call& call, int* code) {
+  Plan plan;
+  Runtime* runtime = offered(call, Use::blocking, &plan);
+  if (!runtime) {
+    if (auto* active = Runtime::active()) active->summary.passed_on(id, declined_for);
+    return false;
+  }
+  const std::int64_t entered = runtime->observing() ? now_ns() : 0;
+  auto operation =
+      make_operation<CollectiveOperation>(id, call, plan, next_tag(*runtime, *plan.communicator));
+  runtime->summary.handled(id, plan.bytes);
+  if (!operation->has_memory()) {
+    *code = call_error_handler(*operation, MPI_ERR_NO_MEM);
+    return true;
+  }
+  if (!operation->advance()) {
+    runtime->progress.submit(operation, false);
+    runtime->progress.drive_until([&] { return operation->done(); },
+                                  [&] { operation->wait_done(); });
+  }
+  *code = operation->claim_error() ? call_error_handler(*operation, operation->error_code())
+                                   : MPI_SUCCESS;
+  if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }
 
 void passed_on(CallId id, MPI_Request* request, int code) {
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
-  const bool by_the_call = call_reason(id)[0] != '\0';
-  runtime->summary.passed_on(id, by_the_call ? Reason::of_the_call : declined_for);
+  runtime->summary.passed_on(id, declined_for);
   const bool non_blocking = call_name(id)[4] == 'I';  // not a persistent initialisation
   if (runtime->observing() && non_blocking)
     runtime->requests.watch(*request, {id, {now_ns(), 0, 0}});

@@ -13,21 +13,18 @@ namespace weft::interpose {
 namespace {
 
 constexpr std::array<const char*, kReasons> kReasonTexts = {
-    "",
     "engine native",
     "the rule takes native here",
     "communicator with one rank, with two groups, one of very many, or not made by an intercepted "
     "call",
+    "no topology, or a grid in which both neighbors of a dimension are one rank",
     "nothing to move",
     "more than 2 GiB",
-    "arguments that the library must judge"};
+    "arguments that the library must judge",
+    "switched off by MPI_Pcontrol"};
 
 constexpr std::size_t kNumbers = 6 + kReasons;
 using Numbers = std::array<std::int64_t, kNumbers>;
-
-const char* reason_text(CallId id, std::size_t reason) {
-  return reason == 0 ? call_reason(id) : kReasonTexts[reason];
-}
 
 std::int64_t seen(const Numbers& numbers) {
   std::int64_t total = numbers[0];
@@ -39,7 +36,7 @@ std::int64_t seen(const Numbers& numbers) {
 std::string text_line(CallId id, const Numbers& n) {
   char line[256];
   const double completed = n[2] > 0 ? static_cast<double>(n[2]) : 1.0;
-  std::snprintf(line, sizeof line, "  %-18s %9lld %9lld %14lld %12.1f %12.1f", call_name(id),
+  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld %12.1f %12.1f", call_name(id),
                 static_cast<long long>(seen(n)), static_cast<long long>(n[0]),
                 static_cast<long long>(n[1]), static_cast<double>(n[3]) / completed / 1e3,
                 static_cast<double>(n[4]) / completed / 1e3);
@@ -53,7 +50,7 @@ std::string text_line(CallId id, const Numbers& n) {
   }
   for (std::size_t r = 0; r < kReasons; ++r)
     if (n[6 + r] > 0)
-      text += "\n      passed on " + std::to_string(n[6 + r]) + ": " + reason_text(id, r);
+      text += "\n      passed on " + std::to_string(n[6 + r]) + ": " + kReasonTexts[r];
   return text + "\n";
 }
 
@@ -68,8 +65,8 @@ std::string json_entry(CallId id, const Numbers& n) {
   bool first = true;
   for (std::size_t r = 0; r < kReasons; ++r) {
     if (n[6 + r] == 0) continue;
-    text += std::string(first ? "" : ",") + "\"" + reason_text(id, r) +
-            "\":" + std::to_string(n[6 + r]);
+    text +=
+        std::string(first ? "" : ",") + "\"" + kReasonTexts[r] + "\":" + std::to_string(n[6 + r]);
     first = false;
   }
   return text + "}}";
@@ -139,7 +136,7 @@ void Summary::report(const Config& config, const char* mpi, int rank, int ranks)
   if (!config.summary) return;
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
                      engine_name(config.engine) +
-                     "\n  call                    seen   handled          bytes  "
+                     "\n  call                        seen   handled          bytes  "
                      "start–wait µs    waited µs  hidden\n";
   bool any = false;
   for (int i = 0; i < kCalls; ++i) {

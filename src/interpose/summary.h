@@ -13,15 +13,16 @@ namespace weft::interpose {
 
 // Why a call went to the MPI library untouched.
 enum class Reason : std::uint8_t {
-  of_the_call,  // call_reason(id): persistent, large count, no algorithm yet
   engine_native,
   rule,
   communicator,
+  topology,
   empty,
   large,
   arguments,
+  switched_off,
 };
-inline constexpr int kReasons = 7;
+inline constexpr int kReasons = 8;
 
 class Summary {
  public:

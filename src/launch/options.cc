@@ -2,6 +2,7 @@
 #include "launch/options.h"
 
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <string_view>
 
@@ -41,7 +42,7 @@ Result<bool> set_algorithm(std::string_view value) {
     kinds += (i ? ", " : "") + std::string(kind);
     if (equals == std::string_view::npos || value.substr(0, equals) != kind) continue;
     std::string variable(kAlgorithmVariable);
-    for (const char c : kind) variable += static_cast<char>(c - 'a' + 'A');
+    for (const char c : kind) variable += static_cast<char>(std::toupper(c));
     setenv(variable.c_str(), std::string(value.substr(equals + 1)).c_str(), 1);
     return true;
   }
@@ -64,6 +65,8 @@ Result<bool> set_value_option(std::string_view name, const std::string& value) {
 bool set_flag(std::string_view name, RunOptions& options) {
   if (name == "--summary") {
     setenv("WEFT_SUMMARY", "1", 1);
+  } else if (name == "--blocking") {
+    setenv("WEFT_BLOCKING", "1", 1);
   } else if (name == "--verbose") {
     options.verbose = true;
   } else if (name == "--help" || name == "-h") {
@@ -129,6 +132,8 @@ std::vector<std::string> options_from_environment(bool verbose) {
   }
   if (const char* summary = std::getenv("WEFT_SUMMARY"); summary && *summary)
     options.push_back(std::string("--summary=") + summary);
+  if (const char* blocking = std::getenv("WEFT_BLOCKING"); blocking && *blocking == '1')
+    options.push_back("--blocking");
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     if (text.substr(0, kAlgorithmVariable.size()) != kAlgorithmVariable) continue;
@@ -154,6 +159,7 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --placement P    bind, numa, pack:K, list:C,C,...                WEFT_PLACEMENT
   --backoff B      yield, spin, sleep:US (microseconds)            WEFT_BACKOFF
   --algorithm K=A  algorithm A for collective K                    WEFT_ALGORITHM_K
+  --blocking       blocking collectives by Weft's schedules too    WEFT_BLOCKING=1
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
                    that does not show which MPI library it uses
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1

@@ -42,6 +42,10 @@ enum class StepKind : std::uint8_t {
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
 
+inline bool is_library(StepKind kind) {
+  return kind == StepKind::library_blocking || kind == StepKind::library_nonblocking;
+}
+
 struct Step {
   StepKind kind;
   int peer = -1;

@@ -91,10 +91,11 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *find_algorithm(shape.kind, default_name(shape));
 }
 
-Choice choose(const Config& config, Library library, Engine asked, const Shape& shape) {
+Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
+              const std::string* hint) {
   const Engine engine = asked == Engine::automatic ? static_rule(library, shape) : asked;
   if (engine != Engine::function && engine != Engine::thread) return {engine, nullptr};
-  const std::string& name = config.algorithm[static_cast<std::size_t>(shape.kind)];
+  const std::string& name = hint ? *hint : config.algorithm[static_cast<std::size_t>(shape.kind)];
   const Algorithm* algorithm = name.empty() ? nullptr : find_algorithm(shape.kind, name);
   if (!algorithm || !applies(*algorithm, shape)) algorithm = &default_algorithm(shape);
   return {engine, algorithm};

@@ -24,7 +24,9 @@ Engine static_rule(Library library, const Shape& shape);
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// `asked` is never native. An algorithm asked for that does not apply falls back to the default.
-Choice choose(const Config& config, Library library, Engine asked, const Shape& shape);
+// `asked` is never native. An algorithm asked for, by the communicator's hint (nullptr: none) or
+// the program's option, that does not apply falls back to the default.
+Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
+              const std::string* hint = nullptr);
 
 }  // namespace weft

@@ -30,6 +30,9 @@ class Execution {
   // After an error, the operation is over: do not call again.
   Result<bool> advance();
 
+  // From the first round on again, once the last has completed.
+  void rewind() { next_step_ = round_ = 0; }
+
   std::uint32_t round() const { return round_; }
 
  private:

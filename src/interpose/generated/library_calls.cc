@@ -20,6 +20,7 @@ constinit LibraryCalls library_calls{};
 
 bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*>& missing) {
   missing.clear();
+  std::vector<const char*> optional;  // younger than MPI-3
   bind(library_calls.Comm_idup, find, "PMPI_Comm_idup", missing);
   bind(library_calls.Comm_create, find, "PMPI_Comm_create", missing);
   bind(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
@@ -49,27 +50,158 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Grequest_complete, find, "PMPI_Grequest_complete", missing);
   bind(library_calls.Status_set_elements, find, "PMPI_Status_set_elements", missing);
   bind(library_calls.Status_set_cancelled, find, "PMPI_Status_set_cancelled", missing);
-  bind(library_calls.Barrier, find, "PMPI_Barrier", missing);
-  bind(library_calls.Bcast, find, "PMPI_Bcast", missing);
-  bind(library_calls.Reduce, find, "PMPI_Reduce", missing);
-  bind(library_calls.Allreduce, find, "PMPI_Allreduce", missing);
-  bind(library_calls.Allgather, find, "PMPI_Allgather", missing);
-  bind(library_calls.Alltoall, find, "PMPI_Alltoall", missing);
-  bind(library_calls.Scan, find, "PMPI_Scan", missing);
-  bind(library_calls.Ibarrier, find, "PMPI_Ibarrier", missing);
-  bind(library_calls.Ibcast, find, "PMPI_Ibcast", missing);
-  bind(library_calls.Ireduce, find, "PMPI_Ireduce", missing);
-  bind(library_calls.Iallreduce, find, "PMPI_Iallreduce", missing);
-  bind(library_calls.Iallgather, find, "PMPI_Iallgather", missing);
-  bind(library_calls.Ialltoall, find, "PMPI_Ialltoall", missing);
-  bind(library_calls.Iscan, find, "PMPI_Iscan", missing);
   bind(library_calls.Send, find, "PMPI_Send", missing);
   bind(library_calls.Recv, find, "PMPI_Recv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Isend_c, find, "PMPI_Isend_c", optional);
+  bind(library_calls.Irecv_c, find, "PMPI_Irecv_c", optional);
+#endif
+  bind(library_calls.Comm_remote_size, find, "PMPI_Comm_remote_size", missing);
+  bind(library_calls.Recv_init, find, "PMPI_Recv_init", missing);
+  bind(library_calls.Start, find, "PMPI_Start", missing);
+  bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
+  bind(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);
+  bind(library_calls.Topo_test, find, "PMPI_Topo_test", missing);
+  bind(library_calls.Cartdim_get, find, "PMPI_Cartdim_get", missing);
+  bind(library_calls.Cart_get, find, "PMPI_Cart_get", missing);
+  bind(library_calls.Cart_shift, find, "PMPI_Cart_shift", missing);
+  bind(library_calls.Graph_neighbors_count, find, "PMPI_Graph_neighbors_count", missing);
+  bind(library_calls.Graph_neighbors, find, "PMPI_Graph_neighbors", missing);
+  bind(library_calls.Dist_graph_neighbors_count, find, "PMPI_Dist_graph_neighbors_count", missing);
+  bind(library_calls.Dist_graph_neighbors, find, "PMPI_Dist_graph_neighbors", missing);
   bind(library_calls.Get_library_version, find, "PMPI_Get_library_version", missing);
   bind(library_calls.Comm_get_attr, find, "PMPI_Comm_get_attr", missing);
   bind(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
   bind(library_calls.Comm_get_errhandler, find, "PMPI_Comm_get_errhandler", missing);
   bind(library_calls.Errhandler_free, find, "PMPI_Errhandler_free", missing);
+  bind(library_calls.Iallgather, find, "PMPI_Iallgather", missing);
+  bind(library_calls.Iallgatherv, find, "PMPI_Iallgatherv", missing);
+  bind(library_calls.Iallreduce, find, "PMPI_Iallreduce", missing);
+  bind(library_calls.Ialltoall, find, "PMPI_Ialltoall", missing);
+  bind(library_calls.Ialltoallv, find, "PMPI_Ialltoallv", missing);
+  bind(library_calls.Ialltoallw, find, "PMPI_Ialltoallw", missing);
+  bind(library_calls.Ibarrier, find, "PMPI_Ibarrier", missing);
+  bind(library_calls.Ibcast, find, "PMPI_Ibcast", missing);
+  bind(library_calls.Iexscan, find, "PMPI_Iexscan", missing);
+  bind(library_calls.Igather, find, "PMPI_Igather", missing);
+  bind(library_calls.Igatherv, find, "PMPI_Igatherv", missing);
+  bind(library_calls.Ineighbor_allgather, find, "PMPI_Ineighbor_allgather", missing);
+  bind(library_calls.Ineighbor_allgatherv, find, "PMPI_Ineighbor_allgatherv", missing);
+  bind(library_calls.Ineighbor_alltoall, find, "PMPI_Ineighbor_alltoall", missing);
+  bind(library_calls.Ineighbor_alltoallv, find, "PMPI_Ineighbor_alltoallv", missing);
+  bind(library_calls.Ineighbor_alltoallw, find, "PMPI_Ineighbor_alltoallw", missing);
+  bind(library_calls.Ireduce, find, "PMPI_Ireduce", missing);
+  bind(library_calls.Ireduce_scatter, find, "PMPI_Ireduce_scatter", missing);
+  bind(library_calls.Ireduce_scatter_block, find, "PMPI_Ireduce_scatter_block", missing);
+  bind(library_calls.Iscan, find, "PMPI_Iscan", missing);
+  bind(library_calls.Iscatter, find, "PMPI_Iscatter", missing);
+  bind(library_calls.Iscatterv, find, "PMPI_Iscatterv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Iallgather_c, find, "PMPI_Iallgather_c", optional);
+  bind(library_calls.Iallgatherv_c, find, "PMPI_Iallgatherv_c", optional);
+  bind(library_calls.Iallreduce_c, find, "PMPI_Iallreduce_c", optional);
+  bind(library_calls.Ialltoall_c, find, "PMPI_Ialltoall_c", optional);
+  bind(library_calls.Ialltoallv_c, find, "PMPI_Ialltoallv_c", optional);
+  bind(library_calls.Ialltoallw_c, find, "PMPI_Ialltoallw_c", optional);
+  bind(library_calls.Ibcast_c, find, "PMPI_Ibcast_c", optional);
+  bind(library_calls.Iexscan_c, find, "PMPI_Iexscan_c", optional);
+  bind(library_calls.Igather_c, find, "PMPI_Igather_c", optional);
+  bind(library_calls.Igatherv_c, find, "PMPI_Igatherv_c", optional);
+  bind(library_calls.Ineighbor_allgather_c, find, "PMPI_Ineighbor_allgather_c", optional);
+  bind(library_calls.Ineighbor_allgatherv_c, find, "PMPI_Ineighbor_allgatherv_c", optional);
+  bind(library_calls.Ineighbor_alltoall_c, find, "PMPI_Ineighbor_alltoall_c", optional);
+  bind(library_calls.Ineighbor_alltoallv_c, find, "PMPI_Ineighbor_alltoallv_c", optional);
+  bind(library_calls.Ineighbor_alltoallw_c, find, "PMPI_Ineighbor_alltoallw_c", optional);
+  bind(library_calls.Ireduce_c, find, "PMPI_Ireduce_c", optional);
+  bind(library_calls.Ireduce_scatter_block_c, find, "PMPI_Ireduce_scatter_block_c", optional);
+  bind(library_calls.Ireduce_scatter_c, find, "PMPI_Ireduce_scatter_c", optional);
+  bind(library_calls.Iscan_c, find, "PMPI_Iscan_c", optional);
+  bind(library_calls.Iscatter_c, find, "PMPI_Iscatter_c", optional);
+  bind(library_calls.Iscatterv_c, find, "PMPI_Iscatterv_c", optional);
+#endif
+  bind(library_calls.Allgather, find, "PMPI_Allgather", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Allgather_c, find, "PMPI_Allgather_c", optional);
+#endif
+  bind(library_calls.Allgatherv, find, "PMPI_Allgatherv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Allgatherv_c, find, "PMPI_Allgatherv_c", optional);
+#endif
+  bind(library_calls.Allreduce, find, "PMPI_Allreduce", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Allreduce_c, find, "PMPI_Allreduce_c", optional);
+#endif
+  bind(library_calls.Alltoall, find, "PMPI_Alltoall", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Alltoall_c, find, "PMPI_Alltoall_c", optional);
+#endif
+  bind(library_calls.Alltoallv, find, "PMPI_Alltoallv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Alltoallv_c, find, "PMPI_Alltoallv_c", optional);
+#endif
+  bind(library_calls.Alltoallw, find, "PMPI_Alltoallw", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Alltoallw_c, find, "PMPI_Alltoallw_c", optional);
+#endif
+  bind(library_calls.Barrier, find, "PMPI_Barrier", missing);
+  bind(library_calls.Bcast, find, "PMPI_Bcast", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Bcast_c, find, "PMPI_Bcast_c", optional);
+#endif
+  bind(library_calls.Exscan, find, "PMPI_Exscan", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Exscan_c, find, "PMPI_Exscan_c", optional);
+#endif
+  bind(library_calls.Gather, find, "PMPI_Gather", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Gather_c, find, "PMPI_Gather_c", optional);
+#endif
+  bind(library_calls.Gatherv, find, "PMPI_Gatherv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Gatherv_c, find, "PMPI_Gatherv_c", optional);
+#endif
+  bind(library_calls.Neighbor_allgather, find, "PMPI_Neighbor_allgather", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Neighbor_allgather_c, find, "PMPI_Neighbor_allgather_c", optional);
+#endif
+  bind(library_calls.Neighbor_allgatherv, find, "PMPI_Neighbor_allgatherv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Neighbor_allgatherv_c, find, "PMPI_Neighbor_allgatherv_c", optional);
+#endif
+  bind(library_calls.Neighbor_alltoall, find, "PMPI_Neighbor_alltoall", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Neighbor_alltoall_c, find, "PMPI_Neighbor_alltoall_c", optional);
+#endif
+  bind(library_calls.Neighbor_alltoallv, find, "PMPI_Neighbor_alltoallv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Neighbor_alltoallv_c, find, "PMPI_Neighbor_alltoallv_c", optional);
+#endif
+  bind(library_calls.Neighbor_alltoallw, find, "PMPI_Neighbor_alltoallw", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Neighbor_alltoallw_c, find, "PMPI_Neighbor_alltoallw_c", optional);
+#endif
+  bind(library_calls.Reduce, find, "PMPI_Reduce", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Reduce_c, find, "PMPI_Reduce_c", optional);
+#endif
+  bind(library_calls.Reduce_scatter, find, "PMPI_Reduce_scatter", missing);
+  bind(library_calls.Reduce_scatter_block, find, "PMPI_Reduce_scatter_block", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Reduce_scatter_block_c, find, "PMPI_Reduce_scatter_block_c", optional);
+  bind(library_calls.Reduce_scatter_c, find, "PMPI_Reduce_scatter_c", optional);
+#endif
+  bind(library_calls.Scan, find, "PMPI_Scan", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Scan_c, find, "PMPI_Scan_c", optional);
+#endif
+  bind(library_calls.Scatter, find, "PMPI_Scatter", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Scatter_c, find, "PMPI_Scatter_c", optional);
+#endif
+  bind(library_calls.Scatterv, find, "PMPI_Scatterv", missing);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(library_calls.Scatterv_c, find, "PMPI_Scatterv_c", optional);
+#endif
   return missing.empty();
 }
 

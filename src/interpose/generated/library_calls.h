@@ -41,29 +41,213 @@ struct LibraryCalls {
   int (*Grequest_complete)(MPI_Request);
   int (*Status_set_elements)(MPI_Status*, MPI_Datatype, int);
   int (*Status_set_cancelled)(MPI_Status*, int);
-  int (*Barrier)(MPI_Comm);
-  int (*Bcast)(void*, int, MPI_Datatype, int, MPI_Comm);
-  int (*Reduce)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
-  int (*Allreduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
-  int (*Allgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
-  int (*Alltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
-  int (*Scan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
-  int (*Ibarrier)(MPI_Comm, MPI_Request*);
-  int (*Ibcast)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request*);
-  int (*Ireduce)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*);
-  int (*Iallreduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
-  int (*Iallgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
-      MPI_Request*);
-  int (*Ialltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
-      MPI_Request*);
-  int (*Iscan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
   int (*Send)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
   int (*Recv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Isend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+  int (*Irecv_c)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+#endif
+  int (*Comm_remote_size)(MPI_Comm, int*);
+  int (*Recv_init)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+  int (*Start)(MPI_Request*);
+  int (*Request_free)(MPI_Request*);
+  int (*Type_indexed)(int, const int*, const int*, MPI_Datatype, MPI_Datatype*);
+  int (*Topo_test)(MPI_Comm, int*);
+  int (*Cartdim_get)(MPI_Comm, int*);
+  int (*Cart_get)(MPI_Comm, int, int*, int*, int*);
+  int (*Cart_shift)(MPI_Comm, int, int, int*, int*);
+  int (*Graph_neighbors_count)(MPI_Comm, int, int*);
+  int (*Graph_neighbors)(MPI_Comm, int, int, int*);
+  int (*Dist_graph_neighbors_count)(MPI_Comm, int*, int*, int*);
+  int (*Dist_graph_neighbors)(MPI_Comm, int, int*, int*, int, int*, int*);
   int (*Get_library_version)(char*, int*);
   int (*Comm_get_attr)(MPI_Comm, int, void*, int*);
   int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
   int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler*);
   int (*Errhandler_free)(MPI_Errhandler*);
+  int (*Iallgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
+      MPI_Request*);
+  int (*Iallgatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
+      MPI_Comm, MPI_Request*);
+  int (*Iallreduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
+  int (*Ialltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
+      MPI_Request*);
+  int (*Ialltoallv)(const void*, const int*, const int*, MPI_Datatype, void*, const int*,
+      const int*, MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ialltoallw)(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
+      const int*, const MPI_Datatype*, MPI_Comm, MPI_Request*);
+  int (*Ibarrier)(MPI_Comm, MPI_Request*);
+  int (*Ibcast)(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request*);
+  int (*Iexscan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
+  int (*Igather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm,
+      MPI_Request*);
+  int (*Igatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, int,
+      MPI_Comm, MPI_Request*);
+  int (*Ineighbor_allgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
+      MPI_Request*);
+  int (*Ineighbor_allgatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*,
+      MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ineighbor_alltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
+      MPI_Request*);
+  int (*Ineighbor_alltoallv)(const void*, const int*, const int*, MPI_Datatype, void*, const int*,
+      const int*, MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ineighbor_alltoallw)(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*,
+      const int*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*);
+  int (*Ireduce)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*);
+  int (*Ireduce_scatter)(const void*, void*, const int*, MPI_Datatype, MPI_Op, MPI_Comm,
+      MPI_Request*);
+  int (*Ireduce_scatter_block)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm,
+      MPI_Request*);
+  int (*Iscan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
+  int (*Iscatter)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm,
+      MPI_Request*);
+  int (*Iscatterv)(const void*, const int*, const int*, MPI_Datatype, void*, int, MPI_Datatype,
+      int, MPI_Comm, MPI_Request*);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Iallgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm, MPI_Request*);
+  int (*Iallgatherv_c)(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*,
+      const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Iallreduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
+  int (*Ialltoall_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm, MPI_Request*);
+  int (*Ialltoallv_c)(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
+      const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ialltoallw_c)(const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*,
+      const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*);
+  int (*Ibcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*);
+  int (*Iexscan_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
+  int (*Igather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int,
+      MPI_Comm, MPI_Request*);
+  int (*Igatherv_c)(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*,
+      MPI_Datatype, int, MPI_Comm, MPI_Request*);
+  int (*Ineighbor_allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
+      MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ineighbor_allgatherv_c)(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*,
+      const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ineighbor_alltoall_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm, MPI_Request*);
+  int (*Ineighbor_alltoallv_c)(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
+      const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*);
+  int (*Ineighbor_alltoallw_c)(const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*,
+      void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*);
+  int (*Ireduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm,
+      MPI_Request*);
+  int (*Ireduce_scatter_block_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm,
+      MPI_Request*);
+  int (*Ireduce_scatter_c)(const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm,
+      MPI_Request*);
+  int (*Iscan_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
+  int (*Iscatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int,
+      MPI_Comm, MPI_Request*);
+  int (*Iscatterv_c)(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
+      MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*);
+#endif
+  int (*Allgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm);
+#endif
+  int (*Allgatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
+      MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Allgatherv_c)(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*,
+      const MPI_Aint*, MPI_Datatype, MPI_Comm);
+#endif
+  int (*Allreduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Allreduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+#endif
+  int (*Alltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Alltoall_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm);
+#endif
+  int (*Alltoallv)(const void*, const int*, const int*, MPI_Datatype, void*, const int*,
+      const int*, MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Alltoallv_c)(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
+      const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm);
+#endif
+  int (*Alltoallw)(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
+      const int*, const MPI_Datatype*, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Alltoallw_c)(const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*,
+      const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm);
+#endif
+  int (*Barrier)(MPI_Comm);
+  int (*Bcast)(void*, int, MPI_Datatype, int, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Bcast_c)(void*, MPI_Count, MPI_Datatype, int, MPI_Comm);
+#endif
+  int (*Exscan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Exscan_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+#endif
+  int (*Gather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Gather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int,
+      MPI_Comm);
+#endif
+  int (*Gatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, int,
+      MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Gatherv_c)(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*,
+      MPI_Datatype, int, MPI_Comm);
+#endif
+  int (*Neighbor_allgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Neighbor_allgather_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm);
+#endif
+  int (*Neighbor_allgatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*,
+      MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Neighbor_allgatherv_c)(const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*,
+      const MPI_Aint*, MPI_Datatype, MPI_Comm);
+#endif
+  int (*Neighbor_alltoall)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Neighbor_alltoall_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm);
+#endif
+  int (*Neighbor_alltoallv)(const void*, const int*, const int*, MPI_Datatype, void*, const int*,
+      const int*, MPI_Datatype, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Neighbor_alltoallv_c)(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
+      const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm);
+#endif
+  int (*Neighbor_alltoallw)(const void*, const int*, const MPI_Aint*, const MPI_Datatype*, void*,
+      const int*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Neighbor_alltoallw_c)(const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*,
+      void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm);
+#endif
+  int (*Reduce)(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Reduce_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm);
+#endif
+  int (*Reduce_scatter)(const void*, void*, const int*, MPI_Datatype, MPI_Op, MPI_Comm);
+  int (*Reduce_scatter_block)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Reduce_scatter_block_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+  int (*Reduce_scatter_c)(const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm);
+#endif
+  int (*Scan)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Scan_c)(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm);
+#endif
+  int (*Scatter)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Scatter_c)(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int,
+      MPI_Comm);
+#endif
+  int (*Scatterv)(const void*, const int*, const int*, MPI_Datatype, void*, int, MPI_Datatype, int,
+      MPI_Comm);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  int (*Scatterv_c)(const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count,
+      MPI_Datatype, int, MPI_Comm);
+#endif
 };
 
 extern LibraryCalls library_calls;  // null until bound, and for good where the library lacks it

@@ -15,11 +15,16 @@ namespace {
 
 // The next definition, looked up now if that has not happened yet.
 template <class Function>
-inline Function* bound(Next<Function>& slot, CallId id) {
+inline Function* bound_or_null(Next<Function>& slot) {
   if (Function* found = slot) [[likely]] return found;
   bind_now();
-  Function* found = slot;
-  if (!found) missing_call(id);
+  return slot;
+}
+
+template <class Function>
+inline Function* bound(Next<Function>& slot, CallId id) {
+  Function* found = bound_or_null(slot);
+  if (!found) [[unlikely]] missing_call(id);
   return found;
 }
 
@@ -130,6 +135,21 @@ WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
   return Op_free(op);
 }
 
+static int Pcontrol(const int level, ...) {
+  const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
+  const Entry entry;
+  if (entry.nested()) return next(level);
+  return special::Pcontrol(level);
+}
+WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
+  const Named named(false);
+  return Pcontrol(level);
+}
+WEFT_WRAPPER int PMPI_Pcontrol(const int level, ...) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Pcontrol(level);
+}
+
 static int Request_free(MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
   const Entry entry;
@@ -149,8 +169,7 @@ static int Start(MPI_Request* request) {
   const auto next = bound(next_calls.Start, CallId::Start);
   const Entry entry;
   if (entry.nested()) return next(request);
-  poll();
-  return next(request);
+  return special::Start(request);
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
   const Named named(false);
@@ -165,8 +184,7 @@ static int Startall(int count, MPI_Request* array_of_requests) {
   const auto next = bound(next_calls.Startall, CallId::Startall);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests);
-  poll();
-  return next(count, array_of_requests);
+  return special::Startall(count, array_of_requests);
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
   const Named named(false);
@@ -198,11 +216,11 @@ static int Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::allgather, .sendbuf = sendbuf, .recvbuf = recvbuf,
-      .sendcount = sendcount, .sendtype = sendtype, .recvcount = recvcount, .recvtype = recvtype,
-      .op = {}, .root = {}, .comm = comm};
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Iallgather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Iallgather, request, code);
   return code;
@@ -225,8 +243,12 @@ static int Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Iallgatherv, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Iallgatherv, request, code);
   return code;
 }
@@ -250,11 +272,11 @@ static int Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatyp
   const auto next = bound(next_calls.Iallreduce, CallId::Iallreduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::allreduce, .sendbuf = sendbuf, .recvbuf = recvbuf,
-      .sendcount = count, .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = op,
-      .root = {}, .comm = comm};
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Iallreduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iallreduce, request, code);
   return code;
@@ -276,11 +298,11 @@ static int Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::alltoall, .sendbuf = sendbuf, .recvbuf = recvbuf,
-      .sendcount = sendcount, .sendtype = sendtype, .recvcount = recvcount, .recvtype = recvtype,
-      .op = {}, .root = {}, .comm = comm};
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ialltoall, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ialltoall, request, code);
   return code;
@@ -303,8 +325,13 @@ static int Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdi
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallv, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ialltoallv, request, code);
   return code;
 }
@@ -330,8 +357,13 @@ static int Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdi
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallw, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ialltoallw, request, code);
   return code;
 }
@@ -354,10 +386,9 @@ static int Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibarrier, CallId::Ibarrier);
   const Entry entry;
   if (entry.nested()) return next(comm, request);
-  const Call call{.kind = Kind::barrier, .sendbuf = {}, .recvbuf = {}, .sendcount = {},
-      .sendtype = {}, .recvcount = {}, .recvtype = {}, .op = {}, .root = {}, .comm = comm};
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ibarrier, call, request, &code)) return code;
   code = next(comm, request);
   passed_on(CallId::Ibarrier, request, code);
   return code;
@@ -376,11 +407,11 @@ static int Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_
   const auto next = bound(next_calls.Ibcast, CallId::Ibcast);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
-  const Call call{.kind = Kind::bcast, .sendbuf = buffer, .recvbuf = buffer, .sendcount = count,
-      .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = {}, .root = root,
-      .comm = comm};
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ibcast, call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
   passed_on(CallId::Ibcast, request, code);
   return code;
@@ -401,7 +432,12 @@ static int Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   const auto next = bound(next_calls.Iexscan, CallId::Iexscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iexscan, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iexscan, request, code);
   return code;
 }
@@ -422,8 +458,12 @@ static int Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igather, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Igather, request, code);
   return code;
 }
@@ -447,8 +487,13 @@ static int Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igatherv, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      request);
   passed_on(CallId::Igatherv, request, code);
   return code;
 }
@@ -473,7 +518,12 @@ static int Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgather, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgather, request, code);
   return code;
 }
@@ -498,8 +548,12 @@ static int Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgatherv, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgatherv, request, code);
   return code;
 }
@@ -524,7 +578,12 @@ static int Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoall, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_alltoall, request, code);
   return code;
 }
@@ -548,8 +607,14 @@ static int Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts, const
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallv, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ineighbor_alltoallv, request, code);
   return code;
 }
@@ -575,8 +640,14 @@ static int Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts, const
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallw, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ineighbor_alltoallw, request, code);
   return code;
 }
@@ -600,11 +671,11 @@ static int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   const auto next = bound(next_calls.Ireduce, CallId::Ireduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Call call{.kind = Kind::reduce, .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcount = count,
-      .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = op, .root = root,
-      .comm = comm};
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Ireduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   passed_on(CallId::Ireduce, request, code);
   return code;
@@ -625,7 +696,12 @@ static int Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvco
   const auto next = bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter, request, code);
   return code;
 }
@@ -645,7 +721,12 @@ static int Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcou
   const auto next = bound(next_calls.Ireduce_scatter_block, CallId::Ireduce_scatter_block);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter_block, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_block, request, code);
   return code;
 }
@@ -665,11 +746,11 @@ static int Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype dat
   const auto next = bound(next_calls.Iscan, CallId::Iscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::scan, .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcount = count,
-      .sendtype = datatype, .recvcount = count, .recvtype = datatype, .op = op, .root = {},
-      .comm = comm};
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(call, request, &code)) return code;
+  if (start(CallId::Iscan, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iscan, request, code);
   return code;
@@ -691,8 +772,12 @@ static int Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatter, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Iscatter, request, code);
   return code;
 }
@@ -716,8 +801,13 @@ static int Iscatterv(const void* sendbuf, const int* sendcounts, const int* disp
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatterv, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   passed_on(CallId::Iscatterv, request, code);
   return code;
 }
@@ -738,12 +828,17 @@ WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, cons
 
 static int Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
     int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allgather_init, CallId::Allgather_init);
+  const auto next = bound_or_null(next_calls.Allgather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgather_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgather_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Allgather_init, request, code);
   return code;
 }
@@ -766,12 +861,17 @@ WEFT_WRAPPER int PMPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Dat
 static int Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Allgather_init_c, CallId::Allgather_init_c);
+  const auto next = bound_or_null(next_calls.Allgather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgather_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgather_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Allgather_init_c, request, code);
   return code;
 }
@@ -794,12 +894,18 @@ WEFT_WRAPPER int PMPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
 static int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allgatherv_init, CallId::Allgatherv_init);
+  const auto next = bound_or_null(next_calls.Allgatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgatherv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgatherv_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Allgatherv_init, request, code);
   return code;
 }
@@ -822,12 +928,18 @@ WEFT_WRAPPER int PMPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
 static int Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allgatherv_init_c, CallId::Allgatherv_init_c);
+  const auto next = bound_or_null(next_calls.Allgatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Allgatherv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allgatherv_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Allgatherv_init_c, request, code);
   return code;
 }
@@ -849,10 +961,16 @@ WEFT_WRAPPER int PMPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
 #endif
 static int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allreduce_init, CallId::Allreduce_init);
+  const auto next = bound_or_null(next_calls.Allreduce_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Allreduce_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allreduce_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Allreduce_init, request, code);
   return code;
 }
@@ -870,10 +988,16 @@ WEFT_WRAPPER int PMPI_Allreduce_init(const void* sendbuf, void* recvbuf, int cou
 #if !defined(WEFT_FAMILY_OPENMPI)
 static int Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Allreduce_init_c, CallId::Allreduce_init_c);
+  const auto next = bound_or_null(next_calls.Allreduce_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Allreduce_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Allreduce_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Allreduce_init_c, request, code);
   return code;
 }
@@ -891,12 +1015,17 @@ WEFT_WRAPPER int PMPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_C
 #endif
 static int Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
     int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoall_init, CallId::Alltoall_init);
+  const auto next = bound_or_null(next_calls.Alltoall_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoall_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoall_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Alltoall_init, request, code);
   return code;
 }
@@ -919,12 +1048,17 @@ WEFT_WRAPPER int PMPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Data
 static int Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoall_init_c, CallId::Alltoall_init_c);
+  const auto next = bound_or_null(next_calls.Alltoall_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoall_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoall_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Alltoall_init_c, request, code);
   return code;
 }
@@ -947,12 +1081,18 @@ WEFT_WRAPPER int PMPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
 static int Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallv_init, CallId::Alltoallv_init);
+  const auto next = bound_or_null(next_calls.Alltoallv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallv_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Alltoallv_init, request, code);
   return code;
 }
@@ -977,12 +1117,18 @@ static int Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallv_init_c, CallId::Alltoallv_init_c);
+  const auto next = bound_or_null(next_calls.Alltoallv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallv_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Alltoallv_init_c, request, code);
   return code;
 }
@@ -1007,12 +1153,18 @@ WEFT_WRAPPER int PMPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sen
 static int Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallw_init, CallId::Alltoallw_init);
+  const auto next = bound_or_null(next_calls.Alltoallw_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallw_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallw_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Alltoallw_init, request, code);
   return code;
 }
@@ -1037,12 +1189,18 @@ static int Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Alltoallw_init_c, CallId::Alltoallw_init_c);
+  const auto next = bound_or_null(next_calls.Alltoallw_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (initialise(CallId::Alltoallw_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Alltoallw_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Alltoallw_init_c, request, code);
   return code;
 }
@@ -1065,10 +1223,14 @@ WEFT_WRAPPER int PMPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sen
 
 #endif
 static int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Barrier_init, CallId::Barrier_init);
+  const auto next = bound_or_null(next_calls.Barrier_init);
   const Entry entry;
   if (entry.nested()) return next(comm, info, request);
-  const int code = next(comm, info, request);
+  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+  int code;
+  if (initialise(CallId::Barrier_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Barrier_init);
+  code = next(comm, info, request);
   passed_on(CallId::Barrier_init, request, code);
   return code;
 }
@@ -1083,10 +1245,16 @@ WEFT_WRAPPER int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* re
 
 static int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Bcast_init, CallId::Bcast_init);
+  const auto next = bound_or_null(next_calls.Bcast_init);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const int code = next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Bcast_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Bcast_init);
+  code = next(buffer, count, datatype, root, comm, info, request);
   passed_on(CallId::Bcast_init, request, code);
   return code;
 }
@@ -1104,10 +1272,16 @@ WEFT_WRAPPER int PMPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype,
 #if !defined(WEFT_FAMILY_OPENMPI)
 static int Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Bcast_init_c, CallId::Bcast_init_c);
+  const auto next = bound_or_null(next_calls.Bcast_init_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const int code = next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Bcast_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Bcast_init_c);
+  code = next(buffer, count, datatype, root, comm, info, request);
   passed_on(CallId::Bcast_init_c, request, code);
   return code;
 }
@@ -1125,10 +1299,16 @@ WEFT_WRAPPER int PMPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype d
 #endif
 static int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Exscan_init, CallId::Exscan_init);
+  const auto next = bound_or_null(next_calls.Exscan_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Exscan_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Exscan_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Exscan_init, request, code);
   return code;
 }
@@ -1146,10 +1326,16 @@ WEFT_WRAPPER int PMPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
 #if !defined(WEFT_FAMILY_OPENMPI)
 static int Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Exscan_init_c, CallId::Exscan_init_c);
+  const auto next = bound_or_null(next_calls.Exscan_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Exscan_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Exscan_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Exscan_init_c, request, code);
   return code;
 }
@@ -1168,12 +1354,18 @@ WEFT_WRAPPER int PMPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Coun
 static int Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Gather_init, CallId::Gather_init);
+  const auto next = bound_or_null(next_calls.Gather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gather_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gather_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Gather_init, request, code);
   return code;
 }
@@ -1196,12 +1388,18 @@ WEFT_WRAPPER int PMPI_Gather_init(const void* sendbuf, int sendcount, MPI_Dataty
 static int Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Gather_init_c, CallId::Gather_init_c);
+  const auto next = bound_or_null(next_calls.Gather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gather_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gather_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Gather_init_c, request, code);
   return code;
 }
@@ -1224,12 +1422,18 @@ WEFT_WRAPPER int PMPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount,
 static int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
     const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Gatherv_init, CallId::Gatherv_init);
+  const auto next = bound_or_null(next_calls.Gatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gatherv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gatherv_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Gatherv_init, request, code);
   return code;
 }
@@ -1252,12 +1456,18 @@ WEFT_WRAPPER int PMPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datat
 static int Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Gatherv_init_c, CallId::Gatherv_init_c);
+  const auto next = bound_or_null(next_calls.Gatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Gatherv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Gatherv_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Gatherv_init_c, request, code);
   return code;
 }
@@ -1283,7 +1493,12 @@ static int Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Iallgather_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Iallgather_c, request, code);
   return code;
 }
@@ -1307,8 +1522,12 @@ static int Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Iallgatherv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Iallgatherv_c, request, code);
   return code;
 }
@@ -1332,7 +1551,12 @@ static int Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI
   const auto next = bound(next_calls.Iallreduce_c, CallId::Iallreduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iallreduce_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iallreduce_c, request, code);
   return code;
 }
@@ -1354,7 +1578,12 @@ static int Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoall_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ialltoall_c, request, code);
   return code;
 }
@@ -1378,8 +1607,13 @@ static int Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ialltoallv_c, request, code);
   return code;
 }
@@ -1405,8 +1639,13 @@ static int Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+  int code;
+  if (start(CallId::Ialltoallw_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ialltoallw_c, request, code);
   return code;
 }
@@ -1432,7 +1671,12 @@ static int Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int ro
   const auto next = bound(next_calls.Ibcast_c, CallId::Ibcast_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
-  const int code = next(buffer, count, datatype, root, comm, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Ibcast_c, call, request, &code)) return code;
+  code = next(buffer, count, datatype, root, comm, request);
   passed_on(CallId::Ibcast_c, request, code);
   return code;
 }
@@ -1452,7 +1696,12 @@ static int Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   const auto next = bound(next_calls.Iexscan_c, CallId::Iexscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iexscan_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iexscan_c, request, code);
   return code;
 }
@@ -1474,8 +1723,12 @@ static int Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igather_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Igather_c, request, code);
   return code;
 }
@@ -1501,8 +1754,13 @@ static int Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Igatherv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      request);
   passed_on(CallId::Igatherv_c, request, code);
   return code;
 }
@@ -1528,7 +1786,12 @@ static int Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgather_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgather_c, request, code);
   return code;
 }
@@ -1554,8 +1817,12 @@ static int Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_allgatherv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgatherv_c, request, code);
   return code;
 }
@@ -1581,7 +1848,12 @@ static int Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoall_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_alltoall_c, request, code);
   return code;
 }
@@ -1607,8 +1879,14 @@ static int Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      request);
   passed_on(CallId::Ineighbor_alltoallv_c, request, code);
   return code;
 }
@@ -1635,8 +1913,14 @@ static int Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (start(CallId::Ineighbor_alltoallw_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, request);
   passed_on(CallId::Ineighbor_alltoallw_c, request, code);
   return code;
 }
@@ -1662,7 +1946,12 @@ static int Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   const auto next = bound(next_calls.Ireduce_c, CallId::Ireduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   passed_on(CallId::Ireduce_c, request, code);
   return code;
 }
@@ -1682,7 +1971,12 @@ static int Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count
   const auto next = bound(next_calls.Ireduce_scatter_block_c, CallId::Ireduce_scatter_block_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter_block_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_block_c, request, code);
   return code;
 }
@@ -1702,7 +1996,12 @@ static int Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count
   const auto next = bound(next_calls.Ireduce_scatter_c, CallId::Ireduce_scatter_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Ireduce_scatter_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_c, request, code);
   return code;
 }
@@ -1724,7 +2023,12 @@ static int Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Data
   const auto next = bound(next_calls.Iscan_c, CallId::Iscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (start(CallId::Iscan_c, call, request, &code)) return code;
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iscan_c, request, code);
   return code;
 }
@@ -1746,8 +2050,12 @@ static int Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatter_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Iscatter_c, request, code);
   return code;
 }
@@ -1773,8 +2081,13 @@ static int Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (start(CallId::Iscatterv_c, call, request, &code)) return code;
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   passed_on(CallId::Iscatterv_c, request, code);
   return code;
 }
@@ -1797,12 +2110,18 @@ WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcoun
 static int Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgather_init, CallId::Neighbor_allgather_init);
+  const auto next = bound_or_null(next_calls.Neighbor_allgather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgather_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgather_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_allgather_init, request, code);
   return code;
 }
@@ -1825,12 +2144,18 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather_init(const void* sendbuf, int sendcount
 static int Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgather_init_c, CallId::Neighbor_allgather_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_allgather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgather_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgather_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_allgather_init_c, request, code);
   return code;
 }
@@ -1853,12 +2178,19 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count s
 static int Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgatherv_init, CallId::Neighbor_allgatherv_init);
+  const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgatherv_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgatherv_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Neighbor_allgatherv_init, request, code);
   return code;
 }
@@ -1881,13 +2213,19 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcoun
 static int Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_allgatherv_init_c,
-      CallId::Neighbor_allgatherv_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_allgatherv_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_allgatherv_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
+      request);
   passed_on(CallId::Neighbor_allgatherv_init_c, request, code);
   return code;
 }
@@ -1910,12 +2248,18 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count 
 static int Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoall_init, CallId::Neighbor_alltoall_init);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoall_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoall_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoall_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_alltoall_init, request, code);
   return code;
 }
@@ -1938,12 +2282,18 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
 static int Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoall_init_c, CallId::Neighbor_alltoall_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoall_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoall_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoall_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   passed_on(CallId::Neighbor_alltoall_init_c, request, code);
   return code;
 }
@@ -1966,12 +2316,20 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count se
 static int Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallv_init, CallId::Neighbor_alltoallv_init);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallv_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallv_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Neighbor_alltoallv_init, request, code);
   return code;
 }
@@ -1997,12 +2355,20 @@ static int Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendc
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallv_init_c, CallId::Neighbor_alltoallv_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallv_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallv_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
+      info, request);
   passed_on(CallId::Neighbor_alltoallv_init_c, request, code);
   return code;
 }
@@ -2028,12 +2394,20 @@ static int Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallw_init, CallId::Neighbor_alltoallw_init);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallw_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallw_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallw_init);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Neighbor_alltoallw_init, request, code);
   return code;
 }
@@ -2059,12 +2433,20 @@ static int Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendc
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Neighbor_alltoallw_init_c, CallId::Neighbor_alltoallw_init_c);
+  const auto next = bound_or_null(next_calls.Neighbor_alltoallw_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
-  const int code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+  int code;
+  if (initialise(CallId::Neighbor_alltoallw_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Neighbor_alltoallw_init_c);
+  code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+      comm, info, request);
   passed_on(CallId::Neighbor_alltoallw_init_c, request, code);
   return code;
 }
@@ -2088,11 +2470,17 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_C
 #endif
 static int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_init, CallId::Reduce_init);
+  const auto next = bound_or_null(next_calls.Reduce_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Reduce_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   passed_on(CallId::Reduce_init, request, code);
   return code;
 }
@@ -2113,11 +2501,17 @@ WEFT_WRAPPER int PMPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
 static int Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_init_c, CallId::Reduce_init_c);
+  const auto next = bound_or_null(next_calls.Reduce_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Reduce_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   passed_on(CallId::Reduce_init_c, request, code);
   return code;
 }
@@ -2137,10 +2531,17 @@ WEFT_WRAPPER int PMPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Coun
 #endif
 static int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_block_init, CallId::Reduce_scatter_block_init);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_block_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_block_init, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_block_init);
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_block_init, request, code);
   return code;
 }
@@ -2158,11 +2559,17 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block_init(const void* sendbuf, void* recvb
 #if !defined(WEFT_FAMILY_OPENMPI)
 static int Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_block_init_c,
-      CallId::Reduce_scatter_block_init_c);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_block_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_block_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_block_init_c);
+  code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_block_init_c, request, code);
   return code;
 }
@@ -2184,10 +2591,16 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block_init_c(const void* sendbuf, void* rec
 #endif
 static int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_init, CallId::Reduce_scatter_init);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_init);
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_init, request, code);
   return code;
 }
@@ -2206,10 +2619,17 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf,
 #if !defined(WEFT_FAMILY_OPENMPI)
 static int Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Reduce_scatter_init_c, CallId::Reduce_scatter_init_c);
+  const auto next = bound_or_null(next_calls.Reduce_scatter_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Reduce_scatter_init_c, call, next != nullptr, request,
+      &code)) return code;
+  if (!next) missing_call(CallId::Reduce_scatter_init_c);
+  code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   passed_on(CallId::Reduce_scatter_init_c, request, code);
   return code;
 }
@@ -2229,10 +2649,16 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
 #endif
 static int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scan_init, CallId::Scan_init);
+  const auto next = bound_or_null(next_calls.Scan_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Scan_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scan_init);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Scan_init, request, code);
   return code;
 }
@@ -2250,10 +2676,16 @@ WEFT_WRAPPER int PMPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
 #if !defined(WEFT_FAMILY_OPENMPI)
 static int Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scan_init_c, CallId::Scan_init_c);
+  const auto next = bound_or_null(next_calls.Scan_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const int code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+  int code;
+  if (initialise(CallId::Scan_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scan_init_c);
+  code = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   passed_on(CallId::Scan_init_c, request, code);
   return code;
 }
@@ -2272,12 +2704,18 @@ WEFT_WRAPPER int PMPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count 
 static int Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const auto next = bound(next_calls.Scatter_init, CallId::Scatter_init);
+  const auto next = bound_or_null(next_calls.Scatter_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatter_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatter_init);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Scatter_init, request, code);
   return code;
 }
@@ -2300,12 +2738,18 @@ WEFT_WRAPPER int PMPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datat
 static int Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scatter_init_c, CallId::Scatter_init_c);
+  const auto next = bound_or_null(next_calls.Scatter_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
-  const int code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatter_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatter_init_c);
+  code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
   passed_on(CallId::Scatter_init_c, request, code);
   return code;
 }
@@ -2328,12 +2772,18 @@ WEFT_WRAPPER int PMPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
 static int Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scatterv_init, CallId::Scatterv_init);
+  const auto next = bound_or_null(next_calls.Scatterv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatterv_init, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatterv_init);
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Scatterv_init, request, code);
   return code;
 }
@@ -2356,12 +2806,18 @@ WEFT_WRAPPER int PMPI_Scatterv_init(const void* sendbuf, const int* sendcounts, 
 static int Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = bound(next_calls.Scatterv_init_c, CallId::Scatterv_init_c);
+  const auto next = bound_or_null(next_calls.Scatterv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
-  const int code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  int code;
+  if (initialise(CallId::Scatterv_init_c, call, next != nullptr, request, &code)) return code;
+  if (!next) missing_call(CallId::Scatterv_init_c);
+  code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
   passed_on(CallId::Scatterv_init_c, request, code);
   return code;
 }
@@ -3268,6 +3724,13 @@ static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgather);
   if (guard.must_not_block() && next_calls.Iallgather) {
     const auto post = [&](MPI_Request* request) {
@@ -3296,6 +3759,13 @@ static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgather_c);
   if (guard.must_not_block() && next_calls.Iallgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3324,6 +3794,13 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgatherv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgatherv);
   if (guard.must_not_block() && next_calls.Iallgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -3355,6 +3832,13 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allgatherv_c);
   if (guard.must_not_block() && next_calls.Iallgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3384,6 +3868,13 @@ static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const auto next = bound(next_calls.Allreduce, CallId::Allreduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allreduce);
   if (guard.must_not_block() && next_calls.Iallreduce) {
     const auto post = [&](MPI_Request* request) {
@@ -3410,6 +3901,13 @@ static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const auto next = bound(next_calls.Allreduce_c, CallId::Allreduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Allreduce_c);
   if (guard.must_not_block() && next_calls.Iallreduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3437,6 +3935,13 @@ static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoall);
   if (guard.must_not_block() && next_calls.Ialltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -3465,6 +3970,13 @@ static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoall_c);
   if (guard.must_not_block() && next_calls.Ialltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3494,6 +4006,13 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallv);
   if (guard.must_not_block() && next_calls.Ialltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -3528,6 +4047,13 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallv_c);
   if (guard.must_not_block() && next_calls.Ialltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3562,6 +4088,13 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallw, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallw);
   if (guard.must_not_block() && next_calls.Ialltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -3596,6 +4129,13 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Alltoallw_c);
   if (guard.must_not_block() && next_calls.Ialltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3629,6 +4169,11 @@ static int Barrier(MPI_Comm comm) {
   const auto next = bound(next_calls.Barrier, CallId::Barrier);
   const Entry entry;
   if (entry.nested()) return next(comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+    int code;
+    if (carry_out(CallId::Barrier, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Barrier);
   if (guard.must_not_block() && next_calls.Ibarrier) {
     const auto post = [&](MPI_Request* request) {
@@ -3651,6 +4196,13 @@ static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_C
   const auto next = bound(next_calls.Bcast, CallId::Bcast);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Bcast);
   if (guard.must_not_block() && next_calls.Ibcast) {
     const auto post = [&](MPI_Request* request) {
@@ -3676,6 +4228,13 @@ static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int roo
   const auto next = bound(next_calls.Bcast_c, CallId::Bcast_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
+      .recvtype = datatype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Bcast_c);
   if (guard.must_not_block() && next_calls.Ibcast_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3702,6 +4261,13 @@ static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   const auto next = bound(next_calls.Exscan, CallId::Exscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Exscan);
   if (guard.must_not_block() && next_calls.Iexscan) {
     const auto post = [&](MPI_Request* request) {
@@ -3728,6 +4294,13 @@ static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   const auto next = bound(next_calls.Exscan_c, CallId::Exscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Exscan_c);
   if (guard.must_not_block() && next_calls.Iexscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3755,6 +4328,13 @@ static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gather);
   if (guard.must_not_block() && next_calls.Igather) {
     const auto post = [&](MPI_Request* request) {
@@ -3783,6 +4363,13 @@ static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gather_c);
   if (guard.must_not_block() && next_calls.Igather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3811,6 +4398,13 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gatherv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gatherv);
   if (guard.must_not_block() && next_calls.Igatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -3842,6 +4436,13 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Gatherv_c);
   if (guard.must_not_block() && next_calls.Igatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3874,6 +4475,13 @@ static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype s
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgather);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather) {
     const auto post = [&](MPI_Request* request) {
@@ -3902,6 +4510,13 @@ static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgather_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3933,6 +4548,13 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgatherv);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -3966,6 +4588,13 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_allgatherv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3998,6 +4627,13 @@ static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype se
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoall);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -4026,6 +4662,13 @@ static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoall_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4057,6 +4700,14 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallv);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -4091,6 +4742,14 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4125,6 +4784,14 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallw);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -4160,6 +4827,14 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
+      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
+      .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Neighbor_alltoallw_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4194,6 +4869,13 @@ static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   const auto next = bound(next_calls.Reduce, CallId::Reduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce);
   if (guard.must_not_block() && next_calls.Ireduce) {
     const auto post = [&](MPI_Request* request) {
@@ -4220,6 +4902,13 @@ static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   const auto next = bound(next_calls.Reduce_c, CallId::Reduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_c);
   if (guard.must_not_block() && next_calls.Ireduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4246,6 +4935,13 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
   const auto next = bound(next_calls.Reduce_scatter, CallId::Reduce_scatter);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter);
   if (guard.must_not_block() && next_calls.Ireduce_scatter) {
     const auto post = [&](MPI_Request* request) {
@@ -4271,6 +4967,13 @@ static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcoun
   const auto next = bound(next_calls.Reduce_scatter_block, CallId::Reduce_scatter_block);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter_block);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block) {
     const auto post = [&](MPI_Request* request) {
@@ -4298,6 +5001,13 @@ static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count 
   const auto next = bound(next_calls.Reduce_scatter_block_c, CallId::Reduce_scatter_block_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter_block_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4324,6 +5034,13 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
   const auto next = bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Reduce_scatter_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4351,6 +5068,13 @@ static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
   const auto next = bound(next_calls.Scan, CallId::Scan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scan);
   if (guard.must_not_block() && next_calls.Iscan) {
     const auto post = [&](MPI_Request* request) {
@@ -4377,6 +5101,13 @@ static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datat
   const auto next = bound(next_calls.Scan_c, CallId::Scan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scan_c);
   if (guard.must_not_block() && next_calls.Iscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4404,6 +5135,13 @@ static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatter);
   if (guard.must_not_block() && next_calls.Iscatter) {
     const auto post = [&](MPI_Request* request) {
@@ -4432,6 +5170,13 @@ static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
+      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatter_c);
   if (guard.must_not_block() && next_calls.Iscatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4461,6 +5206,13 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatterv, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatterv);
   if (guard.must_not_block() && next_calls.Iscatterv) {
     const auto post = [&](MPI_Request* request) {
@@ -4492,6 +5244,13 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
+  if (blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
+      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
+      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
+  }
   BlockingCall guard(CallId::Scatterv_c);
   if (guard.must_not_block() && next_calls.Iscatterv_c) {
     const auto post = [&](MPI_Request* request) {

@@ -18,6 +18,7 @@ bool bind_handles(void* (*find)(const char* name)) {
   };
   bind(handles.comm_null, "ompi_mpi_comm_null");
   bind(handles.comm_world, "ompi_mpi_comm_world");
+  bind(handles.comm_self, "ompi_mpi_comm_self");
   bind(handles.request_null, "ompi_request_null");
   bind(handles.datatype_null, "ompi_mpi_datatype_null");
   bind(handles.byte, "ompi_mpi_byte");
@@ -34,6 +35,7 @@ bool bind_handles(void* (*find)(const char* name)) {
 bool bind_handles(void* (*)(const char* name)) {
   handles.comm_null = MPI_COMM_NULL;
   handles.comm_world = MPI_COMM_WORLD;
+  handles.comm_self = MPI_COMM_SELF;
   handles.request_null = MPI_REQUEST_NULL;
   handles.datatype_null = MPI_DATATYPE_NULL;
   handles.byte = MPI_BYTE;

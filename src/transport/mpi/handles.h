@@ -10,6 +10,7 @@ namespace weft {
 struct Handles {
   MPI_Comm comm_null{};
   MPI_Comm comm_world{};
+  MPI_Comm comm_self{};
   MPI_Request request_null{};
   MPI_Datatype datatype_null{};
   MPI_Datatype byte{};

@@ -1,11 +1,13 @@
 // Steps as calls of the MPI library.
 #include "transport/mpi/mpi_transport.h"
 
+#include <climits>
 #include <cstring>
 
 #include "base/buffer_pool.h"
 #include "interpose/generated/library_calls.h"
 #include "transport/mpi/handles.h"
+#include "transport/mpi/library_step.h"
 
 namespace weft {
 
@@ -68,17 +70,20 @@ void* MpiTransport::address(const Location& at) const {
 }
 
 MPI_Datatype MpiTransport::type(Unit unit) const {
-  return unit == Unit::send ? call_.sendtype : unit == Unit::recv ? call_.recvtype : handles.byte;
+  if (unit == Unit::byte) return handles.byte;
+  if (unit == Unit::send) return call_.sendtype;
+  if (unit == Unit::recv) return call_.recvtype;
+  const auto index = static_cast<std::size_t>(unit) - static_cast<std::size_t>(Unit::first_of_many);
+  const std::size_t sends = schedule_.shape.send_blocks.size();
+  return index < sends ? call_.sendtypes[index] : call_.recvtypes[index - sends];
 }
 
 bool MpiTransport::plain(Unit unit) const {
-  return unit == Unit::byte ||
-         (unit == Unit::send ? schedule_.shape.send : schedule_.shape.recv).plain;
+  return layout_of(schedule_.shape, unit).plain;
 }
 
 std::int64_t MpiTransport::element_bytes(Unit unit) const {
-  if (unit == Unit::byte) return 1;
-  return (unit == Unit::send ? schedule_.shape.send : schedule_.shape.recv).size;
+  return layout_of(schedule_.shape, unit).size;
 }
 
 Result<bool> MpiTransport::start(const Step& step) {
@@ -95,10 +100,10 @@ Result<bool> MpiTransport::start(const Step& step) {
       code = copy(step.first, step.second);
       break;
     case StepKind::library_blocking:
-      code = library_blocking();
+      code = library_blocking(call_, comm_);
       break;
     case StepKind::library_nonblocking:
-      code = library_nonblocking();
+      code = library_nonblocking(call_, comm_, &requests_[static_cast<std::size_t>(posted_++)]);
       break;
   }
   if (code == MPI_SUCCESS) return true;
@@ -107,13 +112,29 @@ Result<bool> MpiTransport::start(const Step& step) {
 }
 
 int MpiTransport::post_message(const Step& step) {
-  const auto count = static_cast<int>(step.first.count);
-  void* buffer = address(step.first.at);
+  const Operand& at = step.first;
   MPI_Request* request = &requests_[static_cast<std::size_t>(posted_++)];
-  return step.kind == StepKind::send ? library_calls.Isend(buffer, count, type(step.first.unit),
+  if (at.count > INT_MAX) return post_large(step, request);
+  const auto count = static_cast<int>(at.count);
+  return step.kind == StepKind::send ? library_calls.Isend(address(at.at), count, type(at.unit),
                                                            step.peer, tag_, comm_, request)
-                                     : library_calls.Irecv(buffer, count, type(step.first.unit),
+                                     : library_calls.Irecv(address(at.at), count, type(at.unit),
                                                            step.peer, tag_, comm_, request);
+}
+
+int MpiTransport::post_large(const Step& step, MPI_Request* request) {
+#if !defined(WEFT_FAMILY_OPENMPI)
+  const Operand& at = step.first;
+  if (step.kind == StepKind::send && library_calls.Isend_c)
+    return library_calls.Isend_c(address(at.at), at.count, type(at.unit), step.peer, tag_, comm_,
+                                 request);
+  if (step.kind == StepKind::recv && library_calls.Irecv_c)
+    return library_calls.Irecv_c(address(at.at), at.count, type(at.unit), step.peer, tag_, comm_,
+                                 request);
+#endif
+  static_cast<void>(step);
+  *request = handles.request_null;
+  return MPI_ERR_COUNT;
 }
 
 Result<bool> MpiTransport::test() {
@@ -156,6 +177,7 @@ int MpiTransport::copy(const Operand& from, const Operand& to) {
 }
 
 int MpiTransport::pack(const Operand& from, void* to, std::int64_t bytes) {
+  if (bytes > INT_MAX) return MPI_ERR_COUNT;
   const Elements elements(address(from.at), static_cast<int>(from.count), type(from.unit));
   int position = 0;
   return library_calls.Pack(elements.address(), elements.count(), elements.type(), to,
@@ -163,65 +185,11 @@ int MpiTransport::pack(const Operand& from, void* to, std::int64_t bytes) {
 }
 
 int MpiTransport::unpack(const void* from, std::int64_t bytes, const Operand& to) {
+  if (bytes > INT_MAX) return MPI_ERR_COUNT;
   const Elements elements(address(to.at), static_cast<int>(to.count), type(to.unit));
   int position = 0;
   return library_calls.Unpack(from, static_cast<int>(bytes), &position, elements.address(),
                               elements.count(), elements.type(), comm_);
-}
-
-int MpiTransport::library_blocking() {
-  const Call& c = call_;
-  switch (c.kind) {
-    case Kind::barrier:
-      return library_calls.Barrier(comm_);
-    case Kind::bcast:
-      return library_calls.Bcast(c.recvbuf, c.recvcount, c.recvtype, c.root, comm_);
-    case Kind::reduce:
-      return library_calls.Reduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, c.root,
-                                  comm_);
-    case Kind::allreduce:
-      return library_calls.Allreduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_);
-    case Kind::allgather:
-      return library_calls.Allgather(c.sendbuf, c.sendcount, c.sendtype, c.recvbuf, c.recvcount,
-                                     c.recvtype, comm_);
-    case Kind::alltoall:
-      return library_calls.Alltoall(c.sendbuf, c.sendcount, c.sendtype, c.recvbuf, c.recvcount,
-                                    c.recvtype, comm_);
-    case Kind::scan:
-      return library_calls.Scan(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_);
-    default:
-      break;
-  }
-  return MPI_ERR_INTERN;
-}
-
-int MpiTransport::library_nonblocking() {
-  const Call& c = call_;
-  MPI_Request* request = &requests_[static_cast<std::size_t>(posted_++)];
-  switch (c.kind) {
-    case Kind::barrier:
-      return library_calls.Ibarrier(comm_, request);
-    case Kind::bcast:
-      return library_calls.Ibcast(c.recvbuf, c.recvcount, c.recvtype, c.root, comm_, request);
-    case Kind::reduce:
-      return library_calls.Ireduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, c.root,
-                                   comm_, request);
-    case Kind::allreduce:
-      return library_calls.Iallreduce(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_,
-                                      request);
-    case Kind::allgather:
-      return library_calls.Iallgather(c.sendbuf, c.sendcount, c.sendtype, c.recvbuf, c.recvcount,
-                                      c.recvtype, comm_, request);
-    case Kind::alltoall:
-      return library_calls.Ialltoall(c.sendbuf, c.sendcount, c.sendtype, c.recvbuf, c.recvcount,
-                                     c.recvtype, comm_, request);
-    case Kind::scan:
-      return library_calls.Iscan(c.sendbuf, c.recvbuf, c.recvcount, c.recvtype, c.op, comm_,
-                                 request);
-    default:
-      break;
-  }
-  return MPI_ERR_INTERN;
 }
 
 }  // namespace weft

@@ -11,7 +11,7 @@ namespace weft {
 
 class MpiTransport final : public Transport {
  public:
-  // `comm` is Weft's own; `call` and `shape` are copied or outlive the transport.
+  // `comm` is Weft's own; `call` and `schedule` outlive the transport.
   MpiTransport(const Call& call, const Schedule& schedule, MPI_Comm comm, int tag);
   ~MpiTransport() override;
   MpiTransport(const MpiTransport&) = delete;
@@ -29,14 +29,13 @@ class MpiTransport final : public Transport {
   std::int64_t element_bytes(Unit unit) const;
 
   int post_message(const Step& step);
+  int post_large(const Step& step, MPI_Request* request);  // more elements than an int holds
   int reduce(const Step& step);
   int copy(const Operand& from, const Operand& to);
   int pack(const Operand& from, void* to, std::int64_t bytes);
   int unpack(const void* from, std::int64_t bytes, const Operand& to);
-  int library_blocking();
-  int library_nonblocking();
 
-  const Call call_;
+  const Call& call_;
   const Schedule& schedule_;
   const MPI_Comm comm_;
   const int tag_;

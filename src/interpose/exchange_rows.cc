@@ -1,0 +1,154 @@
+// weft_exchange_rows_init: a persistent exchange with given partners, as a neighborhood alltoallw
+// whose topology comes with the call.
+#include <map>
+#include <span>
+#include <vector>
+
+#include "coll/algorithm.h"
+#include "interpose/freed_later.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/hooks.h"
+#include "interpose/persistent.h"
+#include "interpose/runtime.h"
+#include "interpose/shape.h"
+#include "transport/mpi/handles.h"
+
+#define WEFT_API __attribute__((visibility("default")))
+#include "weft.h"
+
+namespace weft::interpose {
+namespace {
+
+using Lists = std::span<const weft_rows>;
+
+int check(const Lists& lists, int ranks) {
+  for (const weft_rows& list : lists) {
+    if (list.rank < 0 || list.rank >= ranks) return MPI_ERR_RANK;
+    if (list.count < 0) return MPI_ERR_COUNT;
+    if (list.count > 0 && !list.rows) return MPI_ERR_ARG;
+  }
+  return MPI_SUCCESS;
+}
+
+// One datatype per partner that takes its rows from, or puts them into, the whole matrix.
+class Side {
+ public:
+  int set_up(const Lists& lists, MPI_Datatype row) {
+    // Arrays without elements must be arrays all the same.
+    types.reserve(lists.size() + 1);
+    counts.reserve(lists.size() + 1);
+    displacements.reserve(lists.size() + 1);
+    std::map<int, std::vector<int>> rows_of;
+    for (const weft_rows& list : lists) {
+      auto& rows = rows_of[list.rank];
+      rows.insert(rows.end(), list.rows, list.rows + list.count);
+    }
+    for (const auto& [rank, rows] : rows_of) {
+      if (rows.empty()) continue;
+      MPI_Datatype type;
+      const int code = make_type(rows, row, &type);
+      if (code != MPI_SUCCESS) return code;
+      partners.push_back(rank);
+      types.push_back(type);
+      owned.push_back(
+          std::make_shared<FreedLater<MPI_Datatype>>(type, library_calls.Type_free));
+    }
+    counts.assign(partners.size(), 1);
+    displacements.assign(partners.size(), 0);
+    return MPI_SUCCESS;
+  }
+
+  std::vector<int> partners, counts;
+  std::vector<MPI_Aint> displacements;
+  std::vector<MPI_Datatype> types;
+  std::vector<std::shared_ptr<FreedLater<MPI_Datatype>>> owned;
+
+ private:
+  // Consecutive rows become one block.
+  static int make_type(const std::vector<int>& rows, MPI_Datatype row, MPI_Datatype* type) {
+    std::vector<int> starts, lengths;
+    for (const int number : rows) {
+      if (!starts.empty() && starts.back() + lengths.back() == number) {
+        ++lengths.back();
+        continue;
+      }
+      starts.push_back(number);
+      lengths.push_back(1);
+    }
+    const int code = library_calls.Type_indexed(static_cast<int>(starts.size()), lengths.data(),
+                                                starts.data(), row, type);
+    return code == MPI_SUCCESS ? library_calls.Type_commit(type) : code;
+  }
+};
+
+Call call_of(const void* from, const Side& sent, void* to, const Side& received, MPI_Comm comm) {
+  Call call;
+  call.kind = Kind::neighbor_alltoallw;
+  call.form = CallId::Ineighbor_alltoallw;
+  call.sendbuf = from;
+  call.sendcounts = Numbers(sent.counts.data());
+  call.senddispls = Numbers(sent.displacements.data());
+  call.sendtypes = sent.types.data();
+  call.recvbuf = to;
+  call.recvcounts = Numbers(received.counts.data());
+  call.recvdispls = Numbers(received.displacements.data());
+  call.recvtypes = received.types.data();
+  call.comm = comm;
+  return call;
+}
+
+int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, void* to,
+                        const Side& received, MPI_Comm comm, MPI_Request* request) {
+  const auto communicator = runtime.communicators.find_or_make(comm);
+  if (!communicator) return MPI_ERR_COMM;
+  // The partners stand in for the topology, which the communicator itself need not have.
+  Communicator partners(comm, comm, communicator->rank, communicator->size);
+  partners.neighbors = Neighbors{received.partners, sent.partners};
+  const Call call = call_of(from, sent, to, received, comm);
+  const Algorithm& algorithm = *find_algorithm(Kind::neighbor_alltoallw, "by-size");
+  auto schedule = std::make_shared<const Schedule>(build(algorithm, shape_of(call, partners)));
+  const bool threads = runtime.threads_allowed() && runtime.config.engine != Engine::native &&
+                       runtime.config.engine != Engine::function;
+  auto operation = std::make_shared<PersistentOperation>(
+      CallId::Neighbor_alltoallw_init, call, communicator, schedule,
+      runtime.persistent_tag_for(communicator->initialised.fetch_add(1)),
+      threads ? Engine::thread : Engine::function);
+  for (const auto& side : {sent.owned, received.owned})
+    for (const auto& type : side) operation->keep(type);
+  const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
+  if (code != MPI_SUCCESS) return code;
+  *request = operation->request();
+  runtime.requests.add(std::move(operation));
+  return MPI_SUCCESS;
+}
+
+int exchange_rows_init(Runtime& runtime, const void* from, const Lists& sent, void* to,
+                       const Lists& received, MPI_Datatype row, MPI_Comm comm,
+                       MPI_Request* request) {
+  int ranks = 1;
+  int code = library_calls.Comm_size(comm, &ranks);
+  if (code != MPI_SUCCESS) return code;
+  Side sends, receives;
+  if (code = check(sent, ranks); code == MPI_SUCCESS) code = check(received, ranks);
+  if (code == MPI_SUCCESS) code = sends.set_up(sent, row);
+  if (code == MPI_SUCCESS) code = receives.set_up(received, row);
+  if (code == MPI_SUCCESS)
+    code = initialise_exchange(runtime, from, sends, to, receives, comm, request);
+  if (code != MPI_SUCCESS) library_calls.Comm_call_errhandler(comm, code);
+  return code;
+}
+
+}  // namespace
+}  // namespace weft::interpose
+
+int weft_exchange_rows_init(const void* from, int sends, const weft_rows sent[], void* to,
+                            int receives, const weft_rows received[], MPI_Datatype row,
+                            MPI_Comm comm, MPI_Request* request) {
+  using namespace weft::interpose;
+  const Entry entry;
+  Runtime* runtime = Runtime::active();
+  if (!runtime || sends < 0 || receives < 0 || !request) return MPI_ERR_ARG;
+  return exchange_rows_init(*runtime, from, Lists(sent, static_cast<std::size_t>(sends)), to,
+                            Lists(received, static_cast<std::size_t>(receives)), row, comm,
+                            request);
+}

@@ -1,0 +1,84 @@
+// weft_engine=NAME, weft_placement=POLICY, weft_algorithm=KIND=NAME[,KIND=NAME…].
+#include "interpose/hints.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coll/algorithm.h"
+#include "interpose/generated/library_calls.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+std::optional<std::string> value_of(MPI_Info info, const char* key) {
+  char value[MPI_MAX_INFO_VAL + 1];
+  int found = 0;
+  if (library_calls.Info_get(info, key, MPI_MAX_INFO_VAL, value, &found) != MPI_SUCCESS || !found)
+    return std::nullopt;
+  return std::string(value);
+}
+
+void ignored(const char* key, const std::string& why) {
+  say(std::string("communicator hint ") + key + ": " + why + "; the hint is ignored");
+}
+
+// The value of `key`, read by `parse`.
+template <class Value>
+std::optional<Value> parsed(MPI_Info info, const char* key,
+                            Result<Value> (*parse)(std::string_view)) {
+  const auto text = value_of(info, key);
+  if (!text) return std::nullopt;
+  auto value = parse(*text);
+  if (value) return *value;
+  ignored(key, value.error().message);
+  return std::nullopt;
+}
+
+// One KIND=NAME.
+void set_algorithm(std::string_view pair, Hints& hints) {
+  const auto equals = pair.find('=');
+  for (int i = 0; i < kKinds; ++i) {
+    if (equals == std::string_view::npos || pair.substr(0, equals) != kind_name(Kind(i))) continue;
+    const std::string_view name = pair.substr(equals + 1);
+    if (find_algorithm(Kind(i), name))
+      hints.algorithm[static_cast<std::size_t>(i)] = name;
+    else
+      ignored("weft_algorithm", "unknown algorithm '" + std::string(name) + "' for " +
+                                    kind_name(Kind(i)) + " (weft run --help lists them)");
+    return;
+  }
+  ignored("weft_algorithm",
+          "KIND=NAME expected, for example allreduce=ring, not '" + std::string(pair) + "'");
+}
+
+void set_algorithms(std::string_view text, Hints& hints) {
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    set_algorithm(text.substr(0, comma), hints);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+bool Hints::any() const {
+  return engine || placement ||
+         std::any_of(algorithm.begin(), algorithm.end(), [](auto& name) { return !name.empty(); });
+}
+
+const std::string* Hints::algorithm_for(Kind kind) const {
+  const std::string& name = algorithm[static_cast<std::size_t>(kind)];
+  return name.empty() ? nullptr : &name;
+}
+
+Hints read_hints(MPI_Info info) {
+  Hints hints;
+  if (info == handles.info_null) return hints;
+  hints.engine = parsed(info, "weft_engine", parse_engine);
+  hints.placement = parsed(info, "weft_placement", parse_placement);
+  if (const auto text = value_of(info, "weft_algorithm")) set_algorithms(*text, hints);
+  return hints;
+}
+
+}  // namespace weft::interpose

@@ -1,0 +1,121 @@
+// Persistent collectives: initialisation, the carrier of their request, MPI_Start and MPI_Startall.
+#include "interpose/persistent.h"
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "interpose/generated/bodies.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/hooks.h"
+#include "interpose/runtime.h"
+#include "interpose/self_communicator.h"
+#include "interpose/submit.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+
+int PersistentOperation::make_request() {
+  static std::atomic<std::uint32_t> made{0};
+  const MPI_Comm self = self_communicator();
+  if (self == handles.comm_null) return MPI_ERR_NO_MEM;
+  carrier_tag_ = Runtime::active()->tag_for(made.fetch_add(1));
+  return library_calls.Recv_init(nullptr, 0, handles.byte, 0, carrier_tag_, self, &request_);
+}
+
+void PersistentOperation::free_request() {
+  library_calls.Request_free(&request_);
+}
+
+bool PersistentOperation::restart() {
+  if (active() || error_code() != MPI_SUCCESS) return false;
+  if (started_before_) {
+    wait_done();  // the library may have seen the carrier's end a moment before
+    rewind();
+  }
+  started_before_ = true;
+  announced_ = false;
+  carrier_started_.store(false);
+  active_.store(true, std::memory_order_release);
+  Runtime::active()->requests.activated();
+  return true;
+}
+
+void PersistentOperation::deactivate() {
+  active_.store(false, std::memory_order_release);
+  Runtime::active()->requests.deactivated();
+}
+
+void PersistentOperation::show_to_library() {
+  const std::lock_guard lock(carrier_mutex_);
+  if (carrier_started_.load()) return;
+  MPI_Request carrier = request_;
+  library_calls.Start(&carrier);
+  carrier_started_.store(true);
+  if (announced_) complete_carrier();
+}
+
+void PersistentOperation::announce() {
+  const std::lock_guard lock(carrier_mutex_);
+  announced_ = true;
+  if (carrier_started_.load()) complete_carrier();
+}
+
+// The receive has been posted, so the send ends at once.
+void PersistentOperation::complete_carrier() {
+  library_calls.Send(nullptr, 0, handles.byte, 0, carrier_tag_, self_communicator());
+}
+
+namespace {
+
+// The application's request, where it is one of Weft's persistent ones.
+std::shared_ptr<CollectiveOperation> persistent(MPI_Request request) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->requests.held() == 0) return nullptr;
+  auto operation = runtime->requests.find(request);
+  return operation && dynamic_cast<PersistentOperation*>(operation.get()) ? operation : nullptr;
+}
+
+int start_again(std::shared_ptr<CollectiveOperation> operation) {
+  Runtime& runtime = *Runtime::active();
+  auto& persistent = static_cast<PersistentOperation&>(*operation);
+  const std::int64_t entered = runtime.observing() ? now_ns() : 0;
+  if (!persistent.restart()) return call_error_handler(*operation, MPI_ERR_REQUEST);
+  if (runtime.observing()) operation->times = {entered, 0, 0};
+  if (!runtime.completions_are_ours()) persistent.show_to_library();
+  submit(runtime, persistent.engine, std::move(operation));
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+namespace special {
+
+int Start(MPI_Request* request) {
+  poll();
+  if (auto operation = persistent(*request)) return start_again(std::move(operation));
+  return next_calls.Start(request);
+}
+
+int Startall(int count, MPI_Request* requests) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->requests.held() == 0) return next_calls.Startall(count, requests);
+  poll();
+  std::vector<std::shared_ptr<CollectiveOperation>> ours;
+  std::vector<MPI_Request> others;
+  for (int i = 0; i < count; ++i) {
+    if (auto operation = persistent(requests[i]))
+      ours.push_back(std::move(operation));
+    else
+      others.push_back(requests[i]);
+  }
+  if (ours.empty()) return next_calls.Startall(count, requests);
+  int code = MPI_SUCCESS;
+  if (!others.empty()) code = next_calls.Startall(static_cast<int>(others.size()), others.data());
+  for (auto& operation : ours)
+    if (code == MPI_SUCCESS) code = start_again(std::move(operation));
+  return code;
+}
+
+}  // namespace special
+}  // namespace weft::interpose

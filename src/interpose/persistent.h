@@ -1,0 +1,50 @@
+// PersistentOperation: one MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
+// Its request is a persistent receive on Weft's own one-rank communicator, the carrier: started
+// only where a completion call of the library's has to look at it, and completed by a message to
+// this rank itself. Calls that concern nothing else are answered without the library.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "interpose/requests.h"
+
+namespace weft::interpose {
+
+class PersistentOperation final : public CollectiveOperation {
+ public:
+  PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
+                      std::shared_ptr<const Schedule> schedule, int tag, Engine engine)
+      : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), tag),
+        engine(engine) {}
+
+  const Engine engine;
+
+  // Makes the request that the application gets. MPI error code.
+  int make_request();
+  // The request has been freed by the application, or MPI ends.
+  void free_request();
+
+  // Turns active; false: it already is, or an earlier start failed.
+  bool restart();
+  bool active() const override { return active_.load(std::memory_order_acquire); }
+  // From now on the library's completion calls see the request as active, until it is done.
+  void show_to_library();
+  bool shown_to_library() const { return carrier_started_.load(std::memory_order_relaxed); }
+  // The application has completed it.
+  void deactivate();
+
+ private:
+  void announce() override;
+  bool one_shot() const override { return false; }
+  void complete_carrier();
+
+  bool started_before_ = false;
+  std::atomic<bool> active_{false};  // written by start and completion calls of the application
+  int carrier_tag_ = 0;
+  std::mutex carrier_mutex_;  // guards the rest: announce() may run on a thread of Weft's
+  bool announced_ = false;
+  std::atomic<bool> carrier_started_{false};  // written by threads of the application
+};
+
+}  // namespace weft::interpose

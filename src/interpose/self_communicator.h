@@ -1,0 +1,11 @@
+// A communicator of Weft's own with this rank alone. Made at the first use, by a local call.
+#pragma once
+
+#include <mpi.h>
+
+namespace weft::interpose {
+
+MPI_Comm self_communicator();  // the null handle where none can be had
+void free_self_communicator();
+
+}  // namespace weft::interpose

@@ -1,0 +1,24 @@
+// From the arguments of a collective call to its Shape.
+#pragma once
+
+#include "interpose/communicators.h"
+#include "transport/mpi/call.h"
+
+namespace weft::interpose {
+
+// False: something that the library would refuse; it is left to say so in its own way.
+bool arguments_look_right(const Call& call, const Communicator& communicator);
+
+// Changes whenever a datatype or operator may have been freed, so that a handle seen before may
+// mean another one.
+std::uint32_t handle_generation();
+void handles_freed();
+
+// How many counts the call has for one direction on this rank; 0 where it has no array.
+enum class Direction : std::uint8_t { send, recv };
+std::size_t array_length(const Call& call, const Communicator& communicator, Direction direction);
+
+// Of arguments that look right.
+Shape shape_of(const Call& call, const Communicator& communicator);
+
+}  // namespace weft::interpose

@@ -1,0 +1,13 @@
+// The last part of every start: an operation goes to what carries it out.
+#pragma once
+
+#include <memory>
+
+#include "interpose/runtime.h"
+
+namespace weft::interpose {
+
+// The caller goes on with it as far as it gets; then the executor of `engine` has it.
+void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation);
+
+}  // namespace weft::interpose
