@@ -39,8 +39,9 @@ mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
 test: mpis
 	$(say) "unit and MPI tests"
 	@ctest --test-dir build --output-on-failure --no-tests=error
-	$(say) "command line tests, faults and bad input"
-	@$(BIN)/python -m pytest -q tests/cli tests/faults
+	$(say) "command line, faults, callers, random programs"
+	@-tools/setup-debian-mpi
+	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/random
 
 demo: build
 	@$(BIN)/weft demo

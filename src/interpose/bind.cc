@@ -1,13 +1,19 @@
 // Wrappers are bound to the next definition in the chain (MPI_X), so that other PMPI tools keep
-// working; Weft's own calls to the library's PMPI_X. An interpreter loads the MPI library late and
-// in a local scope, where a plain look-up finds nothing: then it is asked for by its name.
+// working; those called as PMPI_X, and Weft's own calls, to the library's PMPI_X, past our own. An
+// interpreter loads the MPI library late and in a local scope, where a plain look-up finds nothing:
+// then it is asked for by its name.
 #include "interpose/bind.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -47,6 +53,49 @@ void* find_variable(const char* name) {
   return library ? dlsym(library, name) : nullptr;
 }
 
+// The MPI library in memory. Written once, before the end that makes it visible.
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::atomic<std::uintptr_t> end = 0;  // 0: not known; pairs with the acquire in from_library()
+};
+Extent library_extent;
+
+// The loaded object that holds `address`, or no extent.
+std::pair<std::uintptr_t, std::uintptr_t> object_around(void* address) {
+  struct Search {
+    std::uintptr_t address, begin = 0, end = 0;
+  } search{reinterpret_cast<std::uintptr_t>(address)};
+  const auto visit = [](dl_phdr_info* object, std::size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
+    std::uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD) continue;
+      begin = std::min(begin, object->dlpi_addr + segment.p_vaddr);
+      end = std::max(end, object->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+    }
+    if (wanted.address < begin || wanted.address >= end) return 0;
+    wanted.begin = begin;
+    wanted.end = end;
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  return {search.begin, search.end};
+}
+
+// Where the Fortran layer is part of the library itself, its calls cannot be told from the
+// library's own: then none are taken for the library's.
+void note_library() {
+  void* const init = find("PMPI_Init");
+  if (!init) return;
+  const auto [begin, end] = object_around(init);
+  void* const fortran = find("mpi_init_");
+  const auto address = reinterpret_cast<std::uintptr_t>(fortran);
+  if (begin <= address && address < end) return;
+  library_extent.begin = begin;
+  library_extent.end.store(end, std::memory_order_release);
+}
+
 std::string file_of(void* address) {
   Dl_info info;
   if (!address || !dladdr(address, &info)) return "";
@@ -70,6 +119,12 @@ void bind_now() {
   if (!next_calls.Init) bind_next_calls(find);
 }
 
+bool from_library(const void* caller) {
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  const auto end = library_extent.end.load(std::memory_order_acquire);
+  return address < end && address >= library_extent.begin;
+}
+
 void missing_call(CallId id) {
   say(std::string(call_name(id)) + " is not in the MPI library of this program");
   std::abort();
@@ -91,6 +146,7 @@ Result<bool> bind_library() {
                  ", which Weft needs; it runs without Weft"};
   if (!bind_handles(find_variable))
     return Error{"the MPI library lacks predefined handles that Weft needs"};
+  note_library();
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "interpose/generated/call_ids.h"
+#include "interpose/generated/next_calls.h"
 #include "interpose/watchdog.h"
 #include "transport/mpi/call.h"
 
@@ -19,6 +20,27 @@ using weft::Call;
 // Inside a wrapper, or a thread of Weft's. In the executable's own TLS block: the library is
 // always loaded at start.
 extern thread_local bool inside_weft __attribute__((tls_model("initial-exec")));
+
+// The name by which a call came, MPI_X or PMPI_X, while it lasts. inside: it is not the
+// application's, and goes on untouched.
+class Named {
+ public:
+  explicit Named(bool profiling, bool inside = false)
+      : profiling_before_(by_profiling_name), inside_before_(inside_weft) {
+    by_profiling_name = profiling;
+    if (inside) inside_weft = true;
+  }
+  ~Named() {
+    by_profiling_name = profiling_before_;
+    inside_weft = inside_before_;
+  }
+  Named(const Named&) = delete;
+  Named& operator=(const Named&) = delete;
+
+ private:
+  const bool profiling_before_;
+  const bool inside_before_;
+};
 
 // Marks this thread as inside a wrapper while it lives. Nested: the thread already was, so the
 // call comes from the MPI library or from Weft, and goes on untouched.
@@ -62,6 +84,8 @@ class BlockingCall {
 
 // Binds next_calls; may be called by several threads at once.
 void bind_now();
+// Whether this address lies in the MPI library, which calls itself by PMPI_ names.
+bool from_library(const void* caller);
 // The application called what no library in the chain has: says so and aborts.
 [[noreturn]] void missing_call(CallId id);
 

@@ -111,16 +111,22 @@ int Comm_disconnect(MPI_Comm* comm) {
   return code;
 }
 
+// The request of a collective under way may not be freed. Once MPI_Request_get_status has said that
+// it is complete, programs do free it.
 int Request_free(MPI_Request* request) {
   Runtime* runtime = Runtime::active();
-  if (runtime && runtime->requests.held() > 0) {
-    if (const auto operation = runtime->requests.find(*request)) {
-      if (operation->active()) return call_error_handler(*operation, MPI_ERR_REQUEST);
-      runtime->requests.remove(*request);
-      static_cast<PersistentOperation&>(*operation).free_request();
-      *request = handles.request_null;
-      return MPI_SUCCESS;
-    }
+  const auto operation =
+      runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
+  auto* persistent = dynamic_cast<PersistentOperation*>(operation.get());
+  if (operation && operation->active()) {
+    int complete = 0;
+    if (!persistent) next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
+    if (!complete) return call_error_handler(*operation, MPI_ERR_REQUEST);
+  } else if (persistent) {
+    runtime->requests.remove(*request);
+    persistent->free_request();
+    *request = handles.request_null;
+    return MPI_SUCCESS;
   }
   NativeRequest forgotten;
   if (runtime && runtime->requests.watching()) runtime->requests.unwatch(*request, &forgotten);
@@ -136,12 +142,12 @@ int Cancel(MPI_Request* request) {
 }
 
 int Type_free(MPI_Datatype* type) {
-  return free_after_use(type, handles.datatype_null, next_calls.Type_free,
+  return free_after_use(type, handles.datatype_null, +next_calls.Type_free,
                         &CollectiveOperation::uses_type);
 }
 
 int Op_free(MPI_Op* op) {
-  return free_after_use(op, handles.op_null, next_calls.Op_free, &CollectiveOperation::uses_op);
+  return free_after_use(op, handles.op_null, +next_calls.Op_free, &CollectiveOperation::uses_op);
 }
 
 int Pcontrol(int level) {

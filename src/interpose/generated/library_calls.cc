@@ -42,6 +42,9 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Test, find, "PMPI_Test", missing);
   bind(library_calls.Pack, find, "PMPI_Pack", missing);
   bind(library_calls.Unpack, find, "PMPI_Unpack", missing);
+  bind(library_calls.Type_create_hindexed, find, "PMPI_Type_create_hindexed", missing);
+  bind(library_calls.Type_commit, find, "PMPI_Type_commit", missing);
+  bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
   bind(library_calls.Reduce_local, find, "PMPI_Reduce_local", missing);
   bind(library_calls.Grequest_start, find, "PMPI_Grequest_start", missing);
   bind(library_calls.Grequest_complete, find, "PMPI_Grequest_complete", missing);
@@ -58,9 +61,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Start, find, "PMPI_Start", missing);
   bind(library_calls.Wait, find, "PMPI_Wait", missing);
   bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
-  bind(library_calls.Type_free, find, "PMPI_Type_free", missing);
   bind(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);
-  bind(library_calls.Type_commit, find, "PMPI_Type_commit", missing);
   bind(library_calls.Topo_test, find, "PMPI_Topo_test", missing);
   bind(library_calls.Cartdim_get, find, "PMPI_Cartdim_get", missing);
   bind(library_calls.Cart_get, find, "PMPI_Cart_get", missing);

@@ -32,6 +32,9 @@ struct LibraryCalls {
   int (*Test)(MPI_Request*, int*, MPI_Status*);
   int (*Pack)(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
   int (*Unpack)(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);
+  int (*Type_create_hindexed)(int, const int*, const MPI_Aint*, MPI_Datatype, MPI_Datatype*);
+  int (*Type_commit)(MPI_Datatype*);
+  int (*Type_free)(MPI_Datatype*);
   int (*Reduce_local)(const void*, void*, int, MPI_Datatype, MPI_Op);
   int (*Grequest_start)(MPI_Grequest_query_function*, MPI_Grequest_free_function*,
       MPI_Grequest_cancel_function*, void*, MPI_Request*);
@@ -49,9 +52,7 @@ struct LibraryCalls {
   int (*Start)(MPI_Request*);
   int (*Wait)(MPI_Request*, MPI_Status*);
   int (*Request_free)(MPI_Request*);
-  int (*Type_free)(MPI_Datatype*);
   int (*Type_indexed)(int, const int*, const int*, MPI_Datatype, MPI_Datatype*);
-  int (*Type_commit)(MPI_Datatype*);
   int (*Topo_test)(MPI_Comm, int*);
   int (*Cartdim_get)(MPI_Comm, int*);
   int (*Cart_get)(MPI_Comm, int, int*, int*, int*);

@@ -8,464 +8,468 @@ namespace weft::interpose {
 namespace {
 
 template <class Function>
-void bind(Function*& slot, void* found) {
-  // Pairs with the acquire of the wrappers.
-  if (found) __atomic_store_n(&slot, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
+void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {
+  // Pair with the acquire of Next.
+  if (void* found = find(name))
+    __atomic_store_n(&slot.pmpi, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
+  if (void* found = find(name + 1))
+    __atomic_store_n(&slot.mpi, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
 }
 
 }  // namespace
 
 constinit NextCalls next_calls{};
+constinit thread_local bool by_profiling_name = false;
 
 void bind_next_calls(void* (*find)(const char* name)) {
-  bind(next_calls.Cancel, find("MPI_Cancel"));
-  bind(next_calls.Comm_free, find("MPI_Comm_free"));
-  bind(next_calls.Comm_set_info, find("MPI_Comm_set_info"));
-  bind(next_calls.Finalize, find("MPI_Finalize"));
-  bind(next_calls.Init, find("MPI_Init"));
-  bind(next_calls.Init_thread, find("MPI_Init_thread"));
-  bind(next_calls.Op_free, find("MPI_Op_free"));
-  bind(next_calls.Pcontrol, find("MPI_Pcontrol"));
-  bind(next_calls.Request_free, find("MPI_Request_free"));
-  bind(next_calls.Start, find("MPI_Start"));
-  bind(next_calls.Startall, find("MPI_Startall"));
-  bind(next_calls.Type_free, find("MPI_Type_free"));
-  bind(next_calls.Iallgather, find("MPI_Iallgather"));
-  bind(next_calls.Iallgatherv, find("MPI_Iallgatherv"));
-  bind(next_calls.Iallreduce, find("MPI_Iallreduce"));
-  bind(next_calls.Ialltoall, find("MPI_Ialltoall"));
-  bind(next_calls.Ialltoallv, find("MPI_Ialltoallv"));
-  bind(next_calls.Ialltoallw, find("MPI_Ialltoallw"));
-  bind(next_calls.Ibarrier, find("MPI_Ibarrier"));
-  bind(next_calls.Ibcast, find("MPI_Ibcast"));
-  bind(next_calls.Iexscan, find("MPI_Iexscan"));
-  bind(next_calls.Igather, find("MPI_Igather"));
-  bind(next_calls.Igatherv, find("MPI_Igatherv"));
-  bind(next_calls.Ineighbor_allgather, find("MPI_Ineighbor_allgather"));
-  bind(next_calls.Ineighbor_allgatherv, find("MPI_Ineighbor_allgatherv"));
-  bind(next_calls.Ineighbor_alltoall, find("MPI_Ineighbor_alltoall"));
-  bind(next_calls.Ineighbor_alltoallv, find("MPI_Ineighbor_alltoallv"));
-  bind(next_calls.Ineighbor_alltoallw, find("MPI_Ineighbor_alltoallw"));
-  bind(next_calls.Ireduce, find("MPI_Ireduce"));
-  bind(next_calls.Ireduce_scatter, find("MPI_Ireduce_scatter"));
-  bind(next_calls.Ireduce_scatter_block, find("MPI_Ireduce_scatter_block"));
-  bind(next_calls.Iscan, find("MPI_Iscan"));
-  bind(next_calls.Iscatter, find("MPI_Iscatter"));
-  bind(next_calls.Iscatterv, find("MPI_Iscatterv"));
-  bind(next_calls.Allgather_init, find("MPI_Allgather_init"));
+  bind(next_calls.Cancel, find, "PMPI_Cancel");
+  bind(next_calls.Comm_free, find, "PMPI_Comm_free");
+  bind(next_calls.Comm_set_info, find, "PMPI_Comm_set_info");
+  bind(next_calls.Finalize, find, "PMPI_Finalize");
+  bind(next_calls.Init, find, "PMPI_Init");
+  bind(next_calls.Init_thread, find, "PMPI_Init_thread");
+  bind(next_calls.Op_free, find, "PMPI_Op_free");
+  bind(next_calls.Pcontrol, find, "PMPI_Pcontrol");
+  bind(next_calls.Request_free, find, "PMPI_Request_free");
+  bind(next_calls.Start, find, "PMPI_Start");
+  bind(next_calls.Startall, find, "PMPI_Startall");
+  bind(next_calls.Type_free, find, "PMPI_Type_free");
+  bind(next_calls.Iallgather, find, "PMPI_Iallgather");
+  bind(next_calls.Iallgatherv, find, "PMPI_Iallgatherv");
+  bind(next_calls.Iallreduce, find, "PMPI_Iallreduce");
+  bind(next_calls.Ialltoall, find, "PMPI_Ialltoall");
+  bind(next_calls.Ialltoallv, find, "PMPI_Ialltoallv");
+  bind(next_calls.Ialltoallw, find, "PMPI_Ialltoallw");
+  bind(next_calls.Ibarrier, find, "PMPI_Ibarrier");
+  bind(next_calls.Ibcast, find, "PMPI_Ibcast");
+  bind(next_calls.Iexscan, find, "PMPI_Iexscan");
+  bind(next_calls.Igather, find, "PMPI_Igather");
+  bind(next_calls.Igatherv, find, "PMPI_Igatherv");
+  bind(next_calls.Ineighbor_allgather, find, "PMPI_Ineighbor_allgather");
+  bind(next_calls.Ineighbor_allgatherv, find, "PMPI_Ineighbor_allgatherv");
+  bind(next_calls.Ineighbor_alltoall, find, "PMPI_Ineighbor_alltoall");
+  bind(next_calls.Ineighbor_alltoallv, find, "PMPI_Ineighbor_alltoallv");
+  bind(next_calls.Ineighbor_alltoallw, find, "PMPI_Ineighbor_alltoallw");
+  bind(next_calls.Ireduce, find, "PMPI_Ireduce");
+  bind(next_calls.Ireduce_scatter, find, "PMPI_Ireduce_scatter");
+  bind(next_calls.Ireduce_scatter_block, find, "PMPI_Ireduce_scatter_block");
+  bind(next_calls.Iscan, find, "PMPI_Iscan");
+  bind(next_calls.Iscatter, find, "PMPI_Iscatter");
+  bind(next_calls.Iscatterv, find, "PMPI_Iscatterv");
+  bind(next_calls.Allgather_init, find, "PMPI_Allgather_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgather_init_c, find("MPI_Allgather_init_c"));
+  bind(next_calls.Allgather_init_c, find, "PMPI_Allgather_init_c");
 #endif
-  bind(next_calls.Allgatherv_init, find("MPI_Allgatherv_init"));
+  bind(next_calls.Allgatherv_init, find, "PMPI_Allgatherv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgatherv_init_c, find("MPI_Allgatherv_init_c"));
+  bind(next_calls.Allgatherv_init_c, find, "PMPI_Allgatherv_init_c");
 #endif
-  bind(next_calls.Allreduce_init, find("MPI_Allreduce_init"));
+  bind(next_calls.Allreduce_init, find, "PMPI_Allreduce_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allreduce_init_c, find("MPI_Allreduce_init_c"));
+  bind(next_calls.Allreduce_init_c, find, "PMPI_Allreduce_init_c");
 #endif
-  bind(next_calls.Alltoall_init, find("MPI_Alltoall_init"));
+  bind(next_calls.Alltoall_init, find, "PMPI_Alltoall_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoall_init_c, find("MPI_Alltoall_init_c"));
+  bind(next_calls.Alltoall_init_c, find, "PMPI_Alltoall_init_c");
 #endif
-  bind(next_calls.Alltoallv_init, find("MPI_Alltoallv_init"));
+  bind(next_calls.Alltoallv_init, find, "PMPI_Alltoallv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallv_init_c, find("MPI_Alltoallv_init_c"));
+  bind(next_calls.Alltoallv_init_c, find, "PMPI_Alltoallv_init_c");
 #endif
-  bind(next_calls.Alltoallw_init, find("MPI_Alltoallw_init"));
+  bind(next_calls.Alltoallw_init, find, "PMPI_Alltoallw_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallw_init_c, find("MPI_Alltoallw_init_c"));
+  bind(next_calls.Alltoallw_init_c, find, "PMPI_Alltoallw_init_c");
 #endif
-  bind(next_calls.Barrier_init, find("MPI_Barrier_init"));
-  bind(next_calls.Bcast_init, find("MPI_Bcast_init"));
+  bind(next_calls.Barrier_init, find, "PMPI_Barrier_init");
+  bind(next_calls.Bcast_init, find, "PMPI_Bcast_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bcast_init_c, find("MPI_Bcast_init_c"));
+  bind(next_calls.Bcast_init_c, find, "PMPI_Bcast_init_c");
 #endif
-  bind(next_calls.Exscan_init, find("MPI_Exscan_init"));
+  bind(next_calls.Exscan_init, find, "PMPI_Exscan_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Exscan_init_c, find("MPI_Exscan_init_c"));
+  bind(next_calls.Exscan_init_c, find, "PMPI_Exscan_init_c");
 #endif
-  bind(next_calls.Gather_init, find("MPI_Gather_init"));
+  bind(next_calls.Gather_init, find, "PMPI_Gather_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gather_init_c, find("MPI_Gather_init_c"));
+  bind(next_calls.Gather_init_c, find, "PMPI_Gather_init_c");
 #endif
-  bind(next_calls.Gatherv_init, find("MPI_Gatherv_init"));
+  bind(next_calls.Gatherv_init, find, "PMPI_Gatherv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gatherv_init_c, find("MPI_Gatherv_init_c"));
-  bind(next_calls.Iallgather_c, find("MPI_Iallgather_c"));
-  bind(next_calls.Iallgatherv_c, find("MPI_Iallgatherv_c"));
-  bind(next_calls.Iallreduce_c, find("MPI_Iallreduce_c"));
-  bind(next_calls.Ialltoall_c, find("MPI_Ialltoall_c"));
-  bind(next_calls.Ialltoallv_c, find("MPI_Ialltoallv_c"));
-  bind(next_calls.Ialltoallw_c, find("MPI_Ialltoallw_c"));
-  bind(next_calls.Ibcast_c, find("MPI_Ibcast_c"));
-  bind(next_calls.Iexscan_c, find("MPI_Iexscan_c"));
-  bind(next_calls.Igather_c, find("MPI_Igather_c"));
-  bind(next_calls.Igatherv_c, find("MPI_Igatherv_c"));
-  bind(next_calls.Ineighbor_allgather_c, find("MPI_Ineighbor_allgather_c"));
-  bind(next_calls.Ineighbor_allgatherv_c, find("MPI_Ineighbor_allgatherv_c"));
-  bind(next_calls.Ineighbor_alltoall_c, find("MPI_Ineighbor_alltoall_c"));
-  bind(next_calls.Ineighbor_alltoallv_c, find("MPI_Ineighbor_alltoallv_c"));
-  bind(next_calls.Ineighbor_alltoallw_c, find("MPI_Ineighbor_alltoallw_c"));
-  bind(next_calls.Ireduce_c, find("MPI_Ireduce_c"));
-  bind(next_calls.Ireduce_scatter_block_c, find("MPI_Ireduce_scatter_block_c"));
-  bind(next_calls.Ireduce_scatter_c, find("MPI_Ireduce_scatter_c"));
-  bind(next_calls.Iscan_c, find("MPI_Iscan_c"));
-  bind(next_calls.Iscatter_c, find("MPI_Iscatter_c"));
-  bind(next_calls.Iscatterv_c, find("MPI_Iscatterv_c"));
+  bind(next_calls.Gatherv_init_c, find, "PMPI_Gatherv_init_c");
+  bind(next_calls.Iallgather_c, find, "PMPI_Iallgather_c");
+  bind(next_calls.Iallgatherv_c, find, "PMPI_Iallgatherv_c");
+  bind(next_calls.Iallreduce_c, find, "PMPI_Iallreduce_c");
+  bind(next_calls.Ialltoall_c, find, "PMPI_Ialltoall_c");
+  bind(next_calls.Ialltoallv_c, find, "PMPI_Ialltoallv_c");
+  bind(next_calls.Ialltoallw_c, find, "PMPI_Ialltoallw_c");
+  bind(next_calls.Ibcast_c, find, "PMPI_Ibcast_c");
+  bind(next_calls.Iexscan_c, find, "PMPI_Iexscan_c");
+  bind(next_calls.Igather_c, find, "PMPI_Igather_c");
+  bind(next_calls.Igatherv_c, find, "PMPI_Igatherv_c");
+  bind(next_calls.Ineighbor_allgather_c, find, "PMPI_Ineighbor_allgather_c");
+  bind(next_calls.Ineighbor_allgatherv_c, find, "PMPI_Ineighbor_allgatherv_c");
+  bind(next_calls.Ineighbor_alltoall_c, find, "PMPI_Ineighbor_alltoall_c");
+  bind(next_calls.Ineighbor_alltoallv_c, find, "PMPI_Ineighbor_alltoallv_c");
+  bind(next_calls.Ineighbor_alltoallw_c, find, "PMPI_Ineighbor_alltoallw_c");
+  bind(next_calls.Ireduce_c, find, "PMPI_Ireduce_c");
+  bind(next_calls.Ireduce_scatter_block_c, find, "PMPI_Ireduce_scatter_block_c");
+  bind(next_calls.Ireduce_scatter_c, find, "PMPI_Ireduce_scatter_c");
+  bind(next_calls.Iscan_c, find, "PMPI_Iscan_c");
+  bind(next_calls.Iscatter_c, find, "PMPI_Iscatter_c");
+  bind(next_calls.Iscatterv_c, find, "PMPI_Iscatterv_c");
 #endif
-  bind(next_calls.Neighbor_allgather_init, find("MPI_Neighbor_allgather_init"));
+  bind(next_calls.Neighbor_allgather_init, find, "PMPI_Neighbor_allgather_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgather_init_c, find("MPI_Neighbor_allgather_init_c"));
+  bind(next_calls.Neighbor_allgather_init_c, find, "PMPI_Neighbor_allgather_init_c");
 #endif
-  bind(next_calls.Neighbor_allgatherv_init, find("MPI_Neighbor_allgatherv_init"));
+  bind(next_calls.Neighbor_allgatherv_init, find, "PMPI_Neighbor_allgatherv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgatherv_init_c, find("MPI_Neighbor_allgatherv_init_c"));
+  bind(next_calls.Neighbor_allgatherv_init_c, find, "PMPI_Neighbor_allgatherv_init_c");
 #endif
-  bind(next_calls.Neighbor_alltoall_init, find("MPI_Neighbor_alltoall_init"));
+  bind(next_calls.Neighbor_alltoall_init, find, "PMPI_Neighbor_alltoall_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoall_init_c, find("MPI_Neighbor_alltoall_init_c"));
+  bind(next_calls.Neighbor_alltoall_init_c, find, "PMPI_Neighbor_alltoall_init_c");
 #endif
-  bind(next_calls.Neighbor_alltoallv_init, find("MPI_Neighbor_alltoallv_init"));
+  bind(next_calls.Neighbor_alltoallv_init, find, "PMPI_Neighbor_alltoallv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallv_init_c, find("MPI_Neighbor_alltoallv_init_c"));
+  bind(next_calls.Neighbor_alltoallv_init_c, find, "PMPI_Neighbor_alltoallv_init_c");
 #endif
-  bind(next_calls.Neighbor_alltoallw_init, find("MPI_Neighbor_alltoallw_init"));
+  bind(next_calls.Neighbor_alltoallw_init, find, "PMPI_Neighbor_alltoallw_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallw_init_c, find("MPI_Neighbor_alltoallw_init_c"));
+  bind(next_calls.Neighbor_alltoallw_init_c, find, "PMPI_Neighbor_alltoallw_init_c");
 #endif
-  bind(next_calls.Reduce_init, find("MPI_Reduce_init"));
+  bind(next_calls.Reduce_init, find, "PMPI_Reduce_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_init_c, find("MPI_Reduce_init_c"));
+  bind(next_calls.Reduce_init_c, find, "PMPI_Reduce_init_c");
 #endif
-  bind(next_calls.Reduce_scatter_block_init, find("MPI_Reduce_scatter_block_init"));
+  bind(next_calls.Reduce_scatter_block_init, find, "PMPI_Reduce_scatter_block_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_scatter_block_init_c, find("MPI_Reduce_scatter_block_init_c"));
+  bind(next_calls.Reduce_scatter_block_init_c, find, "PMPI_Reduce_scatter_block_init_c");
 #endif
-  bind(next_calls.Reduce_scatter_init, find("MPI_Reduce_scatter_init"));
+  bind(next_calls.Reduce_scatter_init, find, "PMPI_Reduce_scatter_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_scatter_init_c, find("MPI_Reduce_scatter_init_c"));
+  bind(next_calls.Reduce_scatter_init_c, find, "PMPI_Reduce_scatter_init_c");
 #endif
-  bind(next_calls.Scan_init, find("MPI_Scan_init"));
+  bind(next_calls.Scan_init, find, "PMPI_Scan_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scan_init_c, find("MPI_Scan_init_c"));
+  bind(next_calls.Scan_init_c, find, "PMPI_Scan_init_c");
 #endif
-  bind(next_calls.Scatter_init, find("MPI_Scatter_init"));
+  bind(next_calls.Scatter_init, find, "PMPI_Scatter_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatter_init_c, find("MPI_Scatter_init_c"));
+  bind(next_calls.Scatter_init_c, find, "PMPI_Scatter_init_c");
 #endif
-  bind(next_calls.Scatterv_init, find("MPI_Scatterv_init"));
+  bind(next_calls.Scatterv_init, find, "PMPI_Scatterv_init");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatterv_init_c, find("MPI_Scatterv_init_c"));
+  bind(next_calls.Scatterv_init_c, find, "PMPI_Scatterv_init_c");
 #endif
-  bind(next_calls.Request_get_status, find("MPI_Request_get_status"));
+  bind(next_calls.Request_get_status, find, "PMPI_Request_get_status");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Request_get_status_all, find("MPI_Request_get_status_all"));
-  bind(next_calls.Request_get_status_any, find("MPI_Request_get_status_any"));
-  bind(next_calls.Request_get_status_some, find("MPI_Request_get_status_some"));
+  bind(next_calls.Request_get_status_all, find, "PMPI_Request_get_status_all");
+  bind(next_calls.Request_get_status_any, find, "PMPI_Request_get_status_any");
+  bind(next_calls.Request_get_status_some, find, "PMPI_Request_get_status_some");
 #endif
-  bind(next_calls.Test, find("MPI_Test"));
-  bind(next_calls.Testall, find("MPI_Testall"));
-  bind(next_calls.Testany, find("MPI_Testany"));
-  bind(next_calls.Testsome, find("MPI_Testsome"));
-  bind(next_calls.Wait, find("MPI_Wait"));
-  bind(next_calls.Waitall, find("MPI_Waitall"));
-  bind(next_calls.Waitany, find("MPI_Waitany"));
-  bind(next_calls.Waitsome, find("MPI_Waitsome"));
-  bind(next_calls.Ibsend, find("MPI_Ibsend"));
+  bind(next_calls.Test, find, "PMPI_Test");
+  bind(next_calls.Testall, find, "PMPI_Testall");
+  bind(next_calls.Testany, find, "PMPI_Testany");
+  bind(next_calls.Testsome, find, "PMPI_Testsome");
+  bind(next_calls.Wait, find, "PMPI_Wait");
+  bind(next_calls.Waitall, find, "PMPI_Waitall");
+  bind(next_calls.Waitany, find, "PMPI_Waitany");
+  bind(next_calls.Waitsome, find, "PMPI_Waitsome");
+  bind(next_calls.Ibsend, find, "PMPI_Ibsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Ibsend_c, find("MPI_Ibsend_c"));
+  bind(next_calls.Ibsend_c, find, "PMPI_Ibsend_c");
 #endif
-  bind(next_calls.Improbe, find("MPI_Improbe"));
-  bind(next_calls.Imrecv, find("MPI_Imrecv"));
+  bind(next_calls.Improbe, find, "PMPI_Improbe");
+  bind(next_calls.Imrecv, find, "PMPI_Imrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Imrecv_c, find("MPI_Imrecv_c"));
+  bind(next_calls.Imrecv_c, find, "PMPI_Imrecv_c");
 #endif
-  bind(next_calls.Iprobe, find("MPI_Iprobe"));
-  bind(next_calls.Irecv, find("MPI_Irecv"));
+  bind(next_calls.Iprobe, find, "PMPI_Iprobe");
+  bind(next_calls.Irecv, find, "PMPI_Irecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Irecv_c, find("MPI_Irecv_c"));
+  bind(next_calls.Irecv_c, find, "PMPI_Irecv_c");
 #endif
-  bind(next_calls.Irsend, find("MPI_Irsend"));
+  bind(next_calls.Irsend, find, "PMPI_Irsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Irsend_c, find("MPI_Irsend_c"));
+  bind(next_calls.Irsend_c, find, "PMPI_Irsend_c");
 #endif
-  bind(next_calls.Isend, find("MPI_Isend"));
+  bind(next_calls.Isend, find, "PMPI_Isend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Isend_c, find("MPI_Isend_c"));
+  bind(next_calls.Isend_c, find, "PMPI_Isend_c");
 #endif
-  bind(next_calls.Isendrecv, find("MPI_Isendrecv"));
+  bind(next_calls.Isendrecv, find, "PMPI_Isendrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Isendrecv_c, find("MPI_Isendrecv_c"));
+  bind(next_calls.Isendrecv_c, find, "PMPI_Isendrecv_c");
 #endif
-  bind(next_calls.Isendrecv_replace, find("MPI_Isendrecv_replace"));
+  bind(next_calls.Isendrecv_replace, find, "PMPI_Isendrecv_replace");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Isendrecv_replace_c, find("MPI_Isendrecv_replace_c"));
+  bind(next_calls.Isendrecv_replace_c, find, "PMPI_Isendrecv_replace_c");
 #endif
-  bind(next_calls.Issend, find("MPI_Issend"));
+  bind(next_calls.Issend, find, "PMPI_Issend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Issend_c, find("MPI_Issend_c"));
+  bind(next_calls.Issend_c, find, "PMPI_Issend_c");
 #endif
-  bind(next_calls.Parrived, find("MPI_Parrived"));
-  bind(next_calls.Win_test, find("MPI_Win_test"));
-  bind(next_calls.Cart_create, find("MPI_Cart_create"));
-  bind(next_calls.Cart_sub, find("MPI_Cart_sub"));
-  bind(next_calls.Comm_create, find("MPI_Comm_create"));
-  bind(next_calls.Comm_create_from_group, find("MPI_Comm_create_from_group"));
-  bind(next_calls.Comm_create_group, find("MPI_Comm_create_group"));
-  bind(next_calls.Comm_dup, find("MPI_Comm_dup"));
-  bind(next_calls.Comm_dup_with_info, find("MPI_Comm_dup_with_info"));
-  bind(next_calls.Comm_split, find("MPI_Comm_split"));
-  bind(next_calls.Comm_split_type, find("MPI_Comm_split_type"));
-  bind(next_calls.Dist_graph_create, find("MPI_Dist_graph_create"));
-  bind(next_calls.Dist_graph_create_adjacent, find("MPI_Dist_graph_create_adjacent"));
-  bind(next_calls.Graph_create, find("MPI_Graph_create"));
-  bind(next_calls.Intercomm_merge, find("MPI_Intercomm_merge"));
-  bind(next_calls.Allgather, find("MPI_Allgather"));
+  bind(next_calls.Parrived, find, "PMPI_Parrived");
+  bind(next_calls.Win_test, find, "PMPI_Win_test");
+  bind(next_calls.Cart_create, find, "PMPI_Cart_create");
+  bind(next_calls.Cart_sub, find, "PMPI_Cart_sub");
+  bind(next_calls.Comm_create, find, "PMPI_Comm_create");
+  bind(next_calls.Comm_create_from_group, find, "PMPI_Comm_create_from_group");
+  bind(next_calls.Comm_create_group, find, "PMPI_Comm_create_group");
+  bind(next_calls.Comm_dup, find, "PMPI_Comm_dup");
+  bind(next_calls.Comm_dup_with_info, find, "PMPI_Comm_dup_with_info");
+  bind(next_calls.Comm_split, find, "PMPI_Comm_split");
+  bind(next_calls.Comm_split_type, find, "PMPI_Comm_split_type");
+  bind(next_calls.Dist_graph_create, find, "PMPI_Dist_graph_create");
+  bind(next_calls.Dist_graph_create_adjacent, find, "PMPI_Dist_graph_create_adjacent");
+  bind(next_calls.Graph_create, find, "PMPI_Graph_create");
+  bind(next_calls.Intercomm_merge, find, "PMPI_Intercomm_merge");
+  bind(next_calls.Allgather, find, "PMPI_Allgather");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgather_c, find("MPI_Allgather_c"));
+  bind(next_calls.Allgather_c, find, "PMPI_Allgather_c");
 #endif
-  bind(next_calls.Allgatherv, find("MPI_Allgatherv"));
+  bind(next_calls.Allgatherv, find, "PMPI_Allgatherv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allgatherv_c, find("MPI_Allgatherv_c"));
+  bind(next_calls.Allgatherv_c, find, "PMPI_Allgatherv_c");
 #endif
-  bind(next_calls.Allreduce, find("MPI_Allreduce"));
+  bind(next_calls.Allreduce, find, "PMPI_Allreduce");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Allreduce_c, find("MPI_Allreduce_c"));
+  bind(next_calls.Allreduce_c, find, "PMPI_Allreduce_c");
 #endif
-  bind(next_calls.Alltoall, find("MPI_Alltoall"));
+  bind(next_calls.Alltoall, find, "PMPI_Alltoall");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoall_c, find("MPI_Alltoall_c"));
+  bind(next_calls.Alltoall_c, find, "PMPI_Alltoall_c");
 #endif
-  bind(next_calls.Alltoallv, find("MPI_Alltoallv"));
+  bind(next_calls.Alltoallv, find, "PMPI_Alltoallv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallv_c, find("MPI_Alltoallv_c"));
+  bind(next_calls.Alltoallv_c, find, "PMPI_Alltoallv_c");
 #endif
-  bind(next_calls.Alltoallw, find("MPI_Alltoallw"));
+  bind(next_calls.Alltoallw, find, "PMPI_Alltoallw");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Alltoallw_c, find("MPI_Alltoallw_c"));
+  bind(next_calls.Alltoallw_c, find, "PMPI_Alltoallw_c");
 #endif
-  bind(next_calls.Barrier, find("MPI_Barrier"));
-  bind(next_calls.Bcast, find("MPI_Bcast"));
+  bind(next_calls.Barrier, find, "PMPI_Barrier");
+  bind(next_calls.Bcast, find, "PMPI_Bcast");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bcast_c, find("MPI_Bcast_c"));
+  bind(next_calls.Bcast_c, find, "PMPI_Bcast_c");
 #endif
-  bind(next_calls.Exscan, find("MPI_Exscan"));
+  bind(next_calls.Exscan, find, "PMPI_Exscan");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Exscan_c, find("MPI_Exscan_c"));
+  bind(next_calls.Exscan_c, find, "PMPI_Exscan_c");
 #endif
-  bind(next_calls.Gather, find("MPI_Gather"));
+  bind(next_calls.Gather, find, "PMPI_Gather");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gather_c, find("MPI_Gather_c"));
+  bind(next_calls.Gather_c, find, "PMPI_Gather_c");
 #endif
-  bind(next_calls.Gatherv, find("MPI_Gatherv"));
+  bind(next_calls.Gatherv, find, "PMPI_Gatherv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Gatherv_c, find("MPI_Gatherv_c"));
+  bind(next_calls.Gatherv_c, find, "PMPI_Gatherv_c");
 #endif
-  bind(next_calls.Neighbor_allgather, find("MPI_Neighbor_allgather"));
+  bind(next_calls.Neighbor_allgather, find, "PMPI_Neighbor_allgather");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgather_c, find("MPI_Neighbor_allgather_c"));
+  bind(next_calls.Neighbor_allgather_c, find, "PMPI_Neighbor_allgather_c");
 #endif
-  bind(next_calls.Neighbor_allgatherv, find("MPI_Neighbor_allgatherv"));
+  bind(next_calls.Neighbor_allgatherv, find, "PMPI_Neighbor_allgatherv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_allgatherv_c, find("MPI_Neighbor_allgatherv_c"));
+  bind(next_calls.Neighbor_allgatherv_c, find, "PMPI_Neighbor_allgatherv_c");
 #endif
-  bind(next_calls.Neighbor_alltoall, find("MPI_Neighbor_alltoall"));
+  bind(next_calls.Neighbor_alltoall, find, "PMPI_Neighbor_alltoall");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoall_c, find("MPI_Neighbor_alltoall_c"));
+  bind(next_calls.Neighbor_alltoall_c, find, "PMPI_Neighbor_alltoall_c");
 #endif
-  bind(next_calls.Neighbor_alltoallv, find("MPI_Neighbor_alltoallv"));
+  bind(next_calls.Neighbor_alltoallv, find, "PMPI_Neighbor_alltoallv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallv_c, find("MPI_Neighbor_alltoallv_c"));
+  bind(next_calls.Neighbor_alltoallv_c, find, "PMPI_Neighbor_alltoallv_c");
 #endif
-  bind(next_calls.Neighbor_alltoallw, find("MPI_Neighbor_alltoallw"));
+  bind(next_calls.Neighbor_alltoallw, find, "PMPI_Neighbor_alltoallw");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Neighbor_alltoallw_c, find("MPI_Neighbor_alltoallw_c"));
+  bind(next_calls.Neighbor_alltoallw_c, find, "PMPI_Neighbor_alltoallw_c");
 #endif
-  bind(next_calls.Reduce, find("MPI_Reduce"));
+  bind(next_calls.Reduce, find, "PMPI_Reduce");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_c, find("MPI_Reduce_c"));
+  bind(next_calls.Reduce_c, find, "PMPI_Reduce_c");
 #endif
-  bind(next_calls.Reduce_scatter, find("MPI_Reduce_scatter"));
-  bind(next_calls.Reduce_scatter_block, find("MPI_Reduce_scatter_block"));
+  bind(next_calls.Reduce_scatter, find, "PMPI_Reduce_scatter");
+  bind(next_calls.Reduce_scatter_block, find, "PMPI_Reduce_scatter_block");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Reduce_scatter_block_c, find("MPI_Reduce_scatter_block_c"));
-  bind(next_calls.Reduce_scatter_c, find("MPI_Reduce_scatter_c"));
+  bind(next_calls.Reduce_scatter_block_c, find, "PMPI_Reduce_scatter_block_c");
+  bind(next_calls.Reduce_scatter_c, find, "PMPI_Reduce_scatter_c");
 #endif
-  bind(next_calls.Scan, find("MPI_Scan"));
+  bind(next_calls.Scan, find, "PMPI_Scan");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scan_c, find("MPI_Scan_c"));
+  bind(next_calls.Scan_c, find, "PMPI_Scan_c");
 #endif
-  bind(next_calls.Scatter, find("MPI_Scatter"));
+  bind(next_calls.Scatter, find, "PMPI_Scatter");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatter_c, find("MPI_Scatter_c"));
+  bind(next_calls.Scatter_c, find, "PMPI_Scatter_c");
 #endif
-  bind(next_calls.Scatterv, find("MPI_Scatterv"));
+  bind(next_calls.Scatterv, find, "PMPI_Scatterv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Scatterv_c, find("MPI_Scatterv_c"));
+  bind(next_calls.Scatterv_c, find, "PMPI_Scatterv_c");
 #endif
-  bind(next_calls.Bsend, find("MPI_Bsend"));
+  bind(next_calls.Bsend, find, "PMPI_Bsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Bsend_c, find("MPI_Bsend_c"));
+  bind(next_calls.Bsend_c, find, "PMPI_Bsend_c");
 #endif
-  bind(next_calls.Buffer_detach, find("MPI_Buffer_detach"));
+  bind(next_calls.Buffer_detach, find, "PMPI_Buffer_detach");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Buffer_detach_c, find("MPI_Buffer_detach_c"));
-  bind(next_calls.Buffer_flush, find("MPI_Buffer_flush"));
+  bind(next_calls.Buffer_detach_c, find, "PMPI_Buffer_detach_c");
+  bind(next_calls.Buffer_flush, find, "PMPI_Buffer_flush");
 #endif
-  bind(next_calls.Comm_accept, find("MPI_Comm_accept"));
-  bind(next_calls.Comm_connect, find("MPI_Comm_connect"));
+  bind(next_calls.Comm_accept, find, "PMPI_Comm_accept");
+  bind(next_calls.Comm_connect, find, "PMPI_Comm_connect");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Comm_detach_buffer, find("MPI_Comm_detach_buffer"));
-  bind(next_calls.Comm_detach_buffer_c, find("MPI_Comm_detach_buffer_c"));
+  bind(next_calls.Comm_detach_buffer, find, "PMPI_Comm_detach_buffer");
+  bind(next_calls.Comm_detach_buffer_c, find, "PMPI_Comm_detach_buffer_c");
 #endif
-  bind(next_calls.Comm_disconnect, find("MPI_Comm_disconnect"));
+  bind(next_calls.Comm_disconnect, find, "PMPI_Comm_disconnect");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Comm_flush_buffer, find("MPI_Comm_flush_buffer"));
+  bind(next_calls.Comm_flush_buffer, find, "PMPI_Comm_flush_buffer");
 #endif
-  bind(next_calls.Comm_join, find("MPI_Comm_join"));
-  bind(next_calls.Comm_spawn, find("MPI_Comm_spawn"));
-  bind(next_calls.Comm_spawn_multiple, find("MPI_Comm_spawn_multiple"));
-  bind(next_calls.File_close, find("MPI_File_close"));
-  bind(next_calls.File_open, find("MPI_File_open"));
-  bind(next_calls.File_preallocate, find("MPI_File_preallocate"));
-  bind(next_calls.File_read, find("MPI_File_read"));
-  bind(next_calls.File_read_all, find("MPI_File_read_all"));
-  bind(next_calls.File_read_all_begin, find("MPI_File_read_all_begin"));
+  bind(next_calls.Comm_join, find, "PMPI_Comm_join");
+  bind(next_calls.Comm_spawn, find, "PMPI_Comm_spawn");
+  bind(next_calls.Comm_spawn_multiple, find, "PMPI_Comm_spawn_multiple");
+  bind(next_calls.File_close, find, "PMPI_File_close");
+  bind(next_calls.File_open, find, "PMPI_File_open");
+  bind(next_calls.File_preallocate, find, "PMPI_File_preallocate");
+  bind(next_calls.File_read, find, "PMPI_File_read");
+  bind(next_calls.File_read_all, find, "PMPI_File_read_all");
+  bind(next_calls.File_read_all_begin, find, "PMPI_File_read_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_all_begin_c, find("MPI_File_read_all_begin_c"));
-  bind(next_calls.File_read_all_c, find("MPI_File_read_all_c"));
+  bind(next_calls.File_read_all_begin_c, find, "PMPI_File_read_all_begin_c");
+  bind(next_calls.File_read_all_c, find, "PMPI_File_read_all_c");
 #endif
-  bind(next_calls.File_read_all_end, find("MPI_File_read_all_end"));
-  bind(next_calls.File_read_at, find("MPI_File_read_at"));
-  bind(next_calls.File_read_at_all, find("MPI_File_read_at_all"));
-  bind(next_calls.File_read_at_all_begin, find("MPI_File_read_at_all_begin"));
+  bind(next_calls.File_read_all_end, find, "PMPI_File_read_all_end");
+  bind(next_calls.File_read_at, find, "PMPI_File_read_at");
+  bind(next_calls.File_read_at_all, find, "PMPI_File_read_at_all");
+  bind(next_calls.File_read_at_all_begin, find, "PMPI_File_read_at_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_at_all_begin_c, find("MPI_File_read_at_all_begin_c"));
-  bind(next_calls.File_read_at_all_c, find("MPI_File_read_at_all_c"));
+  bind(next_calls.File_read_at_all_begin_c, find, "PMPI_File_read_at_all_begin_c");
+  bind(next_calls.File_read_at_all_c, find, "PMPI_File_read_at_all_c");
 #endif
-  bind(next_calls.File_read_at_all_end, find("MPI_File_read_at_all_end"));
+  bind(next_calls.File_read_at_all_end, find, "PMPI_File_read_at_all_end");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_at_c, find("MPI_File_read_at_c"));
-  bind(next_calls.File_read_c, find("MPI_File_read_c"));
+  bind(next_calls.File_read_at_c, find, "PMPI_File_read_at_c");
+  bind(next_calls.File_read_c, find, "PMPI_File_read_c");
 #endif
-  bind(next_calls.File_read_ordered, find("MPI_File_read_ordered"));
-  bind(next_calls.File_read_ordered_begin, find("MPI_File_read_ordered_begin"));
+  bind(next_calls.File_read_ordered, find, "PMPI_File_read_ordered");
+  bind(next_calls.File_read_ordered_begin, find, "PMPI_File_read_ordered_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_ordered_begin_c, find("MPI_File_read_ordered_begin_c"));
-  bind(next_calls.File_read_ordered_c, find("MPI_File_read_ordered_c"));
+  bind(next_calls.File_read_ordered_begin_c, find, "PMPI_File_read_ordered_begin_c");
+  bind(next_calls.File_read_ordered_c, find, "PMPI_File_read_ordered_c");
 #endif
-  bind(next_calls.File_read_ordered_end, find("MPI_File_read_ordered_end"));
-  bind(next_calls.File_read_shared, find("MPI_File_read_shared"));
+  bind(next_calls.File_read_ordered_end, find, "PMPI_File_read_ordered_end");
+  bind(next_calls.File_read_shared, find, "PMPI_File_read_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_read_shared_c, find("MPI_File_read_shared_c"));
+  bind(next_calls.File_read_shared_c, find, "PMPI_File_read_shared_c");
 #endif
-  bind(next_calls.File_seek_shared, find("MPI_File_seek_shared"));
-  bind(next_calls.File_set_atomicity, find("MPI_File_set_atomicity"));
-  bind(next_calls.File_set_info, find("MPI_File_set_info"));
-  bind(next_calls.File_set_size, find("MPI_File_set_size"));
-  bind(next_calls.File_set_view, find("MPI_File_set_view"));
-  bind(next_calls.File_sync, find("MPI_File_sync"));
-  bind(next_calls.File_write, find("MPI_File_write"));
-  bind(next_calls.File_write_all, find("MPI_File_write_all"));
-  bind(next_calls.File_write_all_begin, find("MPI_File_write_all_begin"));
+  bind(next_calls.File_seek_shared, find, "PMPI_File_seek_shared");
+  bind(next_calls.File_set_atomicity, find, "PMPI_File_set_atomicity");
+  bind(next_calls.File_set_info, find, "PMPI_File_set_info");
+  bind(next_calls.File_set_size, find, "PMPI_File_set_size");
+  bind(next_calls.File_set_view, find, "PMPI_File_set_view");
+  bind(next_calls.File_sync, find, "PMPI_File_sync");
+  bind(next_calls.File_write, find, "PMPI_File_write");
+  bind(next_calls.File_write_all, find, "PMPI_File_write_all");
+  bind(next_calls.File_write_all_begin, find, "PMPI_File_write_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_all_begin_c, find("MPI_File_write_all_begin_c"));
-  bind(next_calls.File_write_all_c, find("MPI_File_write_all_c"));
+  bind(next_calls.File_write_all_begin_c, find, "PMPI_File_write_all_begin_c");
+  bind(next_calls.File_write_all_c, find, "PMPI_File_write_all_c");
 #endif
-  bind(next_calls.File_write_all_end, find("MPI_File_write_all_end"));
-  bind(next_calls.File_write_at, find("MPI_File_write_at"));
-  bind(next_calls.File_write_at_all, find("MPI_File_write_at_all"));
-  bind(next_calls.File_write_at_all_begin, find("MPI_File_write_at_all_begin"));
+  bind(next_calls.File_write_all_end, find, "PMPI_File_write_all_end");
+  bind(next_calls.File_write_at, find, "PMPI_File_write_at");
+  bind(next_calls.File_write_at_all, find, "PMPI_File_write_at_all");
+  bind(next_calls.File_write_at_all_begin, find, "PMPI_File_write_at_all_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_at_all_begin_c, find("MPI_File_write_at_all_begin_c"));
-  bind(next_calls.File_write_at_all_c, find("MPI_File_write_at_all_c"));
+  bind(next_calls.File_write_at_all_begin_c, find, "PMPI_File_write_at_all_begin_c");
+  bind(next_calls.File_write_at_all_c, find, "PMPI_File_write_at_all_c");
 #endif
-  bind(next_calls.File_write_at_all_end, find("MPI_File_write_at_all_end"));
+  bind(next_calls.File_write_at_all_end, find, "PMPI_File_write_at_all_end");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_at_c, find("MPI_File_write_at_c"));
-  bind(next_calls.File_write_c, find("MPI_File_write_c"));
+  bind(next_calls.File_write_at_c, find, "PMPI_File_write_at_c");
+  bind(next_calls.File_write_c, find, "PMPI_File_write_c");
 #endif
-  bind(next_calls.File_write_ordered, find("MPI_File_write_ordered"));
-  bind(next_calls.File_write_ordered_begin, find("MPI_File_write_ordered_begin"));
+  bind(next_calls.File_write_ordered, find, "PMPI_File_write_ordered");
+  bind(next_calls.File_write_ordered_begin, find, "PMPI_File_write_ordered_begin");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_ordered_begin_c, find("MPI_File_write_ordered_begin_c"));
-  bind(next_calls.File_write_ordered_c, find("MPI_File_write_ordered_c"));
+  bind(next_calls.File_write_ordered_begin_c, find, "PMPI_File_write_ordered_begin_c");
+  bind(next_calls.File_write_ordered_c, find, "PMPI_File_write_ordered_c");
 #endif
-  bind(next_calls.File_write_ordered_end, find("MPI_File_write_ordered_end"));
-  bind(next_calls.File_write_shared, find("MPI_File_write_shared"));
+  bind(next_calls.File_write_ordered_end, find, "PMPI_File_write_ordered_end");
+  bind(next_calls.File_write_shared, find, "PMPI_File_write_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.File_write_shared_c, find("MPI_File_write_shared_c"));
+  bind(next_calls.File_write_shared_c, find, "PMPI_File_write_shared_c");
 #endif
-  bind(next_calls.Intercomm_create, find("MPI_Intercomm_create"));
-  bind(next_calls.Intercomm_create_from_groups, find("MPI_Intercomm_create_from_groups"));
-  bind(next_calls.Lookup_name, find("MPI_Lookup_name"));
-  bind(next_calls.Mprobe, find("MPI_Mprobe"));
-  bind(next_calls.Mrecv, find("MPI_Mrecv"));
+  bind(next_calls.Intercomm_create, find, "PMPI_Intercomm_create");
+  bind(next_calls.Intercomm_create_from_groups, find, "PMPI_Intercomm_create_from_groups");
+  bind(next_calls.Lookup_name, find, "PMPI_Lookup_name");
+  bind(next_calls.Mprobe, find, "PMPI_Mprobe");
+  bind(next_calls.Mrecv, find, "PMPI_Mrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Mrecv_c, find("MPI_Mrecv_c"));
+  bind(next_calls.Mrecv_c, find, "PMPI_Mrecv_c");
 #endif
-  bind(next_calls.Probe, find("MPI_Probe"));
-  bind(next_calls.Publish_name, find("MPI_Publish_name"));
-  bind(next_calls.Recv, find("MPI_Recv"));
+  bind(next_calls.Probe, find, "PMPI_Probe");
+  bind(next_calls.Publish_name, find, "PMPI_Publish_name");
+  bind(next_calls.Recv, find, "PMPI_Recv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Recv_c, find("MPI_Recv_c"));
+  bind(next_calls.Recv_c, find, "PMPI_Recv_c");
 #endif
-  bind(next_calls.Rsend, find("MPI_Rsend"));
+  bind(next_calls.Rsend, find, "PMPI_Rsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Rsend_c, find("MPI_Rsend_c"));
+  bind(next_calls.Rsend_c, find, "PMPI_Rsend_c");
 #endif
-  bind(next_calls.Send, find("MPI_Send"));
+  bind(next_calls.Send, find, "PMPI_Send");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Send_c, find("MPI_Send_c"));
+  bind(next_calls.Send_c, find, "PMPI_Send_c");
 #endif
-  bind(next_calls.Sendrecv, find("MPI_Sendrecv"));
+  bind(next_calls.Sendrecv, find, "PMPI_Sendrecv");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Sendrecv_c, find("MPI_Sendrecv_c"));
+  bind(next_calls.Sendrecv_c, find, "PMPI_Sendrecv_c");
 #endif
-  bind(next_calls.Sendrecv_replace, find("MPI_Sendrecv_replace"));
+  bind(next_calls.Sendrecv_replace, find, "PMPI_Sendrecv_replace");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Sendrecv_replace_c, find("MPI_Sendrecv_replace_c"));
-  bind(next_calls.Session_detach_buffer, find("MPI_Session_detach_buffer"));
-  bind(next_calls.Session_detach_buffer_c, find("MPI_Session_detach_buffer_c"));
+  bind(next_calls.Sendrecv_replace_c, find, "PMPI_Sendrecv_replace_c");
+  bind(next_calls.Session_detach_buffer, find, "PMPI_Session_detach_buffer");
+  bind(next_calls.Session_detach_buffer_c, find, "PMPI_Session_detach_buffer_c");
 #endif
-  bind(next_calls.Session_finalize, find("MPI_Session_finalize"));
+  bind(next_calls.Session_finalize, find, "PMPI_Session_finalize");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Session_flush_buffer, find("MPI_Session_flush_buffer"));
+  bind(next_calls.Session_flush_buffer, find, "PMPI_Session_flush_buffer");
 #endif
-  bind(next_calls.Ssend, find("MPI_Ssend"));
+  bind(next_calls.Ssend, find, "PMPI_Ssend");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Ssend_c, find("MPI_Ssend_c"));
+  bind(next_calls.Ssend_c, find, "PMPI_Ssend_c");
 #endif
-  bind(next_calls.Unpublish_name, find("MPI_Unpublish_name"));
-  bind(next_calls.Win_allocate, find("MPI_Win_allocate"));
+  bind(next_calls.Unpublish_name, find, "PMPI_Unpublish_name");
+  bind(next_calls.Win_allocate, find, "PMPI_Win_allocate");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Win_allocate_c, find("MPI_Win_allocate_c"));
+  bind(next_calls.Win_allocate_c, find, "PMPI_Win_allocate_c");
 #endif
-  bind(next_calls.Win_allocate_shared, find("MPI_Win_allocate_shared"));
+  bind(next_calls.Win_allocate_shared, find, "PMPI_Win_allocate_shared");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Win_allocate_shared_c, find("MPI_Win_allocate_shared_c"));
+  bind(next_calls.Win_allocate_shared_c, find, "PMPI_Win_allocate_shared_c");
 #endif
-  bind(next_calls.Win_complete, find("MPI_Win_complete"));
-  bind(next_calls.Win_create, find("MPI_Win_create"));
+  bind(next_calls.Win_complete, find, "PMPI_Win_complete");
+  bind(next_calls.Win_create, find, "PMPI_Win_create");
 #if !defined(WEFT_FAMILY_OPENMPI)
-  bind(next_calls.Win_create_c, find("MPI_Win_create_c"));
+  bind(next_calls.Win_create_c, find, "PMPI_Win_create_c");
 #endif
-  bind(next_calls.Win_create_dynamic, find("MPI_Win_create_dynamic"));
-  bind(next_calls.Win_fence, find("MPI_Win_fence"));
-  bind(next_calls.Win_flush, find("MPI_Win_flush"));
-  bind(next_calls.Win_flush_all, find("MPI_Win_flush_all"));
-  bind(next_calls.Win_flush_local, find("MPI_Win_flush_local"));
-  bind(next_calls.Win_flush_local_all, find("MPI_Win_flush_local_all"));
-  bind(next_calls.Win_free, find("MPI_Win_free"));
-  bind(next_calls.Win_lock, find("MPI_Win_lock"));
-  bind(next_calls.Win_lock_all, find("MPI_Win_lock_all"));
-  bind(next_calls.Win_post, find("MPI_Win_post"));
-  bind(next_calls.Win_set_info, find("MPI_Win_set_info"));
-  bind(next_calls.Win_start, find("MPI_Win_start"));
-  bind(next_calls.Win_unlock, find("MPI_Win_unlock"));
-  bind(next_calls.Win_unlock_all, find("MPI_Win_unlock_all"));
-  bind(next_calls.Win_wait, find("MPI_Win_wait"));
+  bind(next_calls.Win_create_dynamic, find, "PMPI_Win_create_dynamic");
+  bind(next_calls.Win_fence, find, "PMPI_Win_fence");
+  bind(next_calls.Win_flush, find, "PMPI_Win_flush");
+  bind(next_calls.Win_flush_all, find, "PMPI_Win_flush_all");
+  bind(next_calls.Win_flush_local, find, "PMPI_Win_flush_local");
+  bind(next_calls.Win_flush_local_all, find, "PMPI_Win_flush_local_all");
+  bind(next_calls.Win_free, find, "PMPI_Win_free");
+  bind(next_calls.Win_lock, find, "PMPI_Win_lock");
+  bind(next_calls.Win_lock_all, find, "PMPI_Win_lock_all");
+  bind(next_calls.Win_post, find, "PMPI_Win_post");
+  bind(next_calls.Win_set_info, find, "PMPI_Win_set_info");
+  bind(next_calls.Win_start, find, "PMPI_Win_start");
+  bind(next_calls.Win_unlock, find, "PMPI_Win_unlock");
+  bind(next_calls.Win_unlock_all, find, "PMPI_Win_unlock_all");
+  bind(next_calls.Win_wait, find, "PMPI_Win_wait");
 }
 
 }  // namespace weft::interpose

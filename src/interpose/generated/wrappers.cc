@@ -8,21 +8,21 @@
 #include "interpose/hooks.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
+#define RETURN_ADDRESS __builtin_return_address(0)
 
 namespace weft::interpose {
 namespace {
 
-// The next definition, looked up now if that has not happened yet. Pairs with the release in
-// bind_next_calls.
+// The next definition, looked up now if that has not happened yet.
 template <class Function>
-inline Function* bound_or_null(Function*& slot) {
-  if (Function* found = __atomic_load_n(&slot, __ATOMIC_ACQUIRE)) [[likely]] return found;
+inline Function* bound_or_null(Next<Function>& slot) {
+  if (Function* found = slot) [[likely]] return found;
   bind_now();
-  return __atomic_load_n(&slot, __ATOMIC_ACQUIRE);
+  return slot;
 }
 
 template <class Function>
-inline Function* bound(Function*& slot, CallId id) {
+inline Function* bound(Next<Function>& slot, CallId id) {
   Function* found = bound_or_null(slot);
   if (!found) [[unlikely]] missing_call(id);
   return found;
@@ -30,86 +30,188 @@ inline Function* bound(Function*& slot, CallId id) {
 
 }  // namespace
 
-WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
+static int Cancel(MPI_Request* request) {
   const auto next = bound(next_calls.Cancel, CallId::Cancel);
   const Entry entry;
   if (entry.nested()) return next(request);
   return special::Cancel(request);
 }
+WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
+  const Named named(false);
+  return Cancel(request);
+}
+WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Cancel(request);
+}
 
-WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
+static int Comm_free(MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_free, CallId::Comm_free);
   const Entry entry;
   if (entry.nested()) return next(comm);
   return special::Comm_free(comm);
 }
+WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
+  const Named named(false);
+  return Comm_free(comm);
+}
+WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_free(comm);
+}
 
-WEFT_WRAPPER int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+static int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const auto next = bound(next_calls.Comm_set_info, CallId::Comm_set_info);
   const Entry entry;
   if (entry.nested()) return next(comm, info);
   return special::Comm_set_info(comm, info);
 }
+WEFT_WRAPPER int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const Named named(false);
+  return Comm_set_info(comm, info);
+}
+WEFT_WRAPPER int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_set_info(comm, info);
+}
 
-WEFT_WRAPPER int MPI_Finalize() {
-  bound(next_calls.Finalize, CallId::Finalize);
+static int Finalize() {
+  const auto next = bound(next_calls.Finalize, CallId::Finalize);
+  const Entry entry;
+  if (entry.nested()) return next();
   return special::Finalize();
 }
+WEFT_WRAPPER int MPI_Finalize() {
+  const Named named(false);
+  return Finalize();
+}
+WEFT_WRAPPER int PMPI_Finalize() {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Finalize();
+}
 
-WEFT_WRAPPER int MPI_Init(int* argc, char*** argv) {
-  bound(next_calls.Init, CallId::Init);
+static int Init(int* argc, char*** argv) {
+  const auto next = bound(next_calls.Init, CallId::Init);
+  const Entry entry;
+  if (entry.nested()) return next(argc, argv);
   return special::Init(argc, argv);
 }
-
-WEFT_WRAPPER int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  bound(next_calls.Init_thread, CallId::Init_thread);
-  return special::Init_thread(argc, argv, required, provided);
+WEFT_WRAPPER int MPI_Init(int* argc, char*** argv) {
+  const Named named(false);
+  return Init(argc, argv);
+}
+WEFT_WRAPPER int PMPI_Init(int* argc, char*** argv) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Init(argc, argv);
 }
 
-WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
+static int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const auto next = bound(next_calls.Init_thread, CallId::Init_thread);
+  const Entry entry;
+  if (entry.nested()) return next(argc, argv, required, provided);
+  return special::Init_thread(argc, argv, required, provided);
+}
+WEFT_WRAPPER int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const Named named(false);
+  return Init_thread(argc, argv, required, provided);
+}
+WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Init_thread(argc, argv, required, provided);
+}
+
+static int Op_free(MPI_Op* op) {
   const auto next = bound(next_calls.Op_free, CallId::Op_free);
   const Entry entry;
   if (entry.nested()) return next(op);
   return special::Op_free(op);
 }
+WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
+  const Named named(false);
+  return Op_free(op);
+}
+WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Op_free(op);
+}
 
-WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
+static int Pcontrol(const int level, ...) {
   const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
   const Entry entry;
   if (entry.nested()) return next(level);
   return special::Pcontrol(level);
 }
+WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
+  const Named named(false);
+  return Pcontrol(level);
+}
+WEFT_WRAPPER int PMPI_Pcontrol(const int level, ...) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Pcontrol(level);
+}
 
-WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
+static int Request_free(MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
   const Entry entry;
   if (entry.nested()) return next(request);
   return special::Request_free(request);
 }
+WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
+  const Named named(false);
+  return Request_free(request);
+}
+WEFT_WRAPPER int PMPI_Request_free(MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Request_free(request);
+}
 
-WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
+static int Start(MPI_Request* request) {
   const auto next = bound(next_calls.Start, CallId::Start);
   const Entry entry;
   if (entry.nested()) return next(request);
   return special::Start(request);
 }
+WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
+  const Named named(false);
+  return Start(request);
+}
+WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Start(request);
+}
 
-WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
+static int Startall(int count, MPI_Request* array_of_requests) {
   const auto next = bound(next_calls.Startall, CallId::Startall);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests);
   return special::Startall(count, array_of_requests);
 }
+WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
+  const Named named(false);
+  return Startall(count, array_of_requests);
+}
+WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Startall(count, array_of_requests);
+}
 
-WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
+static int Type_free(MPI_Datatype* datatype) {
   const auto next = bound(next_calls.Type_free, CallId::Type_free);
   const Entry entry;
   if (entry.nested()) return next(datatype);
   return special::Type_free(datatype);
 }
+WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
+  const Named named(false);
+  return Type_free(datatype);
+}
+WEFT_WRAPPER int PMPI_Type_free(MPI_Datatype* datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Type_free(datatype);
+}
 
-WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgather, CallId::Iallgather);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -123,9 +225,19 @@ WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype
   passed_on(CallId::Iallgather, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+static int Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Iallgatherv, CallId::Iallgatherv);
   const Entry entry;
@@ -140,9 +252,23 @@ WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   passed_on(CallId::Iallgatherv, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce, CallId::Iallreduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -155,9 +281,19 @@ WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
   passed_on(CallId::Iallreduce, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoall, CallId::Ialltoall);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -171,8 +307,18 @@ WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   passed_on(CallId::Ialltoall, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallv, CallId::Ialltoallv);
@@ -189,8 +335,22 @@ WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, cons
   passed_on(CallId::Ialltoallv, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+      comm, request);
+}
+WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+      comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallw, CallId::Ialltoallw);
@@ -207,8 +367,22 @@ WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, cons
   passed_on(CallId::Ialltoallw, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+static int Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibarrier, CallId::Ibarrier);
   const Entry entry;
   if (entry.nested()) return next(comm, request);
@@ -219,9 +393,17 @@ WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   passed_on(CallId::Ibarrier, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ibarrier(comm, request);
+}
+WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ibarrier(comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast, CallId::Ibcast);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
@@ -234,9 +416,19 @@ WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int 
   passed_on(CallId::Ibcast, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ibcast(buffer, count, datatype, root, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ibcast(buffer, count, datatype, root, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan, CallId::Iexscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -249,10 +441,19 @@ WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_
   passed_on(CallId::Iexscan, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igather, CallId::Igather);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
@@ -266,10 +467,22 @@ WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype se
   passed_on(CallId::Igather, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+}
+WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request) {
+static int Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Igatherv, CallId::Igatherv);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -284,8 +497,22 @@ WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype s
   passed_on(CallId::Igatherv, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgather, CallId::Ineighbor_allgather);
   const Entry entry;
@@ -300,10 +527,23 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI
   passed_on(CallId::Ineighbor_allgather, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgatherv, CallId::Ineighbor_allgatherv);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -317,8 +557,22 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
   passed_on(CallId::Ineighbor_allgatherv, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoall, CallId::Ineighbor_alltoall);
   const Entry entry;
@@ -333,10 +587,22 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_
   passed_on(CallId::Ineighbor_alltoall, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
-    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallv, CallId::Ineighbor_alltoallv);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -352,10 +618,24 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcou
   passed_on(CallId::Ineighbor_alltoallv, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts, const MPI_Aint* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallw, CallId::Ineighbor_alltoallw);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -371,9 +651,23 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcou
   passed_on(CallId::Ineighbor_alltoallw, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce, CallId::Ireduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -386,8 +680,18 @@ WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_
   passed_on(CallId::Ireduce, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter);
   const Entry entry;
@@ -401,8 +705,18 @@ WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const i
   passed_on(CallId::Ireduce_scatter, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+static int Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block, CallId::Ireduce_scatter_block);
   const Entry entry;
@@ -416,9 +730,19 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, i
   passed_on(CallId::Ireduce_scatter_block, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan, CallId::Iscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -431,10 +755,19 @@ WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Da
   passed_on(CallId::Iscan, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatter, CallId::Iscatter);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
@@ -448,8 +781,20 @@ WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype s
   passed_on(CallId::Iscatter, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+static int Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatterv, CallId::Iscatterv);
@@ -466,10 +811,23 @@ WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const
   passed_on(CallId::Iscatterv, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -484,11 +842,25 @@ WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Data
   passed_on(CallId::Allgather_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgather_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -503,9 +875,23 @@ WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   passed_on(CallId::Allgather_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgatherv_init);
@@ -523,11 +909,25 @@ WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Dat
   passed_on(CallId::Allgatherv_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      info, request);
+}
+WEFT_WRAPPER int PMPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -543,10 +943,24 @@ WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
   passed_on(CallId::Allgatherv_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allreduce_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -560,9 +974,19 @@ WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int coun
   passed_on(CallId::Allreduce_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allreduce_init_c);
   const Entry entry;
@@ -577,11 +1001,20 @@ WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Co
   passed_on(CallId::Allreduce_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoall_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -596,11 +1029,25 @@ WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datat
   passed_on(CallId::Alltoall_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoall_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -615,9 +1062,23 @@ WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
   passed_on(CallId::Alltoall_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoallv_init);
@@ -635,9 +1096,24 @@ WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, 
   passed_on(CallId::Alltoallv_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Alltoallv_init(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
@@ -656,9 +1132,25 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
   passed_on(CallId::Alltoallv_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoallw_init);
@@ -676,9 +1168,24 @@ WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, 
   passed_on(CallId::Alltoallw_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Alltoallw_init(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -697,9 +1204,25 @@ WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* send
   passed_on(CallId::Alltoallw_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Barrier_init);
   const Entry entry;
   if (entry.nested()) return next(comm, info, request);
@@ -711,9 +1234,17 @@ WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* req
   passed_on(CallId::Barrier_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Barrier_init(comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Barrier_init(comm, info, request);
+}
 
-WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Bcast_init);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
@@ -727,9 +1258,19 @@ WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, 
   passed_on(CallId::Bcast_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Bcast_init(buffer, count, datatype, root, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Bcast_init(buffer, count, datatype, root, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+static int Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Bcast_init_c);
   const Entry entry;
@@ -744,10 +1285,20 @@ WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype da
   passed_on(CallId::Bcast_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Exscan_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -761,9 +1312,19 @@ WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
   passed_on(CallId::Exscan_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Exscan_init_c);
   const Entry entry;
@@ -778,10 +1339,20 @@ WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count
   passed_on(CallId::Exscan_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+static int Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gather_init);
   const Entry entry;
@@ -798,9 +1369,23 @@ WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatyp
   passed_on(CallId::Gather_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gather_init_c);
@@ -818,11 +1403,25 @@ WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI
   passed_on(CallId::Gather_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+}
+WEFT_WRAPPER int PMPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -838,11 +1437,25 @@ WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Dataty
   passed_on(CallId::Gatherv_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gatherv_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -858,8 +1471,22 @@ WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
   passed_on(CallId::Gatherv_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, info, request);
+}
 
-WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Iallgather_c, CallId::Iallgather_c);
@@ -875,8 +1502,20 @@ WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   passed_on(CallId::Iallgather_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c);
@@ -892,9 +1531,23 @@ WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   passed_on(CallId::Iallgatherv_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce_c, CallId::Iallreduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -907,8 +1560,18 @@ WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
   passed_on(CallId::Iallreduce_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoall_c, CallId::Ialltoall_c);
@@ -924,10 +1587,22 @@ WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   passed_on(CallId::Ialltoall_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -942,11 +1617,24 @@ WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
   passed_on(CallId::Ialltoallv_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
-    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -961,9 +1649,25 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
   passed_on(CallId::Ialltoallw_c, request, code);
   return code;
 }
-
-WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+}
+
+static int Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast_c, CallId::Ibcast_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
@@ -976,9 +1680,19 @@ WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
   passed_on(CallId::Ibcast_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ibcast_c(buffer, count, datatype, root, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ibcast_c(buffer, count, datatype, root, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan_c, CallId::Iexscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -991,8 +1705,18 @@ WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   passed_on(CallId::Iexscan_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Igather_c, CallId::Igather_c);
@@ -1008,8 +1732,22 @@ WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   passed_on(CallId::Igather_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igatherv_c, CallId::Igatherv_c);
@@ -1026,10 +1764,24 @@ WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   passed_on(CallId::Igatherv_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+}
+WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgather_c, CallId::Ineighbor_allgather_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -1043,10 +1795,24 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendco
   passed_on(CallId::Ineighbor_allgather_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgatherv_c, CallId::Ineighbor_allgatherv_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -1060,10 +1826,24 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
   passed_on(CallId::Ineighbor_allgatherv_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoall_c, CallId::Ineighbor_alltoall_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -1077,8 +1857,22 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
   passed_on(CallId::Ineighbor_alltoall_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallv_c, CallId::Ineighbor_alltoallv_c);
@@ -1096,8 +1890,22 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
   passed_on(CallId::Ineighbor_alltoallv_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
@@ -1116,9 +1924,25 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
   passed_on(CallId::Ineighbor_alltoallw_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_c, CallId::Ireduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -1131,9 +1955,19 @@ WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   passed_on(CallId::Ireduce_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block_c, CallId::Ireduce_scatter_block_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -1146,10 +1980,19 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   passed_on(CallId::Ireduce_scatter_block_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
-    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_c, CallId::Ireduce_scatter_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
@@ -1162,9 +2005,21 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
   passed_on(CallId::Ireduce_scatter_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan_c, CallId::Iscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -1177,8 +2032,18 @@ WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count
   passed_on(CallId::Iscan_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
+WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 
-WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Iscatter_c, CallId::Iscatter_c);
@@ -1194,10 +2059,24 @@ WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   passed_on(CallId::Iscatter_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(false);
+  return Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+}
+WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+}
 
-WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+static int Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatterv_c, CallId::Iscatterv_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
@@ -1212,11 +2091,25 @@ WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcount
   passed_on(CallId::Iscatterv_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+}
+WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgather_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -1232,9 +2125,23 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
   passed_on(CallId::Neighbor_allgather_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+static int Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgather_init_c);
@@ -1252,11 +2159,25 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count se
   passed_on(CallId::Neighbor_allgather_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -1273,9 +2194,23 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount
   passed_on(CallId::Neighbor_allgatherv_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+static int Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init_c);
@@ -1294,11 +2229,25 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count s
   passed_on(CallId::Neighbor_allgatherv_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoall_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -1314,9 +2263,23 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
   passed_on(CallId::Neighbor_alltoall_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+static int Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoall_init_c);
@@ -1334,12 +2297,25 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sen
   passed_on(CallId::Neighbor_alltoall_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts,
-    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -1357,9 +2333,25 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sen
   passed_on(CallId::Neighbor_alltoallv_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
@@ -1380,9 +2372,25 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Co
   passed_on(CallId::Neighbor_alltoallv_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
+static int Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
@@ -1403,9 +2411,25 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sen
   passed_on(CallId::Neighbor_alltoallw_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -1426,11 +2450,26 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
   passed_on(CallId::Neighbor_alltoallw_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
@@ -1445,9 +2484,21 @@ WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
   passed_on(CallId::Reduce_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_init_c);
@@ -1464,9 +2515,21 @@ WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count
   passed_on(CallId::Reduce_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
+static int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_block_init);
   const Entry entry;
@@ -1482,11 +2545,20 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbu
   passed_on(CallId::Reduce_scatter_block_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_block_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
@@ -1501,9 +2573,23 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recv
   passed_on(CallId::Reduce_scatter_block_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+      request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_init);
   const Entry entry;
@@ -1518,11 +2604,21 @@ WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, con
   passed_on(CallId::Reduce_scatter_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf,
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
-    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
@@ -1537,10 +2633,22 @@ WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
   passed_on(CallId::Reduce_scatter_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scan_init);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -1554,10 +2662,20 @@ WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
   passed_on(CallId::Scan_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scan_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -1571,10 +2689,20 @@ WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count c
   passed_on(CallId::Scan_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+static int Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatter_init);
   const Entry entry;
@@ -1591,11 +2719,25 @@ WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Dataty
   passed_on(CallId::Scatter_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(false);
+  return Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
+      request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatter_init_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
@@ -1611,9 +2753,23 @@ WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
   passed_on(CallId::Scatter_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+}
+WEFT_WRAPPER int PMPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
+static int Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatterv_init);
@@ -1631,9 +2787,23 @@ WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, c
   passed_on(CallId::Scatterv_init, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, info, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatterv_init_c);
@@ -1651,33 +2821,75 @@ WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendc
   passed_on(CallId::Scatterv_init_c, request, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(false);
+  return Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, info, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+static int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status, CallId::Request_get_status);
   const Entry entry;
   if (entry.nested()) return next(request, flag, status);
   return complete::Request_get_status(request, flag, status);
 }
+WEFT_WRAPPER int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  const Named named(false);
+  return Request_get_status(request, flag, status);
+}
+WEFT_WRAPPER int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Request_get_status(request, flag, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
-    int* flag, MPI_Status* array_of_statuses) {
+static int Request_get_status_all(int count, const MPI_Request* array_of_requests, int* flag,
+    MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_all, CallId::Request_get_status_all);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests, flag, array_of_statuses);
   return complete::Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
+    int* flag, MPI_Status* array_of_statuses) {
+  const Named named(false);
+  return Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+}
+WEFT_WRAPPER int PMPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
+    int* flag, MPI_Status* array_of_statuses) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+}
 
-WEFT_WRAPPER int MPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
-    int* index, int* flag, MPI_Status* status) {
+static int Request_get_status_any(int count, const MPI_Request* array_of_requests, int* index,
+    int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status_any, CallId::Request_get_status_any);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests, index, flag, status);
   return complete::Request_get_status_any(count, array_of_requests, index, flag, status);
 }
+WEFT_WRAPPER int MPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
+    int* index, int* flag, MPI_Status* status) {
+  const Named named(false);
+  return Request_get_status_any(count, array_of_requests, index, flag, status);
+}
+WEFT_WRAPPER int PMPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
+    int* index, int* flag, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Request_get_status_any(count, array_of_requests, index, flag, status);
+}
 
-WEFT_WRAPPER int MPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
+static int Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_some, CallId::Request_get_status_some);
   const Entry entry;
@@ -1686,32 +2898,72 @@ WEFT_WRAPPER int MPI_Request_get_status_some(int incount, const MPI_Request* arr
   return complete::Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
+    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Named named(false);
+  return Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
+}
+WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
+    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+static int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Test, CallId::Test);
   const Entry entry;
   if (entry.nested()) return next(request, flag, status);
   return complete::Test(request, flag, status);
 }
+WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  const Named named(false);
+  return Test(request, flag, status);
+}
+WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Test(request, flag, status);
+}
 
-WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
+static int Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testall, CallId::Testall);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests, flag, array_of_statuses);
   return complete::Testall(count, array_of_requests, flag, array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
+    MPI_Status* array_of_statuses) {
+  const Named named(false);
+  return Testall(count, array_of_requests, flag, array_of_statuses);
+}
+WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
+    MPI_Status* array_of_statuses) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Testall(count, array_of_requests, flag, array_of_statuses);
+}
 
-WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
+static int Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
   const auto next = bound(next_calls.Testany, CallId::Testany);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests, index, flag, status);
   return complete::Testany(count, array_of_requests, index, flag, status);
 }
+WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
+    MPI_Status* status) {
+  const Named named(false);
+  return Testany(count, array_of_requests, index, flag, status);
+}
+WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Testany(count, array_of_requests, index, flag, status);
+}
 
-WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
+static int Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testsome, CallId::Testsome);
   const Entry entry;
@@ -1720,31 +2972,67 @@ WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* 
   return complete::Testsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
+    int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Named named(false);
+  return Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
+    int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
 
-WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+static int Wait(MPI_Request* request, MPI_Status* status) {
   const auto next = bound(next_calls.Wait, CallId::Wait);
   const Entry entry;
   if (entry.nested()) return next(request, status);
   return complete::Wait(request, status);
 }
+WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  const Named named(false);
+  return Wait(request, status);
+}
+WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Wait(request, status);
+}
 
-WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
-    MPI_Status* array_of_statuses) {
+static int Waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Waitall, CallId::Waitall);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests, array_of_statuses);
   return complete::Waitall(count, array_of_requests, array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
+    MPI_Status* array_of_statuses) {
+  const Named named(false);
+  return Waitall(count, array_of_requests, array_of_statuses);
+}
+WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
+    MPI_Status* array_of_statuses) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Waitall(count, array_of_requests, array_of_statuses);
+}
 
-WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
-    MPI_Status* status) {
+static int Waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
   const auto next = bound(next_calls.Waitany, CallId::Waitany);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_requests, index, status);
   return complete::Waitany(count, array_of_requests, index, status);
 }
+WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
+    MPI_Status* status) {
+  const Named named(false);
+  return Waitany(count, array_of_requests, index, status);
+}
+WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Waitany(count, array_of_requests, index, status);
+}
 
-WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
+static int Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Waitsome, CallId::Waitsome);
   const Entry entry;
@@ -1753,8 +3041,18 @@ WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* 
   return complete::Waitsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
+    int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Named named(false);
+  return Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
+    int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
 
-WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
   const Entry entry;
@@ -1762,19 +3060,39 @@ WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, i
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ibsend(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ibsend(buf, count, datatype, dest, tag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm, MPI_Request* request) {
+static int Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+static int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
   const auto next = bound(next_calls.Improbe, CallId::Improbe);
   const Entry entry;
@@ -1782,8 +3100,18 @@ WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_
   poll();
   return next(source, tag, comm, flag, message, status);
 }
+WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+    MPI_Status* status) {
+  const Named named(false);
+  return Improbe(source, tag, comm, flag, message, status);
+}
+WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Improbe(source, tag, comm, flag, message, status);
+}
 
-WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+static int Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv, CallId::Imrecv);
   const Entry entry;
@@ -1791,47 +3119,95 @@ WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Mes
   poll();
   return next(buf, count, datatype, message, request);
 }
+WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+    MPI_Request* request) {
+  const Named named(false);
+  return Imrecv(buf, count, datatype, message, request);
+}
+WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+    MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Imrecv(buf, count, datatype, message, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Message* message, MPI_Request* request) {
+static int Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv_c, CallId::Imrecv_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, message, request);
   poll();
   return next(buf, count, datatype, message, request);
 }
+WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Request* request) {
+  const Named named(false);
+  return Imrecv_c(buf, count, datatype, message, request);
+}
+WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Imrecv_c(buf, count, datatype, message, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+static int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Iprobe, CallId::Iprobe);
   const Entry entry;
   if (entry.nested()) return next(source, tag, comm, flag, status);
   poll();
   return next(source, tag, comm, flag, status);
 }
+WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  const Named named(false);
+  return Iprobe(source, tag, comm, flag, status);
+}
+WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Iprobe(source, tag, comm, flag, status);
+}
 
-WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, source, tag, comm, request);
   poll();
   return next(buf, count, datatype, source, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Irecv(buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Irecv(buf, count, datatype, source, tag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
-    int tag, MPI_Comm comm, MPI_Request* request) {
+static int Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, source, tag, comm, request);
   poll();
   return next(buf, count, datatype, source, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Irecv_c(buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Irecv_c(buf, count, datatype, source, tag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
   const Entry entry;
@@ -1839,19 +3215,39 @@ WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, i
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Irsend(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Irsend(buf, count, datatype, dest, tag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm, MPI_Request* request) {
+static int Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Irsend_c(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Irsend_c(buf, count, datatype, dest, tag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend, CallId::Isend);
   const Entry entry;
@@ -1859,19 +3255,39 @@ WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, in
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Isend(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Isend(buf, count, datatype, dest, tag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm, MPI_Request* request) {
+static int Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Isend_c(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Isend_c(buf, count, datatype, dest, tag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+static int Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv, CallId::Isendrecv);
@@ -1882,10 +3298,24 @@ WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype 
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, request);
 }
+WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+    int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+static int Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_c, CallId::Isendrecv_c);
   const Entry entry;
@@ -1895,10 +3325,24 @@ WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, request);
 }
+WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
-    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+static int Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+    int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
@@ -1906,10 +3350,20 @@ WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype dataty
   poll();
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 }
+WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
-    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+static int Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
@@ -1917,9 +3371,19 @@ WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatyp
   poll();
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 }
+WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend, CallId::Issend);
   const Entry entry;
@@ -1927,35 +3391,71 @@ WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, i
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Issend(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Issend(buf, count, datatype, dest, tag, comm, request);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm, MPI_Request* request) {
+static int Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
+WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(false);
+  return Issend_c(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Issend_c(buf, count, datatype, dest, tag, comm, request);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
+static int Parrived(MPI_Request request, int partition, int* flag) {
   const auto next = bound(next_calls.Parrived, CallId::Parrived);
   const Entry entry;
   if (entry.nested()) return next(request, partition, flag);
   poll();
   return next(request, partition, flag);
 }
+WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
+  const Named named(false);
+  return Parrived(request, partition, flag);
+}
+WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Parrived(request, partition, flag);
+}
 
-WEFT_WRAPPER int MPI_Win_test(MPI_Win win, int* flag) {
+static int Win_test(MPI_Win win, int* flag) {
   const auto next = bound(next_calls.Win_test, CallId::Win_test);
   const Entry entry;
   if (entry.nested()) return next(win, flag);
   poll();
   return next(win, flag);
 }
+WEFT_WRAPPER int MPI_Win_test(MPI_Win win, int* flag) {
+  const Named named(false);
+  return Win_test(win, flag);
+}
+WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_test(win, flag);
+}
 
-WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
+static int Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
     int reorder, MPI_Comm* comm_cart) {
   const auto next = bound(next_calls.Cart_create, CallId::Cart_create);
   const Entry entry;
@@ -1965,8 +3465,18 @@ WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, 
   communicator_created(comm_cart, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
+    int reorder, MPI_Comm* comm_cart) {
+  const Named named(false);
+  return Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+}
+WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
+    const int* periods, int reorder, MPI_Comm* comm_cart) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+}
 
-WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
+static int Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
   const Entry entry;
   if (entry.nested()) return next(comm, remain_dims, newcomm);
@@ -1975,8 +3485,16 @@ WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* n
   communicator_created(newcomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
+  const Named named(false);
+  return Cart_sub(comm, remain_dims, newcomm);
+}
+WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Cart_sub(comm, remain_dims, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+static int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
   const Entry entry;
   if (entry.nested()) return next(comm, group, newcomm);
@@ -1985,8 +3503,16 @@ WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newco
   communicator_created(newcomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_create(comm, group, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_create(comm, group, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
+static int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_from_group, CallId::Comm_create_from_group);
   const Entry entry;
@@ -1996,9 +3522,18 @@ WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringt
   communicator_created(newcomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
+    MPI_Errhandler errhandler, MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
+    MPI_Errhandler errhandler, MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
-    MPI_Comm* newcomm) {
+static int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_group, CallId::Comm_create_group);
   const Entry entry;
   if (entry.nested()) return next(comm, group, tag, newcomm);
@@ -2007,22 +3542,48 @@ WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
   communicator_created(newcomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
+    MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_create_group(comm, group, tag, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
+    MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_create_group(comm, group, tag, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+static int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup, CallId::Comm_dup);
   const Entry entry;
   if (entry.nested()) return next(comm, newcomm);
   return special::Comm_dup(comm, newcomm);
 }
+WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_dup(comm, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_dup(comm, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+static int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup_with_info, CallId::Comm_dup_with_info);
   const Entry entry;
   if (entry.nested()) return next(comm, info, newcomm);
   return special::Comm_dup_with_info(comm, info, newcomm);
 }
+WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_dup_with_info(comm, info, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_dup_with_info(comm, info, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+static int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
   const Entry entry;
   if (entry.nested()) return next(comm, color, key, newcomm);
@@ -2031,8 +3592,16 @@ WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* new
   communicator_created(newcomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_split(comm, color, key, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_split(comm, color, key, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
+static int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
   const Entry entry;
@@ -2042,9 +3611,19 @@ WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI
   communicator_created(newcomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
+    MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_split_type(comm, split_type, key, info, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
+    MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_split_type(comm, split_type, key, info, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
-    const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
+static int Dist_graph_create(MPI_Comm comm_old, int n, const int* sources, const int* degrees,
+    const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create, CallId::Dist_graph_create);
   const Entry entry;
@@ -2056,12 +3635,26 @@ WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sour
   communicator_created(comm_dist_graph, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
+    const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
+    MPI_Comm* comm_dist_graph) {
+  const Named named(false);
+  return Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder,
+      comm_dist_graph);
+}
+WEFT_WRAPPER int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
+    const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
+    MPI_Comm* comm_dist_graph) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder,
+      comm_dist_graph);
+}
 
-WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
-    const int* sources, const int* sourceweights, int outdegree, const int* destinations,
-    const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
+static int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int* sources,
+    const int* sourceweights, int outdegree, const int* destinations, const int* destweights,
+    MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create_adjacent,
-                         CallId::Dist_graph_create_adjacent);
+      CallId::Dist_graph_create_adjacent);
   const Entry entry;
   if (entry.nested()) return next(comm_old, indegree, sources, sourceweights, outdegree,
       destinations, destweights, info, reorder, comm_dist_graph);
@@ -2071,9 +3664,23 @@ WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
   communicator_created(comm_dist_graph, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
+    const int* sources, const int* sourceweights, int outdegree, const int* destinations,
+    const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
+  const Named named(false);
+  return Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
+      destinations, destweights, info, reorder, comm_dist_graph);
+}
+WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
+    const int* sources, const int* sourceweights, int outdegree, const int* destinations,
+    const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
+      destinations, destweights, info, reorder, comm_dist_graph);
+}
 
-WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
-    const int* edges, int reorder, MPI_Comm* comm_graph) {
+static int Graph_create(MPI_Comm comm_old, int nnodes, const int* index, const int* edges,
+    int reorder, MPI_Comm* comm_graph) {
   const auto next = bound(next_calls.Graph_create, CallId::Graph_create);
   const Entry entry;
   if (entry.nested()) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
@@ -2082,8 +3689,18 @@ WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* inde
   communicator_created(comm_graph, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
+    const int* edges, int reorder, MPI_Comm* comm_graph) {
+  const Named named(false);
+  return Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+}
+WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
+    const int* edges, int reorder, MPI_Comm* comm_graph) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+}
 
-WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+static int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
   const Entry entry;
   if (entry.nested()) return next(intercomm, high, newintracomm);
@@ -2092,9 +3709,17 @@ WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* new
   communicator_created(newintracomm, code);
   return code;
 }
+WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+  const Named named(false);
+  return Intercomm_merge(intercomm, high, newintracomm);
+}
+WEFT_WRAPPER int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Intercomm_merge(intercomm, high, newintracomm);
+}
 
-WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgather, CallId::Allgather);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -2116,9 +3741,19 @@ WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype 
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgather_c, CallId::Allgather_c);
   const Entry entry;
@@ -2141,11 +3776,20 @@ WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgatherv, CallId::Allgatherv);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -2167,9 +3811,21 @@ WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Allgatherv_c, CallId::Allgatherv_c);
@@ -2193,10 +3849,22 @@ WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Allreduce, CallId::Allreduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -2216,10 +3884,20 @@ WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Allreduce_c, CallId::Allreduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -2239,10 +3917,20 @@ WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoall, CallId::Alltoall);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -2264,9 +3952,19 @@ WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoall_c, CallId::Alltoall_c);
   const Entry entry;
@@ -2289,9 +3987,19 @@ WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallv, CallId::Alltoallv);
@@ -2316,11 +4024,25 @@ WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+      comm);
+}
+WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+      comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallv_c, CallId::Alltoallv_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -2343,9 +4065,23 @@ WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallw, CallId::Alltoallw);
@@ -2370,12 +4106,25 @@ WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
+WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const Named named(false);
+  return Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+}
+WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
-    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm) {
+static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallw_c, CallId::Alltoallw_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -2398,9 +4147,25 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
+WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+}
+WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
+static int Barrier(MPI_Comm comm) {
   const auto next = bound(next_calls.Barrier, CallId::Barrier);
   const Entry entry;
   if (entry.nested()) return next(comm);
@@ -2418,9 +4183,16 @@ WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
   }
   return next(comm);
 }
+WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
+  const Named named(false);
+  return Barrier(comm);
+}
+WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Barrier(comm);
+}
 
-WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
-    MPI_Comm comm) {
+static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Bcast, CallId::Bcast);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
@@ -2440,10 +4212,19 @@ WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
   }
   return next(buffer, count, datatype, root, comm);
 }
+WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Bcast(buffer, count, datatype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Bcast(buffer, count, datatype, root, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-    MPI_Comm comm) {
+static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Bcast_c, CallId::Bcast_c);
   const Entry entry;
   if (entry.nested()) return next(buffer, count, datatype, root, comm);
@@ -2463,10 +4244,20 @@ WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
   }
   return next(buffer, count, datatype, root, comm);
 }
+WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Bcast_c(buffer, count, datatype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Bcast_c(buffer, count, datatype, root, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Exscan, CallId::Exscan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -2486,10 +4277,20 @@ WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_D
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Exscan_c, CallId::Exscan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -2509,10 +4310,20 @@ WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gather, CallId::Gather);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
@@ -2534,10 +4345,20 @@ WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sen
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gather_c, CallId::Gather_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
@@ -2559,11 +4380,20 @@ WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
-    MPI_Comm comm) {
+static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gatherv, CallId::Gatherv);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -2585,9 +4415,21 @@ WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype se
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gatherv_c, CallId::Gatherv_c);
@@ -2611,9 +4453,23 @@ WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    int root, MPI_Comm comm) {
+  const Named named(false);
+  return Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
+}
+WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgather, CallId::Neighbor_allgather);
   const Entry entry;
@@ -2636,11 +4492,20 @@ WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgather_c, CallId::Neighbor_allgather_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -2662,9 +4527,21 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcou
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgatherv, CallId::Neighbor_allgatherv);
@@ -2688,11 +4565,25 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgatherv_c, CallId::Neighbor_allgatherv_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -2714,9 +4605,23 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendco
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoall, CallId::Neighbor_alltoall);
   const Entry entry;
@@ -2739,11 +4644,20 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_D
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoall_c, CallId::Neighbor_alltoall_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
@@ -2765,11 +4679,23 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcoun
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
-    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallv, CallId::Neighbor_alltoallv);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -2793,9 +4719,23 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcoun
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallv_c, CallId::Neighbor_alltoallv_c);
@@ -2821,11 +4761,25 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* 
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const MPI_Aint* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallw, CallId::Neighbor_alltoallw);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -2849,9 +4803,23 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcoun
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
@@ -2878,10 +4846,26 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
+}
+WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, int root, MPI_Comm comm) {
+static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce, CallId::Reduce);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -2901,10 +4885,20 @@ WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
   }
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
+WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_c, CallId::Reduce_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -2924,9 +4918,19 @@ WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   }
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter, CallId::Reduce_scatter);
   const Entry entry;
@@ -2947,8 +4951,18 @@ WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const in
   }
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
 
-WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_block, CallId::Reduce_scatter_block);
   const Entry entry;
@@ -2970,10 +4984,20 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, in
   }
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_block_c, CallId::Reduce_scatter_block_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -2994,9 +5018,19 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   }
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
 
-WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
-    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
@@ -3017,10 +5051,20 @@ WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
   }
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Scan, CallId::Scan);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -3040,10 +5084,20 @@ WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Dat
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Scan(sendbuf, recvbuf, count, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scan(sendbuf, recvbuf, count, datatype, op, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Scan_c, CallId::Scan_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -3063,10 +5117,20 @@ WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(false);
+  return Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
+WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatter, CallId::Scatter);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
@@ -3088,9 +5152,19 @@ WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype se
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatter_c, CallId::Scatter_c);
   const Entry entry;
@@ -3113,9 +5187,19 @@ WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Scatterv, CallId::Scatterv);
@@ -3139,11 +5223,23 @@ WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const 
   }
   return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Scatterv_c, CallId::Scatterv_c);
   const Entry entry;
   if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
@@ -3165,9 +5261,23 @@ WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts
   }
   return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(false);
+  return Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
+}
+WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend, CallId::Bsend);
   const Entry entry;
@@ -3181,10 +5291,20 @@ WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, in
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Bsend(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Bsend(buf, count, datatype, dest, tag, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm) {
+static int Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend_c, CallId::Bsend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
@@ -3197,35 +5317,69 @@ WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype data
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(false);
+  return Bsend_c(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Bsend_c(buf, count, datatype, dest, tag, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Buffer_detach(void* buffer_addr, int* size) {
+static int Buffer_detach(void* buffer_addr, int* size) {
   const auto next = bound(next_calls.Buffer_detach, CallId::Buffer_detach);
   const Entry entry;
   if (entry.nested()) return next(buffer_addr, size);
   BlockingCall guard(CallId::Buffer_detach);
   return next(buffer_addr, size);
 }
+WEFT_WRAPPER int MPI_Buffer_detach(void* buffer_addr, int* size) {
+  const Named named(false);
+  return Buffer_detach(buffer_addr, size);
+}
+WEFT_WRAPPER int PMPI_Buffer_detach(void* buffer_addr, int* size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Buffer_detach(buffer_addr, size);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
+static int Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
   const auto next = bound(next_calls.Buffer_detach_c, CallId::Buffer_detach_c);
   const Entry entry;
   if (entry.nested()) return next(buffer_addr, size);
   BlockingCall guard(CallId::Buffer_detach_c);
   return next(buffer_addr, size);
 }
+WEFT_WRAPPER int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
+  const Named named(false);
+  return Buffer_detach_c(buffer_addr, size);
+}
+WEFT_WRAPPER int PMPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Buffer_detach_c(buffer_addr, size);
+}
 
-WEFT_WRAPPER int MPI_Buffer_flush() {
+static int Buffer_flush() {
   const auto next = bound(next_calls.Buffer_flush, CallId::Buffer_flush);
   const Entry entry;
   if (entry.nested()) return next();
   BlockingCall guard(CallId::Buffer_flush);
   return next();
 }
+WEFT_WRAPPER int MPI_Buffer_flush() {
+  const Named named(false);
+  return Buffer_flush();
+}
+WEFT_WRAPPER int PMPI_Buffer_flush() {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Buffer_flush();
+}
 
 #endif
-WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+static int Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
   const Entry entry;
@@ -3233,8 +5387,18 @@ WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root,
   BlockingCall guard(CallId::Comm_accept);
   return next(port_name, info, root, comm, newcomm);
 }
+WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+    MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_accept(port_name, info, root, comm, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+    MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_accept(port_name, info, root, comm, newcomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+static int Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
   const Entry entry;
@@ -3242,52 +5406,102 @@ WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root
   BlockingCall guard(CallId::Comm_connect);
   return next(port_name, info, root, comm, newcomm);
 }
+WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+    MPI_Comm* newcomm) {
+  const Named named(false);
+  return Comm_connect(port_name, info, root, comm, newcomm);
+}
+WEFT_WRAPPER int PMPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+    MPI_Comm* newcomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_connect(port_name, info, root, comm, newcomm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
+static int Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   const auto next = bound(next_calls.Comm_detach_buffer, CallId::Comm_detach_buffer);
   const Entry entry;
   if (entry.nested()) return next(comm, buffer_addr, size);
   BlockingCall guard(CallId::Comm_detach_buffer);
   return next(comm, buffer_addr, size);
 }
+WEFT_WRAPPER int MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
+  const Named named(false);
+  return Comm_detach_buffer(comm, buffer_addr, size);
+}
+WEFT_WRAPPER int PMPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_detach_buffer(comm, buffer_addr, size);
+}
 
-WEFT_WRAPPER int MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
+static int Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
   const auto next = bound(next_calls.Comm_detach_buffer_c, CallId::Comm_detach_buffer_c);
   const Entry entry;
   if (entry.nested()) return next(comm, buffer_addr, size);
   BlockingCall guard(CallId::Comm_detach_buffer_c);
   return next(comm, buffer_addr, size);
 }
+WEFT_WRAPPER int MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
+  const Named named(false);
+  return Comm_detach_buffer_c(comm, buffer_addr, size);
+}
+WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_detach_buffer_c(comm, buffer_addr, size);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
+static int Comm_disconnect(MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
   const Entry entry;
   if (entry.nested()) return next(comm);
   return special::Comm_disconnect(comm);
 }
+WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
+  const Named named(false);
+  return Comm_disconnect(comm);
+}
+WEFT_WRAPPER int PMPI_Comm_disconnect(MPI_Comm* comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_disconnect(comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Comm_flush_buffer(MPI_Comm comm) {
+static int Comm_flush_buffer(MPI_Comm comm) {
   const auto next = bound(next_calls.Comm_flush_buffer, CallId::Comm_flush_buffer);
   const Entry entry;
   if (entry.nested()) return next(comm);
   BlockingCall guard(CallId::Comm_flush_buffer);
   return next(comm);
 }
+WEFT_WRAPPER int MPI_Comm_flush_buffer(MPI_Comm comm) {
+  const Named named(false);
+  return Comm_flush_buffer(comm);
+}
+WEFT_WRAPPER int PMPI_Comm_flush_buffer(MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_flush_buffer(comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Comm_join(int fd, MPI_Comm* intercomm) {
+static int Comm_join(int fd, MPI_Comm* intercomm) {
   const auto next = bound(next_calls.Comm_join, CallId::Comm_join);
   const Entry entry;
   if (entry.nested()) return next(fd, intercomm);
   BlockingCall guard(CallId::Comm_join);
   return next(fd, intercomm);
 }
+WEFT_WRAPPER int MPI_Comm_join(int fd, MPI_Comm* intercomm) {
+  const Named named(false);
+  return Comm_join(fd, intercomm);
+}
+WEFT_WRAPPER int PMPI_Comm_join(int fd, MPI_Comm* intercomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_join(fd, intercomm);
+}
 
-WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
-    int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+static int Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info, int root,
+    MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn, CallId::Comm_spawn);
   const Entry entry;
   if (entry.nested()) return next(command, argv, maxprocs, info, root, comm, intercomm,
@@ -3295,10 +5509,20 @@ WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, 
   BlockingCall guard(CallId::Comm_spawn);
   return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
 }
+WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
+    int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+  const Named named(false);
+  return Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+}
+WEFT_WRAPPER int PMPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
+    int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+}
 
-WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
-    char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
-    MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+static int Comm_spawn_multiple(int count, char** array_of_commands, char*** array_of_argv,
+    const int* array_of_maxprocs, const MPI_Info* array_of_info, int root, MPI_Comm comm,
+    MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn_multiple, CallId::Comm_spawn_multiple);
   const Entry entry;
   if (entry.nested()) return next(count, array_of_commands, array_of_argv, array_of_maxprocs,
@@ -3307,33 +5531,72 @@ WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
   return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root,
       comm, intercomm, array_of_errcodes);
 }
+WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
+    char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
+    MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+  const Named named(false);
+  return Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
+      array_of_info, root, comm, intercomm, array_of_errcodes);
+}
+WEFT_WRAPPER int PMPI_Comm_spawn_multiple(int count, char** array_of_commands,
+    char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
+    MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
+      array_of_info, root, comm, intercomm, array_of_errcodes);
+}
 
-WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
+static int File_close(MPI_File* fh) {
   const auto next = bound(next_calls.File_close, CallId::File_close);
   const Entry entry;
   if (entry.nested()) return next(fh);
   BlockingCall guard(CallId::File_close);
   return next(fh);
 }
+WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
+  const Named named(false);
+  return File_close(fh);
+}
+WEFT_WRAPPER int PMPI_File_close(MPI_File* fh) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_close(fh);
+}
 
-WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
-    MPI_File* fh) {
+static int File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const auto next = bound(next_calls.File_open, CallId::File_open);
   const Entry entry;
   if (entry.nested()) return next(comm, filename, amode, info, fh);
   BlockingCall guard(CallId::File_open);
   return next(comm, filename, amode, info, fh);
 }
+WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
+    MPI_File* fh) {
+  const Named named(false);
+  return File_open(comm, filename, amode, info, fh);
+}
+WEFT_WRAPPER int PMPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
+    MPI_File* fh) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_open(comm, filename, amode, info, fh);
+}
 
-WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+static int File_preallocate(MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_preallocate, CallId::File_preallocate);
   const Entry entry;
   if (entry.nested()) return next(fh, size);
   BlockingCall guard(CallId::File_preallocate);
   return next(fh, size);
 }
+WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+  const Named named(false);
+  return File_preallocate(fh, size);
+}
+WEFT_WRAPPER int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_preallocate(fh, size);
+}
 
-WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read, CallId::File_read);
   const Entry entry;
@@ -3341,8 +5604,18 @@ WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype d
   BlockingCall guard(CallId::File_read);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_read(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read(fh, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all, CallId::File_read_all);
   const Entry entry;
@@ -3350,45 +5623,91 @@ WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Dataty
   BlockingCall guard(CallId::File_read_all);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_read_all(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_all(fh, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
-    MPI_Datatype datatype) {
+static int File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_all_begin, CallId::File_read_all_begin);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_read_all_begin(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_read_all_begin(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_all_begin(fh, buf, count, datatype);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
-    MPI_Datatype datatype) {
+static int File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_all_begin_c, CallId::File_read_all_begin_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin_c);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_read_all_begin_c(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_all_begin_c(fh, buf, count, datatype);
+}
 
-WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all_c, CallId::File_read_all_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_all_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_all_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+static int File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all_end, CallId::File_read_all_end);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_all_end);
   return next(fh, buf, status);
 }
+WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+  const Named named(false);
+  return File_read_all_end(fh, buf, status);
+}
+WEFT_WRAPPER int PMPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_all_end(fh, buf, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+static int File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at, CallId::File_read_at);
   const Entry entry;
@@ -3396,8 +5715,18 @@ WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int
   BlockingCall guard(CallId::File_read_at);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_at(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at(fh, offset, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+static int File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all, CallId::File_read_at_all);
   const Entry entry;
@@ -3405,8 +5734,18 @@ WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf,
   BlockingCall guard(CallId::File_read_at_all);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_at_all(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all(fh, offset, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
+static int File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_at_all_begin, CallId::File_read_at_all_begin);
   const Entry entry;
@@ -3414,18 +5753,38 @@ WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void
   BlockingCall guard(CallId::File_read_at_all_begin);
   return next(fh, offset, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_read_at_all_begin(fh, offset, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_begin(fh, offset, buf, count, datatype);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
-    MPI_Count count, MPI_Datatype datatype) {
+static int File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_at_all_begin_c, CallId::File_read_at_all_begin_c);
   const Entry entry;
   if (entry.nested()) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin_c);
   return next(fh, offset, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype) {
+  const Named named(false);
+  return File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+}
 
-WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+static int File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all_c, CallId::File_read_at_all_c);
   const Entry entry;
@@ -3433,18 +5792,36 @@ WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* bu
   BlockingCall guard(CallId::File_read_at_all_c);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_at_all_c(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_c(fh, offset, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+static int File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all_end, CallId::File_read_at_all_end);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_at_all_end);
   return next(fh, buf, status);
 }
+WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+  const Named named(false);
+  return File_read_at_all_end(fh, buf, status);
+}
+WEFT_WRAPPER int PMPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_end(fh, buf, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+static int File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_c, CallId::File_read_at_c);
   const Entry entry;
@@ -3452,8 +5829,18 @@ WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, M
   BlockingCall guard(CallId::File_read_at_c);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_at_c(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_at_c(fh, offset, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+static int File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_c, CallId::File_read_c);
   const Entry entry;
@@ -3461,9 +5848,19 @@ WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   BlockingCall guard(CallId::File_read_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_read_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered, CallId::File_read_ordered);
   const Entry entry;
@@ -3471,18 +5868,37 @@ WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Da
   BlockingCall guard(CallId::File_read_ordered);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_read_ordered(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered(fh, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
-    MPI_Datatype datatype) {
+static int File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_ordered_begin, CallId::File_read_ordered_begin);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_read_ordered_begin(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_begin(fh, buf, count, datatype);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
+static int File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_ordered_begin_c, CallId::File_read_ordered_begin_c);
   const Entry entry;
@@ -3490,26 +5906,54 @@ WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count
   BlockingCall guard(CallId::File_read_ordered_begin_c);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_read_ordered_begin_c(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_begin_c(fh, buf, count, datatype);
+}
 
-WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered_c, CallId::File_read_ordered_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_ordered_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
+static int File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered_end, CallId::File_read_ordered_end);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_ordered_end);
   return next(fh, buf, status);
 }
+WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
+  const Named named(false);
+  return File_read_ordered_end(fh, buf, status);
+}
+WEFT_WRAPPER int PMPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_end(fh, buf, status);
+}
 
-WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_shared, CallId::File_read_shared);
   const Entry entry;
@@ -3517,68 +5961,138 @@ WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Dat
   BlockingCall guard(CallId::File_read_shared);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_read_shared(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_shared(fh, buf, count, datatype, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_read_shared_c, CallId::File_read_shared_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_shared_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_read_shared_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_read_shared_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+static int File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = bound(next_calls.File_seek_shared, CallId::File_seek_shared);
   const Entry entry;
   if (entry.nested()) return next(fh, offset, whence);
   BlockingCall guard(CallId::File_seek_shared);
   return next(fh, offset, whence);
 }
+WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+  const Named named(false);
+  return File_seek_shared(fh, offset, whence);
+}
+WEFT_WRAPPER int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_seek_shared(fh, offset, whence);
+}
 
-WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
+static int File_set_atomicity(MPI_File fh, int flag) {
   const auto next = bound(next_calls.File_set_atomicity, CallId::File_set_atomicity);
   const Entry entry;
   if (entry.nested()) return next(fh, flag);
   BlockingCall guard(CallId::File_set_atomicity);
   return next(fh, flag);
 }
+WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
+  const Named named(false);
+  return File_set_atomicity(fh, flag);
+}
+WEFT_WRAPPER int PMPI_File_set_atomicity(MPI_File fh, int flag) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_set_atomicity(fh, flag);
+}
 
-WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
+static int File_set_info(MPI_File fh, MPI_Info info) {
   const auto next = bound(next_calls.File_set_info, CallId::File_set_info);
   const Entry entry;
   if (entry.nested()) return next(fh, info);
   BlockingCall guard(CallId::File_set_info);
   return next(fh, info);
 }
+WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
+  const Named named(false);
+  return File_set_info(fh, info);
+}
+WEFT_WRAPPER int PMPI_File_set_info(MPI_File fh, MPI_Info info) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_set_info(fh, info);
+}
 
-WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
+static int File_set_size(MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_set_size, CallId::File_set_size);
   const Entry entry;
   if (entry.nested()) return next(fh, size);
   BlockingCall guard(CallId::File_set_size);
   return next(fh, size);
 }
+WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
+  const Named named(false);
+  return File_set_size(fh, size);
+}
+WEFT_WRAPPER int PMPI_File_set_size(MPI_File fh, MPI_Offset size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_set_size(fh, size);
+}
 
-WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
-    MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+static int File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+    const char* datarep, MPI_Info info) {
   const auto next = bound(next_calls.File_set_view, CallId::File_set_view);
   const Entry entry;
   if (entry.nested()) return next(fh, disp, etype, filetype, datarep, info);
   BlockingCall guard(CallId::File_set_view);
   return next(fh, disp, etype, filetype, datarep, info);
 }
+WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
+    MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  const Named named(false);
+  return File_set_view(fh, disp, etype, filetype, datarep, info);
+}
+WEFT_WRAPPER int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
+    MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_set_view(fh, disp, etype, filetype, datarep, info);
+}
 
-WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
+static int File_sync(MPI_File fh) {
   const auto next = bound(next_calls.File_sync, CallId::File_sync);
   const Entry entry;
   if (entry.nested()) return next(fh);
   BlockingCall guard(CallId::File_sync);
   return next(fh);
 }
+WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
+  const Named named(false);
+  return File_sync(fh);
+}
+WEFT_WRAPPER int PMPI_File_sync(MPI_File fh) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_sync(fh);
+}
 
-WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+static int File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_write, CallId::File_write);
   const Entry entry;
@@ -3586,8 +6100,18 @@ WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Dat
   BlockingCall guard(CallId::File_write);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_write(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write(fh, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+static int File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all, CallId::File_write_all);
   const Entry entry;
@@ -3595,18 +6119,37 @@ WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI
   BlockingCall guard(CallId::File_write_all);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
+  const Named named(false);
+  return File_write_all(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_all(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_all(fh, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
-    MPI_Datatype datatype) {
+static int File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_all_begin, CallId::File_write_all_begin);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_write_all_begin(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_all_begin(fh, buf, count, datatype);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_all_begin_c, CallId::File_write_all_begin_c);
   const Entry entry;
@@ -3614,26 +6157,54 @@ WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Co
   BlockingCall guard(CallId::File_write_all_begin_c);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_write_all_begin_c(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_all_begin_c(fh, buf, count, datatype);
+}
 
-WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all_c, CallId::File_write_all_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_all_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_all_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+static int File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all_end, CallId::File_write_all_end);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_all_end);
   return next(fh, buf, status);
 }
+WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  const Named named(false);
+  return File_write_all_end(fh, buf, status);
+}
+WEFT_WRAPPER int PMPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_all_end(fh, buf, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+static int File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at, CallId::File_write_at);
   const Entry entry;
@@ -3641,8 +6212,18 @@ WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* b
   BlockingCall guard(CallId::File_write_at);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_at(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at(fh, offset, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+static int File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all, CallId::File_write_at_all);
   const Entry entry;
@@ -3650,18 +6231,38 @@ WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const voi
   BlockingCall guard(CallId::File_write_at_all);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_at_all(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all(fh, offset, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
-    int count, MPI_Datatype datatype) {
+static int File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_at_all_begin, CallId::File_write_at_all_begin);
   const Entry entry;
   if (entry.nested()) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin);
   return next(fh, offset, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype) {
+  const Named named(false);
+  return File_write_at_all_begin(fh, offset, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_begin(fh, offset, buf, count, datatype);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
+static int File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_at_all_begin_c, CallId::File_write_at_all_begin_c);
   const Entry entry;
@@ -3669,55 +6270,113 @@ WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, c
   BlockingCall guard(CallId::File_write_at_all_begin_c);
   return next(fh, offset, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype) {
+  const Named named(false);
+  return File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+}
 
-WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all_c, CallId::File_write_at_all_c);
   const Entry entry;
   if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all_c);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_at_all_c(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_c(fh, offset, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+static int File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all_end, CallId::File_write_at_all_end);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_at_all_end);
   return next(fh, buf, status);
 }
+WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  const Named named(false);
+  return File_write_at_all_end(fh, buf, status);
+}
+WEFT_WRAPPER int PMPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_end(fh, buf, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_c, CallId::File_write_at_c);
   const Entry entry;
   if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_c);
   return next(fh, offset, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_at_c(fh, offset, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_at_c(fh, offset, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_write_c, CallId::File_write_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered, CallId::File_write_ordered);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_ordered(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_ordered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered(fh, buf, count, datatype, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
+static int File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_ordered_begin, CallId::File_write_ordered_begin);
   const Entry entry;
@@ -3725,19 +6384,39 @@ WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int 
   BlockingCall guard(CallId::File_write_ordered_begin);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_write_ordered_begin(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_begin(fh, buf, count, datatype);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_ordered_begin_c,
-                         CallId::File_write_ordered_begin_c);
+      CallId::File_write_ordered_begin_c);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin_c);
   return next(fh, buf, count, datatype);
 }
+WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(false);
+  return File_write_ordered_begin_c(fh, buf, count, datatype);
+}
+WEFT_WRAPPER int PMPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_begin_c(fh, buf, count, datatype);
+}
 
-WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered_c, CallId::File_write_ordered_c);
   const Entry entry;
@@ -3745,27 +6424,55 @@ WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Coun
   BlockingCall guard(CallId::File_write_ordered_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_ordered_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
+static int File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered_end, CallId::File_write_ordered_end);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_ordered_end);
   return next(fh, buf, status);
 }
+WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  const Named named(false);
+  return File_write_ordered_end(fh, buf, status);
+}
+WEFT_WRAPPER int PMPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_end(fh, buf, status);
+}
 
-WEFT_WRAPPER int MPI_File_write_shared(MPI_File fh, const void* buf, int count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Status* status) {
   const auto next = bound(next_calls.File_write_shared, CallId::File_write_shared);
   const Entry entry;
   if (entry.nested()) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_shared);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_shared(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_shared(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_shared(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_shared(fh, buf, count, datatype, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_shared_c, CallId::File_write_shared_c);
   const Entry entry;
@@ -3773,9 +6480,19 @@ WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count
   BlockingCall guard(CallId::File_write_shared_c);
   return next(fh, buf, count, datatype, status);
 }
+WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(false);
+  return File_write_shared_c(fh, buf, count, datatype, status);
+}
+WEFT_WRAPPER int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return File_write_shared_c(fh, buf, count, datatype, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+static int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create, CallId::Intercomm_create);
   const Entry entry;
@@ -3784,12 +6501,22 @@ WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI
   BlockingCall guard(CallId::Intercomm_create);
   return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 }
+WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+    int remote_leader, int tag, MPI_Comm* newintercomm) {
+  const Named named(false);
+  return Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+}
+WEFT_WRAPPER int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+    int remote_leader, int tag, MPI_Comm* newintercomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+}
 
-WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+static int Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create_from_groups,
-                         CallId::Intercomm_create_from_groups);
+      CallId::Intercomm_create_from_groups);
   const Entry entry;
   if (entry.nested()) return next(local_group, local_leader, remote_group, remote_leader,
       stringtag, info, errhandler, newintercomm);
@@ -3797,17 +6524,38 @@ WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int loc
   return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
       newintercomm);
 }
+WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+    MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
+    MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
+  const Named named(false);
+  return Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader,
+      stringtag, info, errhandler, newintercomm);
+}
+WEFT_WRAPPER int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+    MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
+    MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader,
+      stringtag, info, errhandler, newintercomm);
+}
 
-WEFT_WRAPPER int MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
+static int Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
   const auto next = bound(next_calls.Lookup_name, CallId::Lookup_name);
   const Entry entry;
   if (entry.nested()) return next(service_name, info, port_name);
   BlockingCall guard(CallId::Lookup_name);
   return next(service_name, info, port_name);
 }
+WEFT_WRAPPER int MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
+  const Named named(false);
+  return Lookup_name(service_name, info, port_name);
+}
+WEFT_WRAPPER int PMPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Lookup_name(service_name, info, port_name);
+}
 
-WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
-    MPI_Status* status) {
+static int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   const auto next = bound(next_calls.Mprobe, CallId::Mprobe);
   const Entry entry;
   if (entry.nested()) return next(source, tag, comm, message, status);
@@ -3818,8 +6566,18 @@ WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* mes
     });
   return next(source, tag, comm, message, status);
 }
+WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
+    MPI_Status* status) {
+  const Named named(false);
+  return Mprobe(source, tag, comm, message, status);
+}
+WEFT_WRAPPER int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Mprobe(source, tag, comm, message, status);
+}
 
-WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+static int Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
   const auto next = bound(next_calls.Mrecv, CallId::Mrecv);
   const Entry entry;
@@ -3833,10 +6591,20 @@ WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Mess
   }
   return next(buf, count, datatype, message, status);
 }
+WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+    MPI_Status* status) {
+  const Named named(false);
+  return Mrecv(buf, count, datatype, message, status);
+}
+WEFT_WRAPPER int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+    MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Mrecv(buf, count, datatype, message, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Message* message, MPI_Status* status) {
+static int Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
+    MPI_Status* status) {
   const auto next = bound(next_calls.Mrecv_c, CallId::Mrecv_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, message, status);
@@ -3849,9 +6617,19 @@ WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
   }
   return next(buf, count, datatype, message, status);
 }
+WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Status* status) {
+  const Named named(false);
+  return Mrecv_c(buf, count, datatype, message, status);
+}
+WEFT_WRAPPER int PMPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Mrecv_c(buf, count, datatype, message, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+static int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Probe, CallId::Probe);
   const Entry entry;
   if (entry.nested()) return next(source, tag, comm, status);
@@ -3862,17 +6640,34 @@ WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* statu
     });
   return next(source, tag, comm, status);
 }
+WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Probe(source, tag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Probe(source, tag, comm, status);
+}
 
-WEFT_WRAPPER int MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
+static int Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
   const auto next = bound(next_calls.Publish_name, CallId::Publish_name);
   const Entry entry;
   if (entry.nested()) return next(service_name, info, port_name);
   BlockingCall guard(CallId::Publish_name);
   return next(service_name, info, port_name);
 }
+WEFT_WRAPPER int MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
+  const Named named(false);
+  return Publish_name(service_name, info, port_name);
+}
+WEFT_WRAPPER int PMPI_Publish_name(const char* service_name, MPI_Info info,
+    const char* port_name) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Publish_name(service_name, info, port_name);
+}
 
-WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
-    MPI_Comm comm, MPI_Status* status) {
+static int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    MPI_Status* status) {
   const auto next = bound(next_calls.Recv, CallId::Recv);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, source, tag, comm, status);
@@ -3885,9 +6680,19 @@ WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int sourc
   }
   return next(buf, count, datatype, source, tag, comm, status);
 }
+WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Recv(buf, count, datatype, source, tag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Recv(buf, count, datatype, source, tag, comm, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+static int Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv_c, CallId::Recv_c);
   const Entry entry;
@@ -3901,9 +6706,19 @@ WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, i
   }
   return next(buf, count, datatype, source, tag, comm, status);
 }
+WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Recv_c(buf, count, datatype, source, tag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Recv_c(buf, count, datatype, source, tag, comm, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend, CallId::Rsend);
   const Entry entry;
@@ -3917,10 +6732,20 @@ WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, in
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Rsend(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Rsend(buf, count, datatype, dest, tag, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm) {
+static int Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend_c, CallId::Rsend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
@@ -3933,9 +6758,19 @@ WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype data
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(false);
+  return Rsend_c(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Rsend_c(buf, count, datatype, dest, tag, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Send, CallId::Send);
   const Entry entry;
@@ -3949,10 +6784,20 @@ WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Send(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Send(buf, count, datatype, dest, tag, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm) {
+static int Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Send_c, CallId::Send_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
@@ -3965,9 +6810,19 @@ WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datat
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(false);
+  return Send_c(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Send_c(buf, count, datatype, dest, tag, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+static int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv, CallId::Sendrecv);
@@ -3985,10 +6840,24 @@ WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype s
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
+WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+    int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+    MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+    int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+    MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+static int Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_c, CallId::Sendrecv_c);
   const Entry entry;
@@ -4005,10 +6874,24 @@ WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
+WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, status);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
-    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+static int Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+    int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_replace, CallId::Sendrecv_replace);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
@@ -4023,10 +6906,20 @@ WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatyp
   }
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
+WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
-    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+static int Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_replace_c, CallId::Sendrecv_replace_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
@@ -4041,44 +6934,87 @@ WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype
   }
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
+WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(false);
+  return Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+}
+WEFT_WRAPPER int PMPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+}
 
-WEFT_WRAPPER int MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
+static int Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
   const auto next = bound(next_calls.Session_detach_buffer, CallId::Session_detach_buffer);
   const Entry entry;
   if (entry.nested()) return next(session, buffer_addr, size);
   BlockingCall guard(CallId::Session_detach_buffer);
   return next(session, buffer_addr, size);
 }
+WEFT_WRAPPER int MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
+  const Named named(false);
+  return Session_detach_buffer(session, buffer_addr, size);
+}
+WEFT_WRAPPER int PMPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Session_detach_buffer(session, buffer_addr, size);
+}
 
-WEFT_WRAPPER int MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
-    MPI_Count* size) {
+static int Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI_Count* size) {
   const auto next = bound(next_calls.Session_detach_buffer_c, CallId::Session_detach_buffer_c);
   const Entry entry;
   if (entry.nested()) return next(session, buffer_addr, size);
   BlockingCall guard(CallId::Session_detach_buffer_c);
   return next(session, buffer_addr, size);
 }
+WEFT_WRAPPER int MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
+    MPI_Count* size) {
+  const Named named(false);
+  return Session_detach_buffer_c(session, buffer_addr, size);
+}
+WEFT_WRAPPER int PMPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
+    MPI_Count* size) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Session_detach_buffer_c(session, buffer_addr, size);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Session_finalize(MPI_Session* session) {
+static int Session_finalize(MPI_Session* session) {
   const auto next = bound(next_calls.Session_finalize, CallId::Session_finalize);
   const Entry entry;
   if (entry.nested()) return next(session);
   BlockingCall guard(CallId::Session_finalize);
   return next(session);
 }
+WEFT_WRAPPER int MPI_Session_finalize(MPI_Session* session) {
+  const Named named(false);
+  return Session_finalize(session);
+}
+WEFT_WRAPPER int PMPI_Session_finalize(MPI_Session* session) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Session_finalize(session);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Session_flush_buffer(MPI_Session session) {
+static int Session_flush_buffer(MPI_Session session) {
   const auto next = bound(next_calls.Session_flush_buffer, CallId::Session_flush_buffer);
   const Entry entry;
   if (entry.nested()) return next(session);
   BlockingCall guard(CallId::Session_flush_buffer);
   return next(session);
 }
+WEFT_WRAPPER int MPI_Session_flush_buffer(MPI_Session session) {
+  const Named named(false);
+  return Session_flush_buffer(session);
+}
+WEFT_WRAPPER int PMPI_Session_flush_buffer(MPI_Session session) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Session_flush_buffer(session);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend, CallId::Ssend);
   const Entry entry;
@@ -4092,10 +7028,20 @@ WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, in
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(false);
+  return Ssend(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ssend(buf, count, datatype, dest, tag, comm);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm) {
+static int Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend_c, CallId::Ssend_c);
   const Entry entry;
   if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
@@ -4108,76 +7054,153 @@ WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype data
   }
   return next(buf, count, datatype, dest, tag, comm);
 }
+WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(false);
+  return Ssend_c(buf, count, datatype, dest, tag, comm);
+}
+WEFT_WRAPPER int PMPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Ssend_c(buf, count, datatype, dest, tag, comm);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Unpublish_name(const char* service_name, MPI_Info info,
-    const char* port_name) {
+static int Unpublish_name(const char* service_name, MPI_Info info, const char* port_name) {
   const auto next = bound(next_calls.Unpublish_name, CallId::Unpublish_name);
   const Entry entry;
   if (entry.nested()) return next(service_name, info, port_name);
   BlockingCall guard(CallId::Unpublish_name);
   return next(service_name, info, port_name);
 }
+WEFT_WRAPPER int MPI_Unpublish_name(const char* service_name, MPI_Info info,
+    const char* port_name) {
+  const Named named(false);
+  return Unpublish_name(service_name, info, port_name);
+}
+WEFT_WRAPPER int PMPI_Unpublish_name(const char* service_name, MPI_Info info,
+    const char* port_name) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Unpublish_name(service_name, info, port_name);
+}
 
-WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-    void* baseptr, MPI_Win* win) {
+static int Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+    MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate, CallId::Win_allocate);
   const Entry entry;
   if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate);
   return next(size, disp_unit, info, comm, baseptr, win);
 }
+WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win) {
+  const Named named(false);
+  return Win_allocate(size, disp_unit, info, comm, baseptr, win);
+}
+WEFT_WRAPPER int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_allocate(size, disp_unit, info, comm, baseptr, win);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
-    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+static int Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_c, CallId::Win_allocate_c);
   const Entry entry;
   if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_c);
   return next(size, disp_unit, info, comm, baseptr, win);
 }
+WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const Named named(false);
+  return Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+}
+WEFT_WRAPPER int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
-    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+static int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_shared, CallId::Win_allocate_shared);
   const Entry entry;
   if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_shared);
   return next(size, disp_unit, info, comm, baseptr, win);
 }
+WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const Named named(false);
+  return Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+}
+WEFT_WRAPPER int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
-    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+static int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_shared_c, CallId::Win_allocate_shared_c);
   const Entry entry;
   if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_shared_c);
   return next(size, disp_unit, info, comm, baseptr, win);
 }
+WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const Named named(false);
+  return Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+}
+WEFT_WRAPPER int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Win_complete(MPI_Win win) {
+static int Win_complete(MPI_Win win) {
   const auto next = bound(next_calls.Win_complete, CallId::Win_complete);
   const Entry entry;
   if (entry.nested()) return next(win);
   BlockingCall guard(CallId::Win_complete);
   return next(win);
 }
+WEFT_WRAPPER int MPI_Win_complete(MPI_Win win) {
+  const Named named(false);
+  return Win_complete(win);
+}
+WEFT_WRAPPER int PMPI_Win_complete(MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_complete(win);
+}
 
-WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
-    MPI_Comm comm, MPI_Win* win) {
+static int Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+    MPI_Win* win) {
   const auto next = bound(next_calls.Win_create, CallId::Win_create);
   const Entry entry;
   if (entry.nested()) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create);
   return next(base, size, disp_unit, info, comm, win);
 }
+WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
+    MPI_Comm comm, MPI_Win* win) {
+  const Named named(false);
+  return Win_create(base, size, disp_unit, info, comm, win);
+}
+WEFT_WRAPPER int PMPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
+    MPI_Comm comm, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_create(base, size, disp_unit, info, comm, win);
+}
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+static int Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create_c, CallId::Win_create_c);
   const Entry entry;
@@ -4185,126 +7208,256 @@ WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit,
   BlockingCall guard(CallId::Win_create_c);
   return next(base, size, disp_unit, info, comm, win);
 }
+WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, MPI_Win* win) {
+  const Named named(false);
+  return Win_create_c(base, size, disp_unit, info, comm, win);
+}
+WEFT_WRAPPER int PMPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_create_c(base, size, disp_unit, info, comm, win);
+}
 
 #endif
-WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+static int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create_dynamic, CallId::Win_create_dynamic);
   const Entry entry;
   if (entry.nested()) return next(info, comm, win);
   BlockingCall guard(CallId::Win_create_dynamic);
   return next(info, comm, win);
 }
+WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const Named named(false);
+  return Win_create_dynamic(info, comm, win);
+}
+WEFT_WRAPPER int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_create_dynamic(info, comm, win);
+}
 
-WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
+static int Win_fence(int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_fence, CallId::Win_fence);
   const Entry entry;
   if (entry.nested()) return next(assertion, win);
   BlockingCall guard(CallId::Win_fence);
   return next(assertion, win);
 }
+WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
+  const Named named(false);
+  return Win_fence(assertion, win);
+}
+WEFT_WRAPPER int PMPI_Win_fence(int assertion, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_fence(assertion, win);
+}
 
-WEFT_WRAPPER int MPI_Win_flush(int rank, MPI_Win win) {
+static int Win_flush(int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush, CallId::Win_flush);
   const Entry entry;
   if (entry.nested()) return next(rank, win);
   BlockingCall guard(CallId::Win_flush);
   return next(rank, win);
 }
+WEFT_WRAPPER int MPI_Win_flush(int rank, MPI_Win win) {
+  const Named named(false);
+  return Win_flush(rank, win);
+}
+WEFT_WRAPPER int PMPI_Win_flush(int rank, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_flush(rank, win);
+}
 
-WEFT_WRAPPER int MPI_Win_flush_all(MPI_Win win) {
+static int Win_flush_all(MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_all, CallId::Win_flush_all);
   const Entry entry;
   if (entry.nested()) return next(win);
   BlockingCall guard(CallId::Win_flush_all);
   return next(win);
 }
+WEFT_WRAPPER int MPI_Win_flush_all(MPI_Win win) {
+  const Named named(false);
+  return Win_flush_all(win);
+}
+WEFT_WRAPPER int PMPI_Win_flush_all(MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_flush_all(win);
+}
 
-WEFT_WRAPPER int MPI_Win_flush_local(int rank, MPI_Win win) {
+static int Win_flush_local(int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_local, CallId::Win_flush_local);
   const Entry entry;
   if (entry.nested()) return next(rank, win);
   BlockingCall guard(CallId::Win_flush_local);
   return next(rank, win);
 }
+WEFT_WRAPPER int MPI_Win_flush_local(int rank, MPI_Win win) {
+  const Named named(false);
+  return Win_flush_local(rank, win);
+}
+WEFT_WRAPPER int PMPI_Win_flush_local(int rank, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_flush_local(rank, win);
+}
 
-WEFT_WRAPPER int MPI_Win_flush_local_all(MPI_Win win) {
+static int Win_flush_local_all(MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_local_all, CallId::Win_flush_local_all);
   const Entry entry;
   if (entry.nested()) return next(win);
   BlockingCall guard(CallId::Win_flush_local_all);
   return next(win);
 }
+WEFT_WRAPPER int MPI_Win_flush_local_all(MPI_Win win) {
+  const Named named(false);
+  return Win_flush_local_all(win);
+}
+WEFT_WRAPPER int PMPI_Win_flush_local_all(MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_flush_local_all(win);
+}
 
-WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
+static int Win_free(MPI_Win* win) {
   const auto next = bound(next_calls.Win_free, CallId::Win_free);
   const Entry entry;
   if (entry.nested()) return next(win);
   BlockingCall guard(CallId::Win_free);
   return next(win);
 }
+WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
+  const Named named(false);
+  return Win_free(win);
+}
+WEFT_WRAPPER int PMPI_Win_free(MPI_Win* win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_free(win);
+}
 
-WEFT_WRAPPER int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
+static int Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_lock, CallId::Win_lock);
   const Entry entry;
   if (entry.nested()) return next(lock_type, rank, assertion, win);
   BlockingCall guard(CallId::Win_lock);
   return next(lock_type, rank, assertion, win);
 }
+WEFT_WRAPPER int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
+  const Named named(false);
+  return Win_lock(lock_type, rank, assertion, win);
+}
+WEFT_WRAPPER int PMPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_lock(lock_type, rank, assertion, win);
+}
 
-WEFT_WRAPPER int MPI_Win_lock_all(int assertion, MPI_Win win) {
+static int Win_lock_all(int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_lock_all, CallId::Win_lock_all);
   const Entry entry;
   if (entry.nested()) return next(assertion, win);
   BlockingCall guard(CallId::Win_lock_all);
   return next(assertion, win);
 }
+WEFT_WRAPPER int MPI_Win_lock_all(int assertion, MPI_Win win) {
+  const Named named(false);
+  return Win_lock_all(assertion, win);
+}
+WEFT_WRAPPER int PMPI_Win_lock_all(int assertion, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_lock_all(assertion, win);
+}
 
-WEFT_WRAPPER int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+static int Win_post(MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_post, CallId::Win_post);
   const Entry entry;
   if (entry.nested()) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_post);
   return next(group, assertion, win);
 }
+WEFT_WRAPPER int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+  const Named named(false);
+  return Win_post(group, assertion, win);
+}
+WEFT_WRAPPER int PMPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_post(group, assertion, win);
+}
 
-WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
+static int Win_set_info(MPI_Win win, MPI_Info info) {
   const auto next = bound(next_calls.Win_set_info, CallId::Win_set_info);
   const Entry entry;
   if (entry.nested()) return next(win, info);
   BlockingCall guard(CallId::Win_set_info);
   return next(win, info);
 }
+WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
+  const Named named(false);
+  return Win_set_info(win, info);
+}
+WEFT_WRAPPER int PMPI_Win_set_info(MPI_Win win, MPI_Info info) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_set_info(win, info);
+}
 
-WEFT_WRAPPER int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+static int Win_start(MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_start, CallId::Win_start);
   const Entry entry;
   if (entry.nested()) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_start);
   return next(group, assertion, win);
 }
+WEFT_WRAPPER int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+  const Named named(false);
+  return Win_start(group, assertion, win);
+}
+WEFT_WRAPPER int PMPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_start(group, assertion, win);
+}
 
-WEFT_WRAPPER int MPI_Win_unlock(int rank, MPI_Win win) {
+static int Win_unlock(int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_unlock, CallId::Win_unlock);
   const Entry entry;
   if (entry.nested()) return next(rank, win);
   BlockingCall guard(CallId::Win_unlock);
   return next(rank, win);
 }
+WEFT_WRAPPER int MPI_Win_unlock(int rank, MPI_Win win) {
+  const Named named(false);
+  return Win_unlock(rank, win);
+}
+WEFT_WRAPPER int PMPI_Win_unlock(int rank, MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_unlock(rank, win);
+}
 
-WEFT_WRAPPER int MPI_Win_unlock_all(MPI_Win win) {
+static int Win_unlock_all(MPI_Win win) {
   const auto next = bound(next_calls.Win_unlock_all, CallId::Win_unlock_all);
   const Entry entry;
   if (entry.nested()) return next(win);
   BlockingCall guard(CallId::Win_unlock_all);
   return next(win);
 }
+WEFT_WRAPPER int MPI_Win_unlock_all(MPI_Win win) {
+  const Named named(false);
+  return Win_unlock_all(win);
+}
+WEFT_WRAPPER int PMPI_Win_unlock_all(MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_unlock_all(win);
+}
 
-WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {
+static int Win_wait(MPI_Win win) {
   const auto next = bound(next_calls.Win_wait, CallId::Win_wait);
   const Entry entry;
   if (entry.nested()) return next(win);
   BlockingCall guard(CallId::Win_wait);
   return next(win);
+}
+WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {
+  const Named named(false);
+  return Win_wait(win);
+}
+WEFT_WRAPPER int PMPI_Win_wait(MPI_Win win) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Win_wait(win);
 }
 
 }  // namespace weft::interpose

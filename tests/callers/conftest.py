@@ -1,0 +1,202 @@
+"""MPI libraries whose callers are tested here: those of .mpi/ that have Fortran, and Debian's.
+
+Debian's MPICH and Open MPI are other releases than those in .mpi/; tools/setup-debian-mpi unpacks
+them. Where there is none, or no Fortran compiler, the tests that need it are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from weft import installation
+
+DEBIAN = installation.ROOT / ".deps" / "debian-mpi"
+SOURCES = Path(__file__).parent / "programs"
+LIMIT_S = 150
+
+
+@dataclass(frozen=True)
+class Library:
+    """How to compile for an MPI library and how to run with it."""
+
+    family: str
+    headers: list[Path]
+    directory: Path
+    links_c: list[str]
+    links_fortran: list[str]
+    interfaces: tuple[str, ...]
+    mpiexec: list[object]
+    defines: list[str]  # what the library can do
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def flags(self, links: list[str]) -> list[object]:
+        headers = [f"-I{path}" for path in self.headers]
+        return [*headers, f"-L{self.directory}", *links, f"-Wl,-rpath,{self.directory}"]
+
+
+def debian_directory(library: str) -> Path:
+    """Below it lie the libraries of Debian's packages."""
+    found = list(DEBIAN.glob(f"usr/lib/*/{library}"))
+    if not (DEBIAN / "unpacked").exists() or not found:
+        pytest.skip("Debian's MPI libraries are not in .deps: tools/setup-debian-mpi fetches them")
+    return found[0].parent
+
+
+def loader_path(directory: Path) -> dict[str, str]:
+    beside = DEBIAN / "lib" / directory.name
+    return {"LD_LIBRARY_PATH": f"{directory}:{beside}"}
+
+
+def debian_mpich() -> Library:
+    directory = debian_directory("libmpich.so.12")
+    return Library(
+        family="mpich",
+        headers=[
+            DEBIAN / "usr/include" / directory.name / "mpich",
+            *directory.glob("fortran/gfortran-mod-*/mpich"),
+        ],
+        directory=directory,
+        links_c=["-lmpich"],
+        links_fortran=["-lmpichfort", "-lmpich"],
+        interfaces=("MPIF_H", "MPI", "MPI_F08"),
+        mpiexec=[DEBIAN / "usr/bin/mpiexec.hydra"],
+        defines=["-DPERSISTENT", "-DMIXED_TYPES"],
+        environment=loader_path(directory),
+    )
+
+
+def debian_openmpi() -> Library:
+    directory = debian_directory("libmpi.so.40")
+    places = {
+        "OPAL_PREFIX": DEBIAN / "usr",
+        "OPAL_LIBDIR": directory / "openmpi/lib",
+        "OPAL_PKGLIBDIR": directory / "openmpi/lib/openmpi3",
+        "OPAL_PKGDATADIR": DEBIAN / "usr/share/openmpi",
+    }
+    settings = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_mca_base_component_show_load_errors": "0",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "self,vader",
+    }
+    return Library(
+        family="openmpi",
+        headers=[
+            directory / "openmpi/include",
+            *directory.glob("fortran/gfortran-mod-*/openmpi"),
+        ],
+        directory=directory,
+        links_c=["-l:libmpi.so.40"],
+        links_fortran=[
+            *("-lmpi_usempif08", "-lmpi_usempi_ignore_tkr", "-lmpi_mpifh", "-l:libmpi.so.40"),
+        ],
+        interfaces=("MPIF_H", "MPI", "MPI_F08"),
+        mpiexec=[DEBIAN / "usr/bin/orterun", "--oversubscribe", "--bind-to", "none"],
+        defines=["-DMIXED_TYPES"],
+        environment={
+            **loader_path(directory),
+            **{name: str(path) for name, path in places.items()},
+            **settings,
+        },
+    )
+
+
+def intelmpi() -> Library:
+    mpi = installation.implementation("intelmpi")
+    if not (mpi.prefix / "include" / "mpif.h").exists():
+        pytest.skip(f"needs {installation.make_target(mpi.name)}")
+    return Library(
+        family="mpich",
+        headers=[mpi.prefix / "include"],
+        directory=mpi.prefix / "lib",
+        links_c=["-lmpi"],
+        links_fortran=["-lmpifort", "-lmpi"],
+        interfaces=("MPIF_H",),
+        mpiexec=[mpi.mpiexec],
+        # Its own allgather from a derived type to a plain one is wrong.
+        defines=["-DPERSISTENT"],
+        environment=mpi.environment(),
+    )
+
+
+LIBRARIES = {"mpich-debian": debian_mpich, "openmpi-debian": debian_openmpi, "intelmpi": intelmpi}
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Compiles a program once for each library and way: (library, program)."""
+    place = tmp_path_factory.mktemp("callers")
+
+    def compile_once(program: Path, command: list[object]) -> Path:
+        if not program.exists():
+            done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+        return program
+
+    def fortran(name: str, interface: str) -> tuple[Library, Path]:
+        library = LIBRARIES[name]()
+        if not shutil.which("gfortran"):
+            pytest.skip("there is no Fortran compiler: install gfortran")
+        if interface not in library.interfaces:
+            pytest.skip(f"{name} has no module files for this compiler")
+        program = place / f"collectives-{name}-{interface}"
+        options = ["-O1", "-w", "-ffree-line-length-none", "-fallow-argument-mismatch"]
+        defines = [f"-DINTERFACE_{interface}", *library.defines]
+        source = SOURCES / "collectives.F90"
+        flags = library.flags(library.links_fortran)
+        command = ["gfortran", *options, *defines, f"-J{place}", source, "-o", program, *flags]
+        return library, compile_once(program, command)
+
+    def conformance(name: str) -> tuple[Library, Path]:
+        library = LIBRARIES[name]()
+        sources = [
+            installation.ROOT / "tests/mpi" / f"{part}.cc"
+            for part in ("conformance", "results", "typecase", "flight", "blocking", "lifetime")
+        ]
+        program = place / f"conformance-{name}"
+        options = [
+            "-std=c++20",
+            "-O1",
+            "-w",
+            "-pthread",
+            "-DOMPI_SKIP_MPICXX",
+            "-DMPICH_SKIP_MPICXX",
+        ]
+        options += [f"-I{installation.ROOT}/include"]
+        flags = library.flags(library.links_c)
+        return library, compile_once(program, ["c++", *options, *sources, "-o", program, *flags])
+
+    return {"fortran": fortran, "conformance": conformance}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a program under an engine (None: without Weft): (output, summary or None)."""
+
+    def start(library, program, ranks, engine, *options) -> tuple[str, dict | None]:
+        summary = tmp_path / "summary.json"
+        front = []
+        if engine:
+            front = [installation.weft_command(), "run", "--mpi", library.family]
+            front += ["--engine", engine, f"--summary=json:{summary}", "--"]
+        command = [*library.mpiexec, "-n", ranks, *front, program, *options]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**os.environ, **library.environment},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout, json.loads(summary.read_text()) if engine else None
+
+    return start

@@ -1,0 +1,53 @@
+"""Fortran programs: mpif.h, `use mpi`, `use mpi_f08`, with and without Weft.
+
+The program compares each call with the blocking one; what Weft did is read from its summary.
+"""
+
+import re
+
+import pytest
+
+CALLERS = [
+    *(("mpich-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),
+    *(("openmpi-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),
+    ("intelmpi", "MPIF_H"),
+]
+COLLECTIVES = ("Iallgather", "Iallreduce", "Ialltoall", "Ibarrier", "Ibcast", "Ireduce", "Iscan")
+
+
+def equal_cases(output: str) -> int:
+    return int(re.search(r"collectives: (\d+) cases equal", output)[1])
+
+
+def check_all_handled(summary: dict) -> None:
+    calls = {entry["call"]: entry for entry in summary["calls"]}
+    for name in COLLECTIVES:
+        entry = calls[f"MPI_{name}"]
+        assert entry["seen"] == entry["handled"] > 0, entry
+
+
+@pytest.mark.parametrize(("name", "interface"), CALLERS)
+def test_the_program_itself_passes_without_weft(built, run, name, interface):
+    library, program = built["fortran"](name, interface)
+    output, _ = run(library, program, 3, None)
+    assert equal_cases(output) > 400
+
+
+@pytest.mark.parametrize("engine", ["function", "thread", "tcc", "assist"])
+@pytest.mark.parametrize(("name", "interface"), CALLERS)
+def test_every_engine(built, run, name, interface, engine):
+    library, program = built["fortran"](name, interface)
+    output, summary = run(library, program, 3, engine)
+    assert equal_cases(output) > 400
+    check_all_handled(summary)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize(
+    ("name", "interface"), [caller for caller in CALLERS if "F08" in caller[1]]
+)
+def test_other_numbers_of_ranks(built, run, name, interface, ranks):
+    library, program = built["fortran"](name, interface)
+    output, summary = run(library, program, ranks, "thread")
+    assert equal_cases(output) > 400
+    check_all_handled(summary)
