@@ -40,7 +40,7 @@ test: mpis
 	$(say) "unit and MPI tests"
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line tests"
-	@$(BIN)/python -m pytest -q tests/cli
+	@$(BIN)/python -m pytest -q tests/cli tests/random
 
 demo: build
 	@$(BIN)/weft demo

@@ -198,6 +198,7 @@ void Checker::typed(Spec spec, const Ground& ground) {
   const int own = static_cast<int>(types_.all()[spec.type].operators.size());
   for (bool in_place : {false, true}) {
     if (in_place && (!has_in_place(spec.kind) || ground.place.two_groups)) continue;
+    if (in_place && options_.left_out(kind_name(spec.kind) + "-in-place")) continue;
     spec.in_place = in_place;
     for (spec.op = 0; spec.op < (is_reduction(spec.kind) ? std::min(own, 3) : 1); ++spec.op) {
       every_root(spec, ground);

@@ -28,7 +28,8 @@ void pause(int microseconds) {
   std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
-// MPICH and its descendants report an error that is none where MPI_Testall sees a persistent request.
+// MPICH and its descendants report an error that is none where MPI_Testall sees a persistent
+// request.
 #ifdef OPEN_MPI
 constexpr bool kTestallOfPersistent = true;
 #else
@@ -209,7 +210,7 @@ void Execution::restart(const Step& step) {
     chosen.push_back(&operation);
     requests.push_back(operation.request);
   }
-  if (step.salt % 2) {
+  if (step.salt % 2 && !requests.empty()) {
     MPI_Startall(static_cast<int>(requests.size()), requests.data());
   } else {
     for (auto& request : requests) MPI_Start(&request);
@@ -259,8 +260,8 @@ void Execution::check(Operation* operation, const MPI_Status& status) {
 void Execution::complete(const std::vector<Operation*>& chosen, Completion way) {
   std::vector<MPI_Request> requests;
   std::vector<Operation*> owners = chosen;
-  const bool persistent = std::any_of(chosen.begin(), chosen.end(),
-                                      [](const Operation* o) { return o->persistent; });
+  const bool persistent =
+      std::any_of(chosen.begin(), chosen.end(), [](const Operation* o) { return o->persistent; });
   if (way == Completion::testall && persistent && !kTestallOfPersistent) way = Completion::test;
   for (auto* operation : chosen) requests.push_back(operation->request);
   if (random_.once_in(4)) {

@@ -39,6 +39,17 @@ void report_end(int signal_number) {
   _exit(3);
 }
 
+// An error of MPI's: named like a crash, since the library alone would not tell the seed.
+void report_error(MPI_Comm*, int* code, ...) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(*code, text, &length);
+  std::printf("random: seed %llu, rank %d: error of MPI: %s\n",
+              static_cast<unsigned long long>(current_seed), static_cast<int>(current_rank), text);
+  std::fflush(stdout);
+  report_end(SIGABRT);
+}
+
 std::vector<std::string> words(const std::string& list) {
   std::vector<std::string> result;
   std::istringstream stream(list);
@@ -118,6 +129,10 @@ int run_all(Options options, int provided) {
   current_rank = rank;
   if (provided < MPI_THREAD_MULTIPLE || options.level < MPI_THREAD_MULTIPLE)
     options.limits.threads = false;
+  MPI_Errhandler handler;
+  MPI_Comm_create_errhandler(report_error, &handler);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
   conformance::TypeCases types;
   CommunicatorSets sets;
   for (int i = 0; i < (options.limits.threads ? kThreads : 1); ++i) {
@@ -127,6 +142,7 @@ int run_all(Options options, int provided) {
   for (int i = 0; i < options.programs; ++i) {
     for (int k = 0; k < options.repeat; ++k) wrong += run(options.seed + i, options, sets, types);
   }
+  MPI_Errhandler_free(&handler);
   alarm(options.limit_s);
   MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0 && !all)

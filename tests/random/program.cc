@@ -79,8 +79,12 @@ bool left_out(const Step& step, const Limits& limits) {
   const auto& spec = step.spec;
   const bool reduces = conformance::is_reduction(spec.kind);
   const bool derived = std::count(std::begin(kDerived), std::end(kDerived), spec.type) > 0;
+  const bool scatters =
+      spec.kind == Kind::reduce_scatter || spec.kind == Kind::reduce_scatter_block;
   return has(kTypeNames[spec.type]) || has(call_name(spec.kind, step.form, false)) ||
          (reduces && derived && has("user-derived")) ||
+         (spec.kind == Kind::alltoallw && spec.in_place && has("alltoallw-in-place")) ||
+         (scatters && derived && has("scattered-derived")) ||
          (reduces && spec.type == kNegative && has("reduced-negative"));
 }
 

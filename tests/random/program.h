@@ -67,7 +67,8 @@ struct Limits {
   int largest_count = 1 << 30;
   bool threads = true;
   // What the MPI library gets wrong by itself: types, calls, "comm-free", "mixed", "groups",
-  // "user-derived" (a user's operator on a derived type), "reduced-negative".
+  // "user-derived" (a user's operator on a derived type), "reduced-negative", "alltoallw-in-place",
+  // "scattered-derived" (a scattered reduction of a derived type).
   std::set<std::string> without;
   std::set<int> only;  // steps; empty: all
 };
