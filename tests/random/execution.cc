@@ -28,14 +28,6 @@ void pause(int microseconds) {
   std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
-// MPICH and its descendants report an error that is none where MPI_Testall sees a persistent
-// request.
-#ifdef OPEN_MPI
-constexpr bool kTestallOfPersistent = true;
-#else
-constexpr bool kTestallOfPersistent = false;
-#endif
-
 // Handles that only this call uses, freed while it may be pending.
 class BorrowedHandles {
  public:
@@ -77,10 +69,11 @@ void Findings::add(const Step& step, const std::string& what) {
 }
 
 Execution::Execution(std::uint64_t seed, int thread, const Communicators& comms,
-                     const conformance::TypeCases& types, Findings* findings)
+                     const conformance::TypeCases& types, const Limits& limits, Findings* findings)
     : random_(seed * 31 + comms.at(world)->rank * 1009 + thread * 101 + 7),
       comms_(comms),
       types_(types),
+      without_(limits.without),
       findings_(findings),
       thread_(thread) {}
 
@@ -262,7 +255,10 @@ void Execution::complete(const std::vector<Operation*>& chosen, Completion way) 
   std::vector<Operation*> owners = chosen;
   const bool persistent =
       std::any_of(chosen.begin(), chosen.end(), [](const Operation* o) { return o->persistent; });
-  if (way == Completion::testall && persistent && !kTestallOfPersistent) way = Completion::test;
+  if (way == Completion::testall && persistent && without_.count("testall-persistent"))
+    way = Completion::test;
+  if (way == Completion::waitall && persistent && without_.count("waitall-persistent"))
+    way = Completion::wait;
   for (auto* operation : chosen) requests.push_back(operation->request);
   if (random_.once_in(4)) {
     owners.push_back(nullptr);

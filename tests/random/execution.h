@@ -38,7 +38,7 @@ inline std::atomic<int> at_step[kThreads];
 class Execution {
  public:
   Execution(std::uint64_t seed, int thread, const Communicators& comms,
-            const conformance::TypeCases& types, Findings* findings);
+            const conformance::TypeCases& types, const Limits& limits, Findings* findings);
   void run(const std::vector<Step>& steps);
 
  private:
@@ -76,6 +76,7 @@ class Execution {
   Random random_;  // of this rank and thread
   const Communicators& comms_;
   const conformance::TypeCases& types_;
+  const std::set<std::string>& without_;
   Findings* findings_;
   int thread_;
   std::list<Operation> operations_;

@@ -105,7 +105,7 @@ int run(std::uint64_t seed, const Options& options, const CommunicatorSets& sets
   const auto steps = generate(seed, options.limits);
   std::vector<std::thread> threads;
   const auto carry_out = [&](int thread) {
-    Execution(seed, thread, *sets[thread], types, &findings).run(steps);
+    Execution(seed, thread, *sets[thread], types, options.limits, &findings).run(steps);
   };
   int needed = 1;
   for (const auto& step : steps) needed = std::max(needed, step.thread + 1);

@@ -68,7 +68,8 @@ struct Limits {
   bool threads = true;
   // What the MPI library gets wrong by itself: types, calls, "comm-free", "mixed", "groups",
   // "user-derived" (a user's operator on a derived type), "reduced-negative", "alltoallw-in-place",
-  // "scattered-derived" (a scattered reduction of a derived type).
+  // "scattered-derived" (a scattered reduction of a derived type),
+  // "testall-persistent", "waitall-persistent" (these calls, of persistent requests among others).
   std::set<std::string> without;
   std::set<int> only;  // steps; empty: all
 };

@@ -28,12 +28,16 @@ FAULTS: dict[str, str] = {
     "MPI_Neighbor_allgather,MPI_Neighbor_allgatherv",
     # Persistent gathers and scatters from the second start on; alltoallw in place; operators of the
     # user's on derived types.
-    "intelmpi": "mixed,groups,scattered-derived,user-derived,alltoallw-in-place,"
+    "intelmpi": "testall-persistent,mixed,groups,scattered-derived,user-derived,alltoallw-in-place,"
     "MPI_Gather_init,MPI_Scatter_init,MPI_Allgather_init",
     # Scattered reductions of derived types, where the operator does not commute or in place;
     # gathers of large derived types between two groups.
-    "mpich": "groups,scattered-derived",
+    "mpich": "testall-persistent,groups,scattered-derived",
 }
+
+# Known with Weft: its wait for a mixture repeats the library's MPI_Testall, which in MPICH reports
+# an error that is none where persistent requests are among those still pending.
+WEFT_FAULTS = {"mpich": ",waitall-persistent", "intelmpi": ",waitall-persistent"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Setting:
         if self.engine:
             summary = [f"--summary=json:{self.summary}"] if self.summary else []
             front = [installation.weft_command(), "run", "--engine", self.engine, *summary, "--"]
-        faults = ["--without", FAULTS[self.mpi]] if FAULTS[self.mpi] else []
+        faults = self.left_out()
         command = [*launcher, *front, library.program("random"), *faults, *self.options]
         command += ["--limit-s", self.limit_s, *words]
         environment = {**os.environ, **library.environment(), **self.variables}
@@ -72,9 +76,13 @@ class Setting:
             errors="replace",
         )
 
+    def left_out(self) -> list[str]:
+        with_weft = WEFT_FAULTS.get(self.mpi, "") if self.engine else ""
+        return ["--without", FAULTS[self.mpi] + with_weft]
+
     def list_steps(self, *words: object) -> dict[int, str]:
         program = installation.implementation(self.mpi).program("random")
-        faults = ["--without", FAULTS[self.mpi]] if FAULTS[self.mpi] else []
+        faults = self.left_out()
         command = [program, "--list", 1, *faults, *self.options, *words]
         variables = {**os.environ, **installation.implementation(self.mpi).environment()}
         text = subprocess.run(
