@@ -277,7 +277,9 @@ void Collective::set_arrays(Arrays<Count, Displacement>* arrays) const {
       const std::ptrdiff_t unit = has_each_type(spec_.kind) ? 1 : type(b).extent;
       places->push_back(static_cast<Displacement>(b.at / unit));
     }
-    if (counts->empty()) counts->push_back(0);
+    // Open MPI wants both sides of a neighborhood call alike, even where there are no neighbors.
+    const bool alike = is_neighbor(spec_.kind) && !is_vector(spec_.kind);
+    if (counts->empty()) counts->push_back(alike ? block(spec_.count, spec_.type, {}).count : 0);
     if (places->empty()) places->push_back(0);
   };
   set(send_, &arrays->send_counts, &arrays->send_places);

@@ -66,8 +66,9 @@ void draw_collective(Random& random, const Limits& limits, Step* step) {
   step->form = persistent ? Form::persistent : Form::nonblocking;
   if (step->action == Action::blocking) step->form = Form::blocking;
   step->starts = 1 + random.below(3);
-  step->frees_types = random.once_in(8);
-  step->frees_operator = random.once_in(8);
+  const bool may_free = !persistent || !limits.without.count("freed-persistent");
+  step->frees_types = random.once_in(8) && may_free;
+  step->frees_operator = random.once_in(8) && may_free;
   step->frees_comm = random.once_in(12) && !limits.without.count("comm-free") &&
                      step->form == Form::nonblocking && step->comm != groups;
 }

@@ -68,8 +68,9 @@ struct Limits {
   bool threads = true;
   // What the MPI library gets wrong by itself: types, calls, "comm-free", "mixed", "groups",
   // "user-derived" (a user's operator on a derived type), "reduced-negative", "alltoallw-in-place",
-  // "scattered-derived" (a scattered reduction of a derived type),
-  // "testall-persistent", "waitall-persistent" (these calls, of persistent requests among others).
+  // "scattered-derived" (a scattered reduction of a derived type), "freed-persistent" (types and
+  // operators freed under a persistent operation), "testall-persistent", "waitall-persistent"
+  // (these calls, of persistent requests among others).
   std::set<std::string> without;
   std::set<int> only;  // steps; empty: all
 };
