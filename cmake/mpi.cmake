@@ -34,7 +34,8 @@ endif()
 # An ordinary MPI program, compiled once per MPI library at hand as build/bin/<mpi>/<name>, with
 # that library's own compiler wrapper; it knows nothing of Weft.
 function(weft_mpi_program name)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
+       ${CMAKE_SOURCE_DIR}/tests/mpi/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
        ${CMAKE_SOURCE_DIR}/include/*.h)
   foreach(mpi ${WEFT_IMPLEMENTATIONS})
     set(out ${CMAKE_BINARY_DIR}/bin/${mpi}/${name})
@@ -46,7 +47,7 @@ function(weft_mpi_program name)
       COMMAND ${CMAKE_COMMAND} -E env I_MPI_ROOT=${prefix} ${prefix}/bin/mpicxx
               -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type
               -I${CMAKE_SOURCE_DIR}/include
-              -I${CMAKE_CURRENT_SOURCE_DIR} ${sources} -o ${out} -Wl,-rpath,${prefix}/lib -pthread
+              -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/tests/mpi ${sources} -o ${out} -Wl,-rpath,${prefix}/lib -pthread
       DEPENDS ${sources} ${headers}
       COMMENT "MPI program ${name} (${mpi})"
       VERBATIM)

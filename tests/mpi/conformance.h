@@ -13,13 +13,15 @@ struct Options {
   bool results = true, flight = true, lifetime = true;
   bool mistakes = false;  // not for libraries built without argument checks: they crash
   int largest_count = 100003;
-  // Types left out of the results group ("negative", "mixed"), where a library's own call is
-  // faulty.
+  // Types ("negative", "mixed"), calls ("MPI_Gather_init") and the like that are left out because
+  // a library's own call is faulty.
   std::string without;
   std::string only;  // one collective of the results group; empty: all
   int limit_s = 120;
 
-  bool left_out(const std::string& name) const { return without.find(name) != std::string::npos; }
+  bool left_out(const std::string& name) const {
+    return ("," + without + ",").find("," + name + ",") != std::string::npos;
+  }
 };
 
 // Counts cases and failures of this rank; each group is called by all ranks.

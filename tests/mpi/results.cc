@@ -1,20 +1,27 @@
-// Results: each collective × counts × types × operators × in place or not × roots, against the
-// library's blocking call with the same arguments on a communicator of its own, and against the
-// known values.
+// Results: each collective in each of its forms × counts × types × operators × in place or not ×
+// roots × communicators, against the known result and against the library's blocking call with the
+// same arguments on a communicator of its own.
 // Why both: the blocking call knows the standard's corners, but some libraries get a few of these
 // cases wrong; then the known value decides, and the library's fault is counted, not hidden.
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
+#include "collective.h"
 #include "conformance.h"
-#include "typecase.h"
 
 namespace conformance {
 namespace {
 
-struct Operator {
+struct Way {
+  Form form;
+  bool large;
+};
+
+// A communicator with its duplicate for the library's blocking calls.
+struct Ground {
   const char* name;
-  MPI_Op op;
+  Place place, oracle;
 };
 
 double clock_s() {
@@ -22,53 +29,91 @@ double clock_s() {
   return std::chrono::duration<double>(now).count();
 }
 
-// Sizes a block so that what all ranks send stays bounded.
-int block(int count, int size) {
-  return count > 1000 ? count / size : count;
+Ground ground(const char* name, MPI_Comm comm) {
+  MPI_Comm oracle;
+  MPI_Comm_dup(comm, &oracle);
+  return {name, Place(comm), Place(oracle)};
+}
+
+// Open at its ends where it has too few members for a ring: two edges between the same two
+// processes are told apart differently by the libraries.
+MPI_Comm ring() {
+  const int size = size_of(MPI_COMM_WORLD), periodic = size > 2;
+  MPI_Comm comm;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &comm);
+  return comm;
+}
+
+// To oneself, and twice to the next.
+MPI_Comm graph() {
+  const int rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
+  const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+  const int sources[] = {left, rank, left}, destinations[] = {right, right, rank};
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 3, sources, MPI_UNWEIGHTED, 3, destinations,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  return comm;
+}
+
+MPI_Comm two_groups() {
+  const int rank = rank_of(MPI_COMM_WORLD), odd = rank % 2;
+  MPI_Comm mine, both;
+  MPI_Comm_split(MPI_COMM_WORLD, odd, rank, &mine);
+  MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, 1 - odd, 4, &both);
+  MPI_Comm_free(&mine);
+  return both;
+}
+
+// Those that the libraries themselves get right between two groups.
+bool between_groups(Kind kind) {
+  return kind == Kind::allreduce || kind == Kind::allgather || kind == Kind::alltoall;
 }
 
 class Checker {
  public:
-  Checker(const Options& options, Tally* tally) : options_(options), tally_(*tally) {
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
-    MPI_Comm_dup(MPI_COMM_WORLD, &oracle_);
-    rank_ = rank_of(comm_);
-    size_ = size_of(comm_);
-  }
-  ~Checker() {
-    MPI_Comm_free(&comm_);
-    MPI_Comm_free(&oracle_);
-  }
+  Checker(const Options& options, Tally* tally);
+  ~Checker();
 
   void all();
 
  private:
-  bool wanted(const char* collective) const {
-    return options_.only.empty() || options_.only == collective;
-  }
+  bool wanted(Kind kind) const { return options_.only.empty() || options_.only == kind_name(kind); }
   std::vector<int> counts() const;
   std::vector<int> roots(int count) const;
-  static std::vector<Operator> operators(const TypeCase& type);
-  void begin(const char* collective, const TypeCase& type, int count, const std::string& rest);
+  std::vector<Way> ways(int count) const;
+  std::vector<int> left_types() const;
 
-  void allreduce(const TypeCase& type, int count, const Operator& op, bool in_place);
-  void scan(const TypeCase& type, int count, const Operator& op, bool in_place);
-  void reduce(const TypeCase& type, int count, const Operator& op, bool in_place, int root);
-  void bcast(const TypeCase& type, int count, int root);
-  void allgather(const TypeCase& type, int count, bool in_place);
-  void alltoall(const TypeCase& type, int count, bool in_place);
-  void mixed_types(int count);
-  void barrier();
-  // The known results: the contributions of ranks 0 to `last`, combined in rank order.
-  Buffer folded(const TypeCase& type, int count, const Operator& op, int last) const;
-  void judge(const Buffer& got, const Buffer& blocking, const Buffer& known, bool send_kept);
+  void kind(Kind kind, int count, const Ground& ground);
+  void typed(Spec spec, const Ground& ground);
+  void every_root(Spec spec, const Ground& ground);
+  void check(const Spec& spec, const Ground& ground, const Way& way);
+  void barrier(const Way& way);
 
   Options options_;
   Tally& tally_;
   TypeCases types_;
-  MPI_Comm comm_, oracle_;
-  int rank_, size_, salt_ = 0;
+  std::vector<Ground> plain_, topologies_;
+  unsigned salt_ = 0;
 };
+
+Checker::Checker(const Options& options, Tally* tally) : options_(options), tally_(*tally) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  plain_.push_back(ground("", comm));
+  if (size_of(comm) > 1 && !options.left_out("groups"))
+    plain_.push_back(ground(" between groups", two_groups()));
+  topologies_.push_back(ground(" on a ring", ring()));
+  topologies_.push_back(ground(" on a graph", graph()));
+}
+
+Checker::~Checker() {
+  for (auto* grounds : {&plain_, &topologies_}) {
+    for (auto& ground : *grounds) {
+      MPI_Comm_free(&ground.place.comm);
+      MPI_Comm_free(&ground.oracle.comm);
+    }
+  }
+}
 
 std::vector<int> Checker::counts() const {
   std::vector<int> result;
@@ -79,220 +124,141 @@ std::vector<int> Checker::counts() const {
 }
 
 std::vector<int> Checker::roots(int count) const {
-  if (count > 7) return size_ > 1 ? std::vector<int>{0, size_ - 1} : std::vector<int>{0};
-  std::vector<int> result(size_);
-  for (int i = 0; i < size_; ++i) result[i] = i;
+  const int size = size_of(MPI_COMM_WORLD);
+  if (count > 7) return size > 1 ? std::vector<int>{0, size - 1} : std::vector<int>{0};
+  std::vector<int> result(size);
+  for (int i = 0; i < size; ++i) result[i] = i;
   return result;
 }
 
-// The standard defines its own operators on its own types only, and no order of complex numbers.
-std::vector<Operator> Checker::operators(const TypeCase& type) {
-  std::vector<Operator> result = {{"compose", type.user_compose}};
-  result.push_back(type.predefined ? Operator{"sum", MPI_SUM}
-                                   : Operator{"user sum", type.user_sum});
-  if (type.name == "int" || type.name == "double") result.push_back({"max", MPI_MAX});
-  return result;
-}
-
-void Checker::begin(const char* collective, const TypeCase& type, int count,
-                    const std::string& rest) {
-  ++salt_;
-  tally_.begin(std::string(collective) + " " + type.name + " x " + std::to_string(count) + rest);
-}
-
-Buffer Checker::folded(const TypeCase& type, int count, const Operator& op, int last) const {
-  Buffer result(type, count);
-  result.fill(0, salt_);
-  for (int from = 1; from <= last; ++from) {
-    Buffer higher(type, count);
-    higher.fill(from, salt_);
-    MPI_Reduce_local(result.data(), higher.data(), count, type.type, op.op);
-    result = higher;
+// Every form for the small counts, the persistent ones for the middle ones too.
+std::vector<Way> Checker::ways(int count) const {
+  std::vector<Way> result;
+  for (Form form : {Form::nonblocking, Form::persistent}) {
+    for (bool large : {false, true}) {
+      const bool persistent = form == Form::persistent;
+      if ((large && !kLargeCounts) || (persistent && !kPersistent)) continue;
+      if ((large && count > 7) || (persistent && count > 1000)) continue;
+      if (persistent && options_.left_out("persistent")) continue;
+      result.push_back({form, large});
+    }
   }
   return result;
 }
 
-void Checker::judge(const Buffer& got, const Buffer& blocking, const Buffer& known,
-                    bool send_kept) {
-  if (!(blocking == known)) tally_.library_fault("the blocking call");
-  if (!send_kept) return tally_.end(false, "the send buffer was changed");
-  tally_.end(got == known || got == blocking);
-}
-
-std::string words(const Operator& op, bool in_place) {
-  return std::string(" ") + op.name + (in_place ? " in place" : "");
-}
-
-void Checker::allreduce(const TypeCase& type, int count, const Operator& op, bool in_place) {
-  begin("allreduce", type, count, words(op, in_place));
-  Buffer send(type, count), got(type, count), want(type, count);
-  send.fill(rank_, salt_);
-  if (in_place) got = want = send;
-  const Buffer kept = send;
-  MPI_Request request;
-  MPI_Iallreduce(in_place ? MPI_IN_PLACE : send.data(), got.data(), count, type.type, op.op, comm_,
-                 &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Allreduce(in_place ? MPI_IN_PLACE : send.data(), want.data(), count, type.type, op.op,
-                oracle_);
-  judge(got, want, folded(type, count, op, size_ - 1), send == kept);
-}
-
-void Checker::scan(const TypeCase& type, int count, const Operator& op, bool in_place) {
-  begin("scan", type, count, words(op, in_place));
-  Buffer send(type, count), got(type, count), want(type, count);
-  send.fill(rank_, salt_);
-  if (in_place) got = want = send;
-  const Buffer kept = send;
-  MPI_Request request;
-  MPI_Iscan(in_place ? MPI_IN_PLACE : send.data(), got.data(), count, type.type, op.op, comm_,
-            &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Scan(in_place ? MPI_IN_PLACE : send.data(), want.data(), count, type.type, op.op, oracle_);
-  judge(got, want, folded(type, count, op, rank_), send == kept);
-}
-
-void Checker::reduce(const TypeCase& type, int count, const Operator& op, bool in_place, int root) {
-  begin("reduce", type, count, words(op, in_place) + " root " + std::to_string(root));
-  Buffer send(type, count), got(type, count), want(type, count);
-  const Buffer untouched = got;
-  send.fill(rank_, salt_);
-  in_place = in_place && rank_ == root;
-  if (in_place) got = want = send;
-  const Buffer kept = send;
-  MPI_Request request;
-  MPI_Ireduce(in_place ? MPI_IN_PLACE : send.data(), got.data(), count, type.type, op.op, root,
-              comm_, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Reduce(in_place ? MPI_IN_PLACE : send.data(), want.data(), count, type.type, op.op, root,
-             oracle_);
-  judge(got, want, rank_ == root ? folded(type, count, op, size_ - 1) : untouched, send == kept);
-}
-
-void Checker::bcast(const TypeCase& type, int count, int root) {
-  begin("bcast", type, count, " root " + std::to_string(root));
-  Buffer got(type, count), want(type, count), known(type, count);
-  known.fill(root, salt_);
-  if (rank_ == root) got.fill(rank_, salt_);
-  if (rank_ == root) want.fill(rank_, salt_);
-  MPI_Request request;
-  MPI_Ibcast(got.data(), count, type.type, root, comm_, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Bcast(want.data(), count, type.type, root, oracle_);
-  judge(got, want, known, true);
-}
-
-void Checker::allgather(const TypeCase& type, int count, bool in_place) {
-  count = block(count, size_);
-  begin("allgather", type, count, in_place ? " in place" : "");
-  Buffer send(type, count), got(type, long{count} * size_), want(type, long{count} * size_);
-  send.fill(rank_, salt_);
-  if (in_place) got.fill_part(rank_ * long{count}, count, rank_, 0, salt_);
-  if (in_place) want = got;
-  const Buffer kept = send;
-  MPI_Request request;
-  MPI_Iallgather(in_place ? MPI_IN_PLACE : send.data(), count, type.type, got.data(), count,
-                 type.type, comm_, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Allgather(in_place ? MPI_IN_PLACE : send.data(), count, type.type, want.data(), count,
-                type.type, oracle_);
-  Buffer known(type, long{count} * size_);
-  for (int r = 0; r < size_; ++r) known.fill_part(r * long{count}, count, r, 0, salt_);
-  judge(got, want, known, send == kept);
-}
-
-void Checker::alltoall(const TypeCase& type, int count, bool in_place) {
-  count = block(count, size_);
-  begin("alltoall", type, count, in_place ? " in place" : "");
-  const long all = long{count} * size_;
-  Buffer send(type, all), got(type, all), want(type, all);
-  send.fill(rank_, salt_);
-  if (in_place) got = want = send;
-  const Buffer kept = send;
-  MPI_Request request;
-  MPI_Ialltoall(in_place ? MPI_IN_PLACE : send.data(), count, type.type, got.data(), count,
-                type.type, comm_, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Alltoall(in_place ? MPI_IN_PLACE : send.data(), count, type.type, want.data(), count,
-               type.type, oracle_);
-  Buffer known(type, all);
-  const long from = rank_ * long{count};
-  for (int r = 0; r < size_; ++r) known.fill_part(r * long{count}, count, r, from, salt_);
-  judge(got, want, known, send == kept);
-}
-
-// Types that match (two ints each) but differ: between sender and receiver, and between ranks.
-void Checker::mixed_types(int count) {
-  count = block(count, size_);
-  const TypeCase& pair = types_.named("vector");
-  const TypeCase& single = types_.named("int");
-  const long all = long{count} * size_;
-  Buffer send(pair, all), got(single, 2 * all), want(single, 2 * all);
-  MPI_Request request;
-  send.fill(rank_, salt_);
-  if (wanted("allgather")) {
-    begin("allgather", pair, count, " to ints");
-    MPI_Iallgather(send.data(), count, pair.type, got.data(), 2 * count, MPI_INT, comm_, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Allgather(send.data(), count, pair.type, want.data(), 2 * count, MPI_INT, oracle_);
-    tally_.end(got == want);
+std::vector<int> Checker::left_types() const {
+  std::vector<int> result;
+  for (int i = 0; i < kTypes; ++i) {
+    if (!options_.left_out(types_.all()[i].name)) result.push_back(i);
   }
-  if (wanted("alltoall")) {
-    begin("alltoall", pair, count, " to ints");
-    MPI_Ialltoall(send.data(), count, pair.type, got.data(), 2 * count, MPI_INT, comm_, &request);
+  return result;
+}
+
+void Checker::check(const Spec& spec, const Ground& ground, const Way& way) {
+  const std::string type = spec.mixed ? "vectors and ints" : types_.all()[spec.type].name;
+  Collective started(spec, ground.place, types_), blocking(spec, ground.oracle, types_);
+  std::string name = call_name(spec.kind, way.form, way.large) + " " + type + " x " +
+                     std::to_string(spec.count) + ground.name;
+  if (is_reduction(spec.kind)) name += std::string(" ") + started.operation().name;
+  if (spec.in_place) name += " in place";
+  if (has_root(spec.kind)) name += " root " + std::to_string(spec.root);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const bool persistent = way.form == Form::persistent;
+  if (persistent) started.call(way.form, way.large, &request);
+  for (int round = 0; round < (persistent ? 2 : 1); ++round) {
+    tally_.begin(name);
+    ++salt_;
+    started.fill(salt_);
+    blocking.fill(salt_);
+    if (persistent) MPI_Start(&request);
+    if (!persistent) started.call(way.form, way.large, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Alltoall(send.data(), count, pair.type, want.data(), 2 * count, MPI_INT, oracle_);
-    tally_.end(got == want);
+    blocking.call(Form::blocking, false, nullptr);
+    const bool faulty = !blocking.mistake().empty();
+    if (faulty) tally_.library_fault(("the blocking call: " + blocking.mistake()).c_str());
+    const std::string mistake = started.mistake();
+    tally_.end(mistake.empty() || (faulty && started.same_result(blocking)), mistake.c_str());
   }
-  if (wanted("bcast")) {
-    begin("bcast", pair, count, " to ints");
-    const bool root = rank_ == 0;
-    Buffer ints(single, 2L * count), ints_wanted(single, 2L * count);
-    MPI_Ibcast(root ? send.data() : ints.data(), root ? count : 2 * count,
-               root ? pair.type : MPI_INT, 0, comm_, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Bcast(root ? send.data() : ints_wanted.data(), root ? count : 2 * count,
-              root ? pair.type : MPI_INT, 0, oracle_);
-    tally_.end(ints == ints_wanted);
+  if (persistent) MPI_Request_free(&request);
+}
+
+void Checker::every_root(Spec spec, const Ground& ground) {
+  for (const Way& way : ways(spec.count)) {
+    if (options_.left_out(call_name(spec.kind, way.form, false))) continue;
+    if (ground.place.two_groups && way.form == Form::persistent) continue;
+    for (int root : has_root(spec.kind) ? roots(spec.count) : std::vector<int>{0}) {
+      spec.root = root;
+      spec.layout = ++salt_;
+      check(spec, ground, way);
+    }
   }
+}
+
+void Checker::typed(Spec spec, const Ground& ground) {
+  const int own = static_cast<int>(types_.all()[spec.type].operators.size());
+  for (bool in_place : {false, true}) {
+    if (in_place && (!has_in_place(spec.kind) || ground.place.two_groups)) continue;
+    if (in_place && options_.left_out(kind_name(spec.kind) + "-in-place")) continue;
+    spec.in_place = in_place;
+    for (spec.op = 0; spec.op < (is_reduction(spec.kind) ? std::min(own, 3) : 1); ++spec.op) {
+      every_root(spec, ground);
+    }
+  }
+}
+
+// What all ranks send stays bounded.
+void Checker::kind(Kind kind, int count, const Ground& ground) {
+  const bool bounded = count > 1000 && kind != Kind::bcast && kind != Kind::scan &&
+                       kind != Kind::exscan && kind != Kind::reduce && kind != Kind::allreduce;
+  Spec spec{kind, bounded ? count / size_of(MPI_COMM_WORLD) : count};
+  spec.types = left_types();
+  for (int type : spec.types) {
+    spec.type = type;
+    typed(spec, ground);
+  }
+  if (is_reduction(kind) || options_.left_out("mixed") || options_.left_out("vector")) return;
+  spec.type = 0;
+  spec.mixed = true;
+  typed(spec, ground);
 }
 
 // Nobody leaves before the last has come; the ranks share one machine and so one clock.
-void Checker::barrier() {
-  for (int late = 0; late < size_; ++late) {
-    tally_.begin("barrier, late rank " + std::to_string(late));
-    for (int i = 0; rank_ == late && i < 20; ++i) rest();
+void Checker::barrier(const Way& way) {
+  const Place& place = plain_[0].place;
+  MPI_Request request;
+  Collective all(Spec{}, place, types_);
+  const bool persistent = way.form == Form::persistent;
+  if (persistent) all.call(way.form, false, &request);
+  for (int late = 0; late < place.size(); ++late) {
+    tally_.begin(call_name(Kind::barrier, way.form, false) + ", late rank " + std::to_string(late));
+    for (int i = 0; place.rank == late && i < 20; ++i) rest();
     const double entered = clock_s();
-    MPI_Request request;
-    MPI_Ibarrier(comm_, &request);
+    if (persistent) MPI_Start(&request);
+    if (!persistent) all.call(way.form, false, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const double left = clock_s();
     double last_entered = 0;
-    MPI_Allreduce(&entered, &last_entered, 1, MPI_DOUBLE, MPI_MAX, oracle_);
+    MPI_Allreduce(&entered, &last_entered, 1, MPI_DOUBLE, MPI_MAX, plain_[0].oracle.comm);
     tally_.end(left >= last_entered, "a rank left before the last had come");
   }
+  if (persistent) MPI_Request_free(&request);
 }
 
 void Checker::all() {
   for (int count : counts()) {
-    for (const auto& type : types_.all()) {
-      if (options_.left_out(type.name)) continue;
-      for (bool in_place : {false, true}) {
-        for (const auto& op : operators(type)) {
-          if (wanted("allreduce")) allreduce(type, count, op, in_place);
-          if (wanted("scan")) scan(type, count, op, in_place);
-          if (!wanted("reduce")) continue;
-          for (int root : roots(count)) reduce(type, count, op, in_place, root);
-        }
-        if (wanted("allgather")) allgather(type, count, in_place);
-        if (wanted("alltoall")) alltoall(type, count, in_place);
+    for (int k = 1; k < kKinds; ++k) {
+      const Kind kind = static_cast<Kind>(k);
+      if (!wanted(kind)) continue;
+      for (const auto& ground : is_neighbor(kind) ? topologies_ : plain_) {
+        if (ground.place.two_groups && (!between_groups(kind) || count > 7)) continue;
+        this->kind(kind, count, ground);
       }
-      if (!wanted("bcast")) continue;
-      for (int root : roots(count)) bcast(type, count, root);
     }
-    if (!options_.left_out("mixed")) mixed_types(count);
   }
-  if (wanted("barrier")) barrier();
+  if (!wanted(Kind::barrier)) return;
+  for (const Way& way : ways(0)) {
+    if (!way.large) barrier(way);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// TypeCase: a datatype with the places of its numbers, and guarded buffers of it.
+// TypeCase: a datatype with the places of its numbers and the operators on it, and guarded buffers.
 // Why: holes, lower bounds and the bytes around a buffer must stay as they were; that can only be
 // checked by someone who knows where the numbers lie.
 #pragma once
@@ -11,13 +11,25 @@
 
 namespace conformance {
 
-inline constexpr int kTypes = 6;
+inline constexpr int kTypes = 7;
 inline constexpr int kModulus = 127;
 inline constexpr int kValues = kModulus * kModulus;  // numbers lie in [0, kValues)
+inline constexpr int kByteModulus = 11;              // those of bytes in [0, kByteModulus²)
+
+enum class Number { integer, real, byte };
 
 struct Component {
   std::ptrdiff_t offset;
-  bool is_double;  // else int
+  Number number;
+};
+
+// `combine` does on numbers what the operator does on elements: the left one is the lower rank's.
+struct Operator {
+  const char* name;
+  MPI_Op op;
+  int (*combine)(int left, int right);
+  MPI_User_function* function;  // null: predefined
+  bool commutes;
 };
 
 struct TypeCase {
@@ -26,8 +38,11 @@ struct TypeCase {
   std::ptrdiff_t extent;
   std::vector<Component> components;
   bool predefined;
-  // Sums with wrap-around, and composes affine maps (associative, not commutative).
-  MPI_Op user_sum, user_compose;
+  std::vector<Operator> operators;
+
+  int values() const {
+    return components[0].number == Number::byte ? kByteModulus * kByteModulus : kValues;
+  }
 };
 
 class TypeCases {
@@ -37,31 +52,30 @@ class TypeCases {
   TypeCases(const TypeCases&) = delete;
   TypeCases& operator=(const TypeCases&) = delete;
   const std::vector<TypeCase>& all() const { return cases_; }
-  const TypeCase& named(const std::string& name) const;
 
  private:
   std::vector<TypeCase> cases_;
 };
 
-// `elements` elements between guard zones; every byte that is no number has a known pattern.
+// Bytes between guard zones; every byte that is no number has a known pattern.
 class Buffer {
  public:
-  Buffer(const TypeCase& type, long elements);
+  Buffer() : Buffer(0) {}
+  explicit Buffer(std::size_t bytes);
 
-  void* data() { return storage_.data() + origin_; }
-  // Numbers that depend on who holds them, the place and the salt.
-  void fill(int rank, int salt) { fill_part(0, elements_, rank, 0, salt); }
-  // Elements at..at+count get the numbers that `rank` holds at from..from+count.
-  void fill_part(long at, long count, int rank, long from, int salt);
+  void* data() { return storage_.data() + kGuard; }
+  void clear();
+  // The number at `component` of the element that starts `at` bytes from data().
+  void store(std::ptrdiff_t at, const Component& component, int value);
+  // Takes over from `other` what lies between the two places.
+  void copy(const Buffer& other, std::ptrdiff_t from, std::ptrdiff_t to);
   // All bytes alike: numbers, holes and guard zones.
   bool operator==(const Buffer& other) const { return storage_ == other.storage_; }
+  // Where the first difference lies, from data().
+  std::ptrdiff_t difference(const Buffer& other) const;
 
  private:
-  void store(std::size_t at, const Component& component, int value);
-
-  const TypeCase* type_;
-  long elements_;
-  std::size_t origin_;
+  static constexpr std::ptrdiff_t kGuard = 128;  // bytes on either side
   std::vector<unsigned char> storage_;
 };
 

@@ -1,0 +1,187 @@
+"""Runs random programs, and cuts one that fails down to the few calls that make it fail.
+
+    python tests/random/shrink.py --mpi openmpi --ranks 3 --engine thread --seed 42
+
+A failure is a wrong result, a crash or a hang (by the program's time limit). Steps are left out as
+long as what remains still fails; what is left is printed as a list of MPI calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft import installation
+
+# What each library gets wrong by itself, found by running without Weft.
+FAULTS: dict[str, str] = {
+    # A communicator freed with collectives pending is gone; reductions of types with a negative
+    # lower bound write before their buffer; a blocking alltoallw on one rank is wrong; persistent
+    # operations do not keep types and operators; Ialltoallw in place stands still while a member
+    # is in MPI_Recv.
+    "openmpi": "comm-free,reduced-negative,freed-persistent,MPI_Alltoallw,alltoallw-in-place",
+    # Persistent gathers and scatters from the second start on; alltoallw in place; operators of the
+    # user's on derived types.
+    "intelmpi": "testall-persistent,mixed,groups,scattered-derived,user-derived,alltoallw-in-place,"
+    "MPI_Gather_init,MPI_Scatter_init,MPI_Allgather_init",
+    # Scattered reductions of derived types, where the operator does not commute or in place;
+    # gathers of large derived types between two groups.
+    "mpich": "testall-persistent,groups,scattered-derived",
+}
+
+# Known with Weft: its wait for a mixture repeats the library's MPI_Testall, which in MPICH reports
+# an error that is none where persistent requests are among those still pending.
+WEFT_FAULTS = {"mpich": ",waitall-persistent", "intelmpi": ",waitall-persistent"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Under what the programs run."""
+
+    mpi: str
+    ranks: int = 3
+    engine: str | None = None
+    limit_s: int = 20
+    options: tuple[str, ...] = ()
+    summary: Path | None = None
+    variables: dict[str, str] = field(default_factory=dict, hash=False)
+
+    def run(self, *words: object) -> subprocess.CompletedProcess:
+        library = installation.implementation(self.mpi)
+        launcher = [library.mpiexec, "-n", self.ranks]
+        if self.mpi == "openmpi":
+            launcher += ["--bind-to", "none", "--oversubscribe"]
+        front = []
+        if self.engine:
+            summary = [f"--summary=json:{self.summary}"] if self.summary else []
+            front = [installation.weft_command(), "run", "--engine", self.engine, *summary, "--"]
+        faults = self.left_out()
+        command = [*launcher, *front, library.program("random"), *faults, *self.options]
+        command += ["--limit-s", self.limit_s, *words]
+        environment = {**os.environ, **library.environment(), **self.variables}
+        # The wheel's vectorised operators sum 8-bit integers wrongly; ranks outnumber the cores.
+        environment |= {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}
+        return subprocess.run(
+            [str(word) for word in command],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        )
+
+    def left_out(self) -> list[str]:
+        with_weft = WEFT_FAULTS.get(self.mpi, "") if self.engine else ""
+        return ["--without", FAULTS[self.mpi] + with_weft]
+
+    def list_steps(self, *words: object) -> dict[int, str]:
+        program = installation.implementation(self.mpi).program("random")
+        faults = self.left_out()
+        command = [program, "--list", 1, *faults, *self.options, *words]
+        variables = {**os.environ, **installation.implementation(self.mpi).environment()}
+        text = subprocess.run(
+            [str(word) for word in command],
+            env=variables,
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        ).stdout
+        found = re.findall(r"^step (\d+)(.*)$", text, re.M)
+        return {int(number): f"step {number}{rest}" for number, rest in found}
+
+
+def smallest(items: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
+    """Leaves out ever smaller parts of the list as long as the rest still fails."""
+    kept = list(items)
+    part = max(len(kept) // 2, 1)
+    while True:
+        at = 0
+        while at < len(kept) and len(kept) > 1:
+            rest = kept[:at] + kept[at + part :]
+            if rest and fails(rest):
+                kept = rest
+            else:
+                at += part
+        if part == 1:
+            return kept
+        part = max(part // 2, 1)
+
+
+def shrink(
+    setting: Setting, seed: int, repeat: int, say=print
+) -> tuple[dict[int, str], str] | None:
+    """The steps that remain, in words, and how they fail; None if the program passes."""
+    words: list[object] = ["--seed", seed, "--repeat", repeat]
+    report = ""
+
+    def fails(*more: object) -> bool:
+        nonlocal report
+        done = setting.run(*words, *more)
+        if done.returncode != 0:
+            report = done.stdout
+        return done.returncode != 0
+
+    if not fails():
+        return None
+    for simpler in (["--threads", 0], ["--largest-count", 1], ["--largest-count", 20]):
+        if fails(*simpler):
+            words += simpler
+            if simpler[0] == "--largest-count":
+                break
+    steps = {n: line for n, line in setting.list_steps(*words).items() if "nothing" not in line}
+
+    def only(kept: Sequence[int]) -> list[object]:
+        return ["--only", ",".join(map(str, kept))]
+
+    def still(kept: Sequence[int]) -> bool:
+        failed = fails(*only(kept))
+        if failed:
+            say(f"  {len(kept)} steps still fail")
+        return failed
+
+    kept = smallest(list(steps), still)
+    fails(*only(kept))
+    arguments = " ".join(map(str, [*words, *only(kept)]))
+    say(f"build/bin/{setting.mpi}/random {arguments}")
+    return {number: steps[number] for number in kept}, report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mpi", choices=installation.IMPLEMENTATIONS, default="mpich")
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--engine", help="of Weft; without it the MPI library runs alone")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=1, help="seeds from --seed on")
+    parser.add_argument("--repeat", type=int, default=5, help="runs of each, for rare failures")
+    parser.add_argument("--limit-s", type=int, default=20, help="a program that lasts longer hangs")
+    parser.add_argument("--preload", help="a library that is loaded into the ranks")
+    words = parser.parse_args()
+    variables = {"LD_PRELOAD": words.preload} if words.preload else {}
+    setting = Setting(words.mpi, words.ranks, words.engine, words.limit_s, variables=variables)
+    seed = words.seed
+    if words.programs > 1:
+        done = setting.run("--seed", seed, "--programs", words.programs)
+        found = re.search(r"random: seed (\d+)", done.stdout)
+        if done.returncode == 0:
+            raise SystemExit(f"{words.programs} programs right")
+        if not found:
+            raise SystemExit(f"a failure that names no seed:\n{done.stdout}")
+        seed = int(found[1])
+        print(f"seed {seed} fails")
+    result = shrink(setting, seed, words.repeat)
+    if not result:
+        raise SystemExit(f"seed {seed} passes {words.repeat} times")
+    steps, report = result
+    print(f"\nseed {seed} fails with {len(steps)} of its steps:")
+    print("\n".join(f"  {line}" for line in steps.values()))
+    print("\n" + "\n".join(report.strip().splitlines()[:12]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Random programs with fixed seeds under each engine, and a planted fault that must be found.
+
+The programs' results are known without any MPI library (see program.h); that Weft really did the
+work is read from its summary.
+"""
+
+import json
+import subprocess
+
+import pytest
+from shrink import Setting, shrink, smallest
+
+from weft import installation
+
+ENGINES = ("function", "thread", "tcc", "assist", "auto")
+PROGRAMS = 60
+SOURCES = installation.ROOT / "tests" / "random"
+# Handled now by the engines that take every size.
+HANDLED = ("MPI_Iallreduce", "MPI_Ibcast", "MPI_Iallgather", "MPI_Ialltoall", "MPI_Ireduce")
+
+
+def needs(mpi: str) -> None:
+    library = installation.implementation(mpi)
+    if not library.program("random").exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(mpi)}")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_random_programs(mpi, engine, tmp_path):
+    needs(mpi)
+    summary = tmp_path / "summary.json"
+    setting = Setting(mpi, 3, engine, limit_s=60, summary=summary)
+    done = setting.run("--seed", 1000 * (1 + ENGINES.index(engine)), "--programs", PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert f"random: {PROGRAMS} programs right" in done.stdout
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    for call in HANDLED:
+        assert calls[call]["seen"] > 0
+        assert engine == "auto" or calls[call]["handled"] > 0, calls[call]
+
+
+def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
+    needs("mpich")
+    library = tmp_path / "libplanted.so"
+    compiler = installation.implementation("mpich").prefix / "bin" / "mpicc"
+    command = [compiler, "-shared", "-fPIC", SOURCES / "planted_fault.c", "-o", library]
+    subprocess.run([str(word) for word in command], check=True)
+    setting = Setting("mpich", 3, variables={"LD_PRELOAD": str(library)})
+    done = setting.run("--seed", 1, "--programs", 1000)
+    assert done.returncode == 1, done.stdout
+    seed = int(done.stdout.split("random: seed ")[1].split(",")[0])
+    found = shrink(setting, seed, repeat=1)
+    assert found
+    steps, report = found
+    assert len(steps) == 1
+    assert "MPI_Iallreduce" in next(iter(steps.values()))
+    assert "the receive buffer is wrong" in report
+
+
+def test_smallest_keeps_what_fails_together():
+    assert smallest(range(40), lambda kept: 7 in kept and 31 in kept) == [7, 31]
+    assert smallest(range(5), lambda kept: 4 in kept) == [4]
+
+
+def test_a_bad_option_is_refused():
+    needs("mpich")
+    done = Setting("mpich", 1).run("--seed", "many")
+    assert done.returncode == 2
+    assert "cannot use '--seed'" in done.stdout
