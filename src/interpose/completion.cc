@@ -67,6 +67,7 @@ class Completion {
   const std::span<MPI_Request> requests_;
   const std::vector<MPI_Request> before_;  // the library sets completed handles to null
   std::vector<MPI_Request> hidden_;        // empty, or the requests without persistent ones of ours
+  std::vector<std::size_t> hidden_at_;     // where these are
   std::vector<Ours> ours_;
   std::int64_t began_ns_ = 0;
 };
@@ -83,7 +84,8 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
     auto* persistent = dynamic_cast<PersistentOperation*>(operation.get());
     if (persistent) {
       if (hidden_.empty()) hidden_ = before_;
-      hidden_[static_cast<std::size_t>(i)] = handles.request_null;
+      hidden_at_.push_back(static_cast<std::size_t>(i));
+      hidden_[hidden_at_.back()] = handles.request_null;
     }
     if (operation->active()) ours_.push_back({std::move(operation), persistent, i});
   }
@@ -94,9 +96,8 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
 }
 
 Completion::~Completion() {
-  for (std::size_t i = 0; i < hidden_.size(); ++i)
-    if (hidden_[i] != handles.request_null || !runtime_.requests.find(before_[i]))
-      requests_[i] = hidden_[i];
+  for (const std::size_t i : hidden_at_) hidden_[i] = before_[i];
+  std::copy(hidden_.begin(), hidden_.end(), requests_.begin());
 }
 
 void Completion::drive_to_end() {
