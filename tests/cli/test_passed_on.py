@@ -1,5 +1,5 @@
-"""What Weft does not handle goes to the MPI library untouched and is counted with its reason; and
-the library of the MPI-5 standard ABI conforms like the others."""
+"""What Weft handles; that the rest goes to the MPI library untouched and is counted with its
+reason; and the library of the MPI-5 standard ABI, which conforms like the others."""
 
 import json
 import subprocess
@@ -11,6 +11,7 @@ from weft import installation
 MPICH = installation.implementation("mpich")
 BIN = MPICH.mpiexec.parent
 RANKS = 2
+OTHER_PROGRAMS = ("planted.cc", "exchange_rows.cc")
 
 
 def compiled(directory, compiler, sources, *options):
@@ -28,27 +29,43 @@ def run(program, *weft_options, arguments=(), ranks=RANKS):
     )
 
 
-@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
-def test_reasons_are_counted(tmp_path, engine):
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
     source = installation.ROOT / "tests/cli/programs/passed_on.c"
-    program = compiled(tmp_path, "mpicc", [source])
+    return compiled(tmp_path_factory.mktemp("passed_on"), "mpicc", [source])
+
+
+@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
+def test_what_is_handled_and_why_the_rest_is_not(program, tmp_path, engine):
     summary = tmp_path / "summary.json"
     done = run(program, "--engine", engine, f"--summary=json:{summary}")
     assert done.returncode == 0, done.stderr
     calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
-    assert calls["MPI_Allreduce_init"]["passed_on"] == {"persistent": RANKS}
-    assert calls["MPI_Iallreduce_c"]["passed_on"] == {"large count": RANKS}
-    assert calls["MPI_Iallreduce"]["handled"] == RANKS
+    for name in ("MPI_Allreduce_init", "MPI_Iallreduce_c", "MPI_Iallreduce", "MPI_Iscan"):
+        assert calls[name]["handled"] == RANKS
     reasons = calls["MPI_Iallreduce"]["passed_on"]
     assert reasons.pop("nothing to move") == RANKS
     assert list(reasons.values()) == [RANKS]  # MPI_COMM_SELF
     assert "one rank" in next(iter(reasons))
+    switched_off = calls["MPI_Ireduce_scatter_block"]["passed_on"]
+    assert switched_off == {"switched off by MPI_Pcontrol": RANKS}
+    assert calls["MPI_Iexscan"]["passed_on"] == {"engine native": RANKS}
+    assert "unknown algorithm 'quick' for allreduce" in done.stderr
+    assert "MPI_Allreduce" not in calls
+
+
+def test_blocking_collectives_on_request(program, tmp_path):
+    summary = tmp_path / "summary.json"
+    done = run(program, "--engine", "function", "--blocking", f"--summary=json:{summary}")
+    assert done.returncode == 0, done.stderr
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    assert calls["MPI_Allreduce"]["handled"] == RANKS
 
 
 @pytest.fixture(scope="module")
 def abi_conformance(tmp_path_factory):
     directory = installation.ROOT / "tests/mpi"
-    sources = [path for path in directory.glob("*.cc") if path.name != "planted.cc"]
+    sources = [path for path in directory.glob("*.cc") if path.name not in OTHER_PROGRAMS]
     return compiled(tmp_path_factory.mktemp("abi"), "mpicxx_abi", sources, "-std=c++20", "-O1")
 
 

@@ -1,5 +1,5 @@
-// Calls that Weft passes on untouched, each once: persistent, large count, one rank, nothing to
-// move. Exits with 1 if a result is wrong.
+// What Weft carries out and what it passes on, each once: persistent, large count, one rank, nothing
+// to move, switched off, hinted, blocking. Exits with 1 if a result is wrong.
 #include <mpi.h>
 
 int main(int argc, char** argv) {
@@ -35,6 +35,32 @@ int main(int argc, char** argv) {
 
   MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && sum == expected;
+
+  MPI_Pcontrol(0);
+  sum = 0;
+  MPI_Ireduce_scatter_block(MPI_IN_PLACE, &sum, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Pcontrol(1);
+
+  MPI_Info info;
+  MPI_Comm hinted;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", "native");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &hinted);
+  MPI_Iexscan(&mine, &sum, 1, MPI_INT, MPI_SUM, hinted, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && (rank == 0 || sum == rank * (rank + 1) / 2);
+  MPI_Info_set(info, "weft_engine", "function");
+  MPI_Info_set(info, "weft_algorithm", "scan=chain,allreduce=quick");
+  MPI_Comm_set_info(hinted, info);
+  MPI_Iscan(&mine, &sum, 1, MPI_INT, MPI_SUM, hinted, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  right = right && sum == (rank + 1) * (rank + 2) / 2;
+  MPI_Comm_free(&hinted);
+  MPI_Info_free(&info);
+
+  MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   right = right && sum == expected;
 
   MPI_Finalize();
