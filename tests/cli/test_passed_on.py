@@ -72,7 +72,8 @@ def abi_conformance(tmp_path_factory):
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc", "assist"])
 def test_standard_abi(abi_conformance, engine, ranks):
-    words = ["--groups", "results,flight,lifetime", "--largest-count", "1000", "--limit-s", "150"]
+    words = ["--groups", "results,flight,lifetime", "--largest-count", "7", "--limit-s", "150"]
+    words += ["--without", "scattered-derived"]  # MPICH writes beyond its buffers
     done = run(abi_conformance, "--engine", engine, "--summary", arguments=words, ranks=ranks)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout

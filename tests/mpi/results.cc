@@ -212,7 +212,10 @@ void Checker::kind(Kind kind, int count, const Ground& ground) {
                        kind != Kind::exscan && kind != Kind::reduce && kind != Kind::allreduce;
   Spec spec{kind, bounded ? count / size_of(MPI_COMM_WORLD) : count};
   spec.types = left_types();
+  const bool scatters = kind == Kind::reduce_scatter || kind == Kind::reduce_scatter_block;
   for (int type : spec.types) {
+    const bool derived = !types_.all()[type].predefined;
+    if (scatters && derived && options_.left_out("scattered-derived")) continue;
     spec.type = type;
     typed(spec, ground);
   }
