@@ -45,7 +45,7 @@ function(weft_mpi_program name)
       OUTPUT ${out}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/bin/${mpi}
       COMMAND ${CMAKE_COMMAND} -E env I_MPI_ROOT=${prefix} ${prefix}/bin/mpicxx
-              -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type
+              -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
               -I${CMAKE_SOURCE_DIR}/include
               -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/tests/mpi ${sources} -o ${out} -Wl,-rpath,${prefix}/lib -pthread
       DEPENDS ${sources} ${headers}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from programs import CONFORMANCE
 
 from weft import installation
 
@@ -158,10 +159,7 @@ def built(tmp_path_factory):
 
     def conformance(name: str) -> tuple[Library, Path]:
         library = LIBRARIES[name]()
-        sources = [
-            installation.ROOT / "tests/mpi" / f"{part}.cc"
-            for part in ("conformance", "results", "typecase", "flight", "blocking", "lifetime")
-        ]
+        sources = CONFORMANCE
         program = place / f"conformance-{name}"
         options = [
             "-std=c++20",

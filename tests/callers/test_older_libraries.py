@@ -4,17 +4,22 @@ import re
 
 import pytest
 
-# What the library gets wrong by itself (tests/cli/test_conformance.py says more).
-LEFT_OUT = {"mpich-debian": {}, "openmpi-debian": {"tcc": "negative,comm-free"}}
+ENGINES = ("function", "thread", "tcc")
+# What the library gets wrong by itself (tests/cli/test_conformance.py says more). MPICH 4.0 crashes
+# in a persistent allgather of nothing; scattered reductions of derived types write beyond buffers.
+LEFT_OUT = {
+    "mpich-debian": dict.fromkeys(ENGINES, "MPI_Allgather_init,scattered-derived"),
+    "openmpi-debian": {"tcc": "negative,comm-free"},
+}
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
 def test_conformance(built, run, name, engine, ranks):
     library, program = built["conformance"](name)
     # Not longer: MPICH 4.0's own MPI_Reduce crashes in place with 1000 integers.
-    options = ["--groups", "results,flight,lifetime", "--largest-count", "100", "--limit-s", "120"]
+    options = ["--groups", "results,flight,lifetime", "--largest-count", "7", "--limit-s", "120"]
     if left_out := LEFT_OUT[name].get(engine):
         options += ["--without", left_out]
     output, summary = run(library, program, ranks, engine, *options)

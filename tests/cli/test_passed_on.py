@@ -5,13 +5,13 @@ import json
 import subprocess
 
 import pytest
+from programs import CONFORMANCE
 
 from weft import installation
 
 MPICH = installation.implementation("mpich")
 BIN = MPICH.mpiexec.parent
 RANKS = 2
-OTHER_PROGRAMS = ("planted.cc", "exchange_rows.cc")
 
 
 def compiled(directory, compiler, sources, *options):
@@ -64,8 +64,7 @@ def test_blocking_collectives_on_request(program, tmp_path):
 
 @pytest.fixture(scope="module")
 def abi_conformance(tmp_path_factory):
-    directory = installation.ROOT / "tests/mpi"
-    sources = [path for path in directory.glob("*.cc") if path.name not in OTHER_PROGRAMS]
+    sources = CONFORMANCE
     return compiled(tmp_path_factory.mktemp("abi"), "mpicxx_abi", sources, "-std=c++20", "-O1")
 
 

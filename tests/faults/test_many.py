@@ -11,9 +11,11 @@ from job import ENGINES, Job
 
 FULL = os.environ.get("WEFT_FAULTS_FULL") == "1"
 COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (60_000, 2_000)
-# Under assist the library's own non-blocking collectives run, whose pools still grow when ranks run
-# apart: Open MPI's by up to 1.6 MiB without Weft.
-MOST_GROWTH_KIB = {"function": 1024, "thread": 1024, "tcc": 1024, "assist": 4096}
+# The libraries' own pools still grow when ranks run apart: MPICH's under assist, where its own
+# non-blocking collectives run; Open MPI's always, by up to 1.6 MiB without Weft. A leak of 100 bytes
+# per collective would be 6 MiB.
+MOST_GROWTH_KIB = {"mpich": 1024, "openmpi": 5120}
+MOST_GROWTH_UNDER_ASSIST_KIB = 4096
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -24,7 +26,10 @@ def test_memory_is_bounded(mpi, engine):
     print(done.out)
     growth = [int(kib) for kib in re.findall(r"grew by (-?\d+) KiB", done.out)]
     assert len(growth) == 2
-    assert max(growth) <= MOST_GROWTH_KIB[engine], done.out
+    most = MOST_GROWTH_KIB[mpi]
+    if engine == "assist":
+        most = max(most, MOST_GROWTH_UNDER_ASSIST_KIB)
+    assert max(growth) <= most, done.out
 
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])

@@ -1,5 +1,5 @@
-// What Weft carries out and what it passes on, each once: persistent, large count, one rank, nothing
-// to move, switched off, hinted, blocking. Exits with 1 if a result is wrong.
+// What Weft carries out and what it passes on, each once: persistent, large count, one rank,
+// nothing to move, switched off, hinted, blocking. Exits with 1 if a result is wrong.
 #include <mpi.h>
 
 int main(int argc, char** argv) {
