@@ -145,11 +145,18 @@ def test_bad_input_is_refused(call, tmp_path, arguments, names):
     assert not mark.exists()
 
 
+def heed_interrupts() -> None:
+    """Where the tests run in the background of a shell, they are started with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start_job(weft: str, environment: dict, mark: Path) -> subprocess.Popen:
     """A lab whose ranks have started and stay; each rank writes its process id to MARK.RANK."""
     rank = f'echo $$ >"{mark}.$(hostname)"; exec sleep 100'
     command = [weft, "lab", "run", "--no-check", "--", "sh", "-c", rank]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=environment, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts
+    )
     wait_until(lambda: all(mark.with_name(f"{mark.name}.weft{i}").exists() for i in (0, 1)), 20)
     return process
 
