@@ -151,7 +151,7 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
         ranks,
         tmp_path / "summary.json",
         "thread",
-        # The blocking oracle of MPICH takes no type with a negative lower bound in place at 4 ranks.
+        # MPICH's own Gather_c takes no type with a negative lower bound in place.
         ["--groups", "results", "--only", kind, "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
         {f"WEFT_ALGORITHM_{kind.upper()}": algorithm},
