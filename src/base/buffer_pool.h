@@ -27,4 +27,25 @@ class BufferPool {
   std::int64_t kept_bytes_ = 0;
 };
 
+// A buffer of the pool's while it lives.
+class TempBuffer {
+ public:
+  explicit TempBuffer(std::int64_t bytes)
+      : data_(bytes > 0 ? BufferPool::instance().take(bytes) : nullptr), bytes_(bytes) {}
+  ~TempBuffer() {
+    if (data_) BufferPool::instance().give_back(data_, bytes_);
+  }
+  TempBuffer(const TempBuffer&) = delete;
+  TempBuffer& operator=(const TempBuffer&) = delete;
+
+  std::byte* data() const { return data_; }
+  bool there() const { return data_ || bytes_ == 0; }
+  // Somebody may still write to it: it is never used again.
+  void abandon() { data_ = nullptr; }
+
+ private:
+  std::byte* data_;
+  const std::int64_t bytes_;
+};
+
 }  // namespace weft

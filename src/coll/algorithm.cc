@@ -29,11 +29,26 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name) {
   return nullptr;
 }
 
+bool needs_node(Needs needs) {
+  return needs == Needs::node || needs == Needs::node_commutative;
+}
+
 bool applies(const Algorithm& algorithm, const Shape& shape) {
   if (algorithm.kind != shape.kind) return false;
-  if (algorithm.needs == Needs::commutative) return shape.commutative || shape.size == 1;
-  if (algorithm.needs == Needs::power_of_two) return is_power_of_two(shape.size);
-  return true;
+  const bool commutes = shape.commutative || shape.size == 1;
+  switch (algorithm.needs) {
+    case Needs::nothing:
+      return true;
+    case Needs::commutative:
+      return commutes;
+    case Needs::power_of_two:
+      return is_power_of_two(shape.size);
+    case Needs::node:
+    case Needs::node_commutative:
+      return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain) &&
+             (algorithm.needs == Needs::node || commutes);
+  }
+  return false;
 }
 
 Schedule build(const Algorithm& algorithm, Shape shape) {

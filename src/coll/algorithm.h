@@ -14,6 +14,8 @@ enum class Needs : std::uint8_t {
   nothing,
   commutative,   // the operator must commute
   power_of_two,  // the number of ranks must be a power of two
+  node,          // all ranks share memory, and what is reduced is plain
+  node_commutative,
 };
 
 struct Algorithm {
@@ -26,6 +28,7 @@ struct Algorithm {
 
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
+bool needs_node(Needs needs);
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape);
 

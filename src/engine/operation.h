@@ -13,8 +13,10 @@ namespace weft {
 
 class Operation {
  public:
-  Operation(std::shared_ptr<const Schedule> schedule, Transport& transport)
-      : schedule_(std::move(schedule)), execution_(*schedule_, transport) {}
+  // operands, turn: as for an Execution.
+  Operation(std::shared_ptr<const Schedule> schedule, Transport& transport,
+            const Operands* operands = nullptr, const NodeTurn* turn = nullptr)
+      : schedule_(std::move(schedule)), execution_(*schedule_, &transport, operands, turn) {}
   virtual ~Operation() = default;
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;

@@ -44,11 +44,13 @@ int refuse_cancel(void*, int) {
 CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
                                          std::shared_ptr<const Schedule> schedule, int tag)
-    : Operation(schedule, transport_),
+    : Operation(schedule, transport_, &operands_, &turn_),
       id_(id),
       call_(call),
       communicator_(std::move(communicator)),
-      transport_(call_, *schedule, communicator_->shadow, tag) {
+      temp_(schedule->temp_bytes),
+      operands_(operands_of(call, kernel, temp_.data())),
+      transport_(call_, *schedule, operands_, communicator_->shadow, tag) {
   const bool by_library = !schedule->steps.empty() && is_library(schedule->steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(schedule->shape);
 }
@@ -86,13 +88,9 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
   if (!kept_closed_) kept_.push_back(std::move(resource));
 }
 
-void CollectiveOperation::forget_error() {
-  error_code_ = MPI_SUCCESS;
-  error_reported_.store(false);
-}
-
 void CollectiveOperation::finished(const Error* error) {
   if (error) error_code_ = error->mpi_code != 0 ? error->mpi_code : MPI_ERR_INTERN;
+  if (error) temp_.abandon();
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (one_shot()) {

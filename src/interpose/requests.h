@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/buffer_pool.h"
 #include "engine/operation.h"
 #include "interpose/communicators.h"
 #include "interpose/generated/call_ids.h"
@@ -36,7 +37,7 @@ class CollectiveOperation : public Operation {
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
   int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are
-  bool has_memory() const { return transport_.has_memory(); }
+  bool has_memory() const { return temp_.there(); }
   MPI_Request request() const { return request_; }
 
   // Between the start and the completion by the application.
@@ -57,7 +58,6 @@ class CollectiveOperation : public Operation {
   // The collective is complete on this rank: whoever holds the request may know.
   virtual void announce() {}
   virtual bool one_shot() const { return true; }
-  void forget_error();
 
   MPI_Request request_{};
 
@@ -68,6 +68,9 @@ class CollectiveOperation : public Operation {
   Call call_;
   std::vector<std::vector<std::byte>> arrays_;  // of the call, where they are needed later on
   std::shared_ptr<Communicator> communicator_;
+  TempBuffer temp_;
+  Operands operands_;
+  NodeTurn turn_;  // none where the schedule needs no memory of the node's
   MpiTransport transport_;
   int error_code_ = MPI_SUCCESS;  // written by finished(), read after done()
   std::atomic<bool> error_reported_{false};

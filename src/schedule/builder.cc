@@ -28,6 +28,22 @@ Location Builder::temp(std::int64_t count, Unit unit) {
   return origin;
 }
 
+void Builder::use_lines() {
+  if (schedule_.node_bytes == 0) schedule_.node_bytes = shape().size * kLineBytes;
+}
+
+Location Builder::node(std::int64_t bytes) {
+  use_lines();
+  const Location origin{Buffer::node, schedule_.node_bytes};
+  schedule_.node_bytes = align(origin.offset + bytes);
+  return origin;
+}
+
+Location Builder::line(int rank) {
+  use_lines();
+  return {Buffer::node, rank * kLineBytes + kLineHeaderBytes};
+}
+
 std::int64_t Builder::extent(Unit unit) const {
   return layout(unit).extent;
 }
@@ -37,7 +53,7 @@ void Builder::message(StepKind kind, int peer, const Operand& operand) {
   if (empty && shape().kind != Kind::barrier) return;
   ++posted_;
   if (kind == StepKind::send && has_waited_) schedule_.sends_after_first_round = true;
-  append({.kind = kind, .peer = peer, .first = operand, .second = {}});
+  append({.kind = kind, .peer = peer, .first = operand});
 }
 
 void Builder::send(int peer, Location from, std::int64_t count, Unit unit) {
@@ -48,25 +64,39 @@ void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
   message(StepKind::recv, peer, {to, count, unit});
 }
 
-void Builder::reduce(Location in, Location inout, std::int64_t count) {
+void Builder::reduce(Location lower, Location higher, Location into, std::int64_t count) {
   if (count == 0) return;
   append({.kind = StepKind::reduce,
-          .peer = -1,
-          .first = {in, count, Unit::recv},
-          .second = {inout, count, Unit::recv}});
+          .first = {lower, count, Unit::recv},
+          .second = {higher, count, Unit::recv},
+          .into = into});
 }
 
 void Builder::copy(const Operand& from, const Operand& to) {
   if (payload_bytes(shape(), from) == 0 || from.at == to.at) return;
-  append({.kind = StepKind::copy, .peer = -1, .first = from, .second = to});
+  append({.kind = StepKind::copy, .first = from, .second = to});
 }
 
 void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
   copy({from, count, unit}, {to, count, unit});
 }
 
+// Others wait for this rank's progress wherever it signals after it has waited.
+std::uint32_t Builder::signal() {
+  use_lines();
+  if (has_waited_) schedule_.sends_after_first_round = true;
+  append({.kind = StepKind::signal, .value = ++signals_});
+  return signals_;
+}
+
+void Builder::wait(int peer, std::uint32_t value) {
+  use_lines();
+  has_waited_ = true;
+  append({.kind = StepKind::wait, .peer = peer, .value = value});
+}
+
 void Builder::library(StepKind kind) {
-  append({.kind = kind, .peer = -1, .first = {}, .second = {}});
+  append({.kind = kind});
   schedule_.sends_after_first_round = true;  // for all we know
 }
 

@@ -21,15 +21,26 @@ class Builder {
   // Space for `count` elements of `unit` in the temp buffer, from an element-aligned origin.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
+  // The same in the node's memory: at the same place on all ranks, if all ask for the same.
+  Location node(std::int64_t bytes);
+  // The payload of a rank's line, kLinePayloadBytes.
+  Location line(int rank);
 
   void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
   void recv(int peer, const Operand& to) { message(StepKind::recv, peer, to); }
   void recv(int peer, Location to, std::int64_t count, Unit unit = Unit::recv);
   // inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
-  void reduce(Location in, Location inout, std::int64_t count);
+  void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
+  // into = lower op higher; `into` overlaps `lower` nowhere, and `higher` nowhere or wholly.
+  void reduce(Location lower, Location higher, Location into, std::int64_t count);
   void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
+  // Publishes what this rank has written to the node's memory; others wait for the value returned.
+  std::uint32_t signal();
+  void wait(int peer, std::uint32_t value);
+  // No rank ends before all have begun; the verifier proves it.
+  void synchronizes() { schedule_.synchronizing = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
 
@@ -41,7 +52,10 @@ class Builder {
   void message(StepKind kind, int peer, const Operand& operand);
 
   Schedule schedule_;
+  void use_lines();
+
   std::uint32_t posted_ = 0;
+  std::uint32_t signals_ = 0;
   bool has_waited_ = false;  // an earlier round posted something
 };
 

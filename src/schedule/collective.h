@@ -66,7 +66,7 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// Rank-invariant: kind, size, root, commutative, in_place (except where only the root may say it),
+// Rank-invariant: kind, size, root, commutative, on_one_node, in_place (except where only the root may say it),
 // and agreed_bytes(). A layout's count and extent may differ between ranks (different but matching
 // types), and so may all that concerns one peer only: never let them decide what travels, except
 // between the two ranks that both know it.
@@ -79,6 +79,7 @@ struct Shape {
   // the send buffer.
   bool in_place = false;
   bool commutative = true;
+  bool on_one_node = false;  // all ranks share memory
   // Of reductions and bcast: send == recv. Not significant on this rank: count 0.
   Layout send;
   Layout recv;

@@ -16,7 +16,7 @@ std::string text(const char* format, Values... values) {
 
 std::string print(const Shape& shape, const Operand& operand) {
   if (operand.count == 0) return "nothing";
-  constexpr const char* names[] = {"send", "recv", "temp"};
+  constexpr const char* names[] = {"send", "recv", "temp", "node"};
   const Range range = touched_bytes(shape, operand);
   return text("%s[%lld, %lld)", names[static_cast<int>(operand.at.buffer)],
               static_cast<long long>(range.begin), static_cast<long long>(range.end));
@@ -29,8 +29,15 @@ std::string print(const Shape& shape, const Step& step) {
       return text("send    -> %-5d %s", step.peer, first.c_str());
     case StepKind::recv:
       return text("recv    <- %-5d %s", step.peer, first.c_str());
-    case StepKind::reduce:
-      return "reduce           " + first + " op " + print(shape, step.second);
+    case StepKind::reduce: {
+      const bool in_place = step.into == step.second.at;
+      return "reduce           " + first + " op " + print(shape, step.second) +
+             (in_place ? "" : " to " + print(shape, result_of(step)));
+    }
+    case StepKind::signal:
+      return text("signal           %u", step.value);
+    case StepKind::wait:
+      return text("wait    <- %-5d %u", step.peer, step.value);
     case StepKind::copy:
       return "copy             " + first + " to " + print(shape, step.second);
     case StepKind::library_blocking:
@@ -66,6 +73,8 @@ std::string header(const Schedule& schedule) {
     line += text(", %zu blocks out, %zu in", shape.destinations.size(), shape.sources.size());
   if (shape.in_place) line += ", in place";
   line += text(", temp %lld bytes", static_cast<long long>(schedule.temp_bytes));
+  if (schedule.node_bytes > 0)
+    line += text(", node %lld bytes", static_cast<long long>(schedule.node_bytes));
   return line + "\n";
 }
 

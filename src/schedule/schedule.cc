@@ -200,6 +200,11 @@ std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer) {
   return runs.take();
 }
 
+Operand result_of(const Step& step) {
+  if (step.kind == StepKind::copy) return step.second;
+  return {step.into, step.second.count, step.second.unit};
+}
+
 std::int64_t payload_bytes(const Shape& shape, const Operand& operand) {
   return operand.count * layout_of(shape, operand.unit).size;
 }

@@ -3,6 +3,10 @@
 // Lumsdaine, Rehm, SC07). Steps of a round start in their order; sends and receives are posted
 // and complete at the end of the round; reduce and copy are done when reached. So a local step
 // must not touch what a send or receive of the same round touches.
+// Ranks of one node also meet in memory that they share: each has a line there, a counter with a
+// few bytes beside it. A rank publishes what it wrote by a signal (its counter goes up by one), and
+// waits for another's counter to reach a value; a wait holds up the steps after it. Jocksch,
+// Piccinali, shared-memory persistent allreduce (the barrier is integrated in the data's flow).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +18,9 @@
 namespace weft {
 
 // Operands are (buffer, offset), never addresses: a schedule outlives the call it was built for.
-enum class Buffer : std::uint8_t { send, recv, temp };
+// node: one memory that all ranks of the call share.
+enum class Buffer : std::uint8_t { send, recv, temp, node };
+inline constexpr int kBuffers = 4;
 
 struct Location {
   Buffer buffer = Buffer::send;
@@ -36,8 +42,10 @@ struct Operand {
 enum class StepKind : std::uint8_t {
   send,                 // first -> peer
   recv,                 // peer -> first
-  reduce,               // second = first op second (first is the lower-ranked operand)
+  reduce,               // into = first op second (first is the lower-ranked operand)
   copy,                 // first -> second; packs or unpacks when one side's unit is byte
+  signal,               // this rank's counter becomes `value`; what it wrote before is visible
+  wait,                 // until the counter of `peer` is at least `value`
   library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
@@ -46,12 +54,33 @@ inline bool is_library(StepKind kind) {
   return kind == StepKind::library_blocking || kind == StepKind::library_nonblocking;
 }
 
+inline bool is_node(StepKind kind) {
+  return kind == StepKind::signal || kind == StepKind::wait;
+}
+
+inline bool is_local(StepKind kind) {
+  return kind == StepKind::reduce || kind == StepKind::copy;
+}
+
 struct Step {
   StepKind kind;
   int peer = -1;
-  Operand first;
-  Operand second;
+  Operand first{};
+  Operand second{};
+  Location into{};          // of a reduce: as many elements as second, whose place it may be
+  std::uint32_t value = 0;  // of a signal or wait
 };
+
+// What a local step writes.
+Operand result_of(const Step& step);
+
+// The lines at the beginning of the node's memory, one for each rank: the counter, then payload
+// that travels in the same cache line.
+inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kLineHeaderBytes = 8;
+inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
+// What a schedule may use of the node's memory beside the lines.
+inline constexpr std::int64_t kNodeBytesPerRank = 1 << 20;
 
 struct Schedule {
   Shape shape;
@@ -59,9 +88,13 @@ struct Schedule {
   std::vector<Step> steps;                // all rounds, one after the other
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
+  std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
   std::uint32_t most_posted = 0;          // most sends + receives in one round
   // A send follows after a round that waits. False: no other rank waits for this rank's progress.
   bool sends_after_first_round = false;
+  // No rank ends before all have begun, so that the end tells that the last call is over
+  // everywhere.
+  bool synchronizing = false;
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };

@@ -1,4 +1,4 @@
-// What only the schedules of all ranks together show: matching messages, no deadlock.
+// What only the schedules of all ranks together show: one call, matching messages, order.
 #include "schedule/verify.h"
 
 #include <algorithm>
@@ -7,43 +7,27 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/verify_order.h"
+
 namespace weft {
 namespace {
 
-struct Message {
-  std::int64_t bytes = 0;
-  std::uint32_t round = 0;
-};
-
+// Payloads in bytes, in order.
 struct Pair {
-  std::vector<Message> sends;
-  std::vector<Message> recvs;
+  std::vector<std::int64_t> sends;
+  std::vector<std::int64_t> recvs;
 };
 
 using Pairs = std::map<std::pair<int, int>, Pair>;  // by sender and receiver
-
-// Some rank's round can end only once `peer` has reached `peer_round`.
-struct Dependency {
-  int peer;
-  std::uint32_t peer_round;
-};
-
-// By rank and round.
-using Dependencies = std::vector<std::vector<std::vector<Dependency>>>;
 
 Pairs messages(std::span<const Schedule> all) {
   Pairs pairs;
   for (const Schedule& schedule : all) {
     const int rank = schedule.shape.rank;
-    std::uint32_t i = 0;
-    for (std::uint32_t round = 0; round < schedule.rounds(); ++round) {
-      for (; i < schedule.round_ends[round]; ++i) {
-        const Step& step = schedule.steps[i];
-        const std::int64_t size = layout_of(schedule.shape, step.first.unit).size;
-        const Message message{step.first.count * size, round};
-        if (step.kind == StepKind::send) pairs[{rank, step.peer}].sends.push_back(message);
-        if (step.kind == StepKind::recv) pairs[{step.peer, rank}].recvs.push_back(message);
-      }
+    for (const Step& step : schedule.steps) {
+      const std::int64_t bytes = payload_bytes(schedule.shape, step.first);
+      if (step.kind == StepKind::send) pairs[{rank, step.peer}].sends.push_back(bytes);
+      if (step.kind == StepKind::recv) pairs[{step.peer, rank}].recvs.push_back(bytes);
     }
   }
   return pairs;
@@ -51,50 +35,13 @@ Pairs messages(std::span<const Schedule> all) {
 
 std::string mismatch(const Pair& pair) {
   for (std::size_t i = 0; i < std::min(pair.sends.size(), pair.recvs.size()); ++i) {
-    if (pair.sends[i].bytes != pair.recvs[i].bytes)
-      return "number " + std::to_string(i + 1) + " is sent with " +
-             std::to_string(pair.sends[i].bytes) + " bytes and received with " +
-             std::to_string(pair.recvs[i].bytes);
+    if (pair.sends[i] != pair.recvs[i])
+      return "number " + std::to_string(i + 1) + " is sent with " + std::to_string(pair.sends[i]) +
+             " bytes and received with " + std::to_string(pair.recvs[i]);
   }
   if (pair.sends.size() == pair.recvs.size()) return "";
   return std::to_string(pair.sends.size()) + " sent, " + std::to_string(pair.recvs.size()) +
          " received";
-}
-
-Dependencies dependencies(std::span<const Schedule> all, const Pairs& pairs) {
-  Dependencies result(all.size());
-  for (std::size_t rank = 0; rank < all.size(); ++rank) result[rank].resize(all[rank].rounds());
-  for (const auto& [ranks, pair] : pairs) {
-    const auto [from, to] = ranks;
-    for (std::size_t i = 0; i < pair.sends.size(); ++i) {
-      result[from][pair.sends[i].round].push_back({to, pair.recvs[i].round});
-      result[to][pair.recvs[i].round].push_back({from, pair.sends[i].round});
-    }
-  }
-  return result;
-}
-
-// The first rank that never finishes, -1 if all do.
-int find_stuck(const Dependencies& dependencies) {
-  std::vector<std::uint32_t> reached(dependencies.size(), 0);
-  const auto can_end = [&](const std::vector<Dependency>& round) {
-    return std::all_of(round.begin(), round.end(),
-                       [&](const Dependency& d) { return reached[d.peer] >= d.peer_round; });
-  };
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (std::size_t rank = 0; rank < dependencies.size(); ++rank) {
-      const auto& rounds = dependencies[rank];
-      while (reached[rank] < rounds.size() && can_end(rounds[reached[rank]])) {
-        ++reached[rank];
-        progress = true;
-      }
-    }
-  }
-  for (std::size_t rank = 0; rank < dependencies.size(); ++rank) {
-    if (reached[rank] < dependencies[rank].size()) return static_cast<int>(rank);
-  }
-  return -1;
 }
 
 bool of_one_call(std::span<const Schedule> all) {
@@ -125,9 +72,8 @@ Result<bool> verify(std::span<const Schedule> all_ranks) {
       return Error{name + "messages from rank " + std::to_string(ranks.first) + " to rank " +
                    std::to_string(ranks.second) + ": " + failure};
   }
-  const int stuck = find_stuck(dependencies(all_ranks, pairs));
-  if (stuck >= 0)
-    return Error{name + "deadlock: rank " + std::to_string(stuck) + " never finishes"};
+  if (const std::string failure = find_disorder(all_ranks); !failure.empty())
+    return Error{name + failure};
   return true;
 }
 

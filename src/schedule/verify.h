@@ -12,10 +12,12 @@ namespace weft {
 
 // What one rank's schedule shows by itself:
 //  - the rounds cover the steps, in order; peers are other ranks of the call;
-//  - operands lie inside the buffers (temp: in bytes; send, receive: in whole elements of a
+//  - operands lie inside the buffers (temp and node: in bytes, off the counters of the lines; send,
+//  receive: in whole elements of a
 //    block or of blocks without gaps, or in bytes of plain data); the two sides of a copy or a
 //    reduce have the same payload;
-//  - nothing writes to the send buffer;
+//  - nothing writes to the send buffer, and no reduce over its own lower operand;
+//  - signals count from 1 on;
 //  - within a round, no step writes what another posted step reads or writes, and no local step
 //    reads what a receive writes (local steps run in order and may depend on each other);
 //  - nothing is read from temp, or from the receive buffer where it held no input, before a step of
@@ -29,7 +31,10 @@ Result<bool> verify_local(const Schedule& schedule);
 // All of the above for each rank, and what only all together show:
 //  - schedule i is that of rank i, and all are of the same collective, root and algorithm;
 //  - for each ordered pair of ranks, the sends match the receives, in order, in payload bytes;
-//  - no deadlock, even if each send waits for its receive.
+//  - no deadlock, even if each send waits for its receive;
+//  - whatever one rank writes to the node's memory and another reads or writes there is kept in
+//    order by signals, waits and messages, in every run;
+//  - if they say so, that they are synchronizing.
 // Not checked: that operands are combined in the right order, which the simulator's tests do.
 Result<bool> verify(std::span<const Schedule> all_ranks);
 

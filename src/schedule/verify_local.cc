@@ -16,10 +16,6 @@ bool is_posted(const Step& step) {
   return step.kind == StepKind::send || step.kind == StepKind::recv;
 }
 
-bool is_library(const Step& step) {
-  return step.kind == StepKind::library_blocking || step.kind == StepKind::library_nonblocking;
-}
-
 bool moves_data_only(Kind kind) {
   return !reduces(kind) && kind != Kind::barrier;
 }
@@ -34,7 +30,7 @@ class LocalVerifier {
 
   Failure verify() {
     if (Failure failure = check_rounds(); !failure.empty()) return failure;
-    if (!schedule_.steps.empty() && is_library(schedule_.steps[0]))
+    if (!schedule_.steps.empty() && is_library(schedule_.steps[0].kind))
       return schedule_.steps.size() == 1 ? "" : "a step that is the whole collective has company";
     mark_what_is_there();
     std::uint32_t begin = 0;
@@ -47,9 +43,12 @@ class LocalVerifier {
   }
 
  private:
-  using Sets = std::array<IntervalSet, 3>;  // by Buffer
+  using Sets = std::array<IntervalSet, kBuffers>;  // by Buffer
 
   static int index(const Operand& operand) { return static_cast<int>(operand.at.buffer); }
+  static bool is_users(const Operand& operand) {
+    return operand.at.buffer == Buffer::send || operand.at.buffer == Buffer::recv;
+  }
   std::int64_t payload(const Operand& operand) const { return payload_bytes(shape_, operand); }
 
   Failure check_rounds() const {
@@ -67,7 +66,7 @@ class LocalVerifier {
 
   Interval region(const Operand& operand) const {
     if (payload(operand) == 0) return {};
-    if (operand.at.buffer != Buffer::temp) return user_buffer(operand).find(operand).region;
+    if (is_users(operand)) return user_buffer(operand).find(operand).region;
     const std::int64_t length = operand.count * layout_of(shape_, operand.unit).extent;
     return {operand.at.offset + std::min<std::int64_t>(0, length),
             operand.at.offset + std::max<std::int64_t>(0, length)};
@@ -76,14 +75,32 @@ class LocalVerifier {
   Failure check_bounds(const Operand& operand) const {
     if (operand.count < 0) return "a negative count";
     if (payload(operand) == 0) return "";
-    if (operand.at.buffer != Buffer::temp) return user_buffer(operand).find(operand).failure;
+    if (is_users(operand)) return user_buffer(operand).find(operand).failure;
     const Range range = touched_bytes(shape_, operand);
+    if (operand.at.buffer == Buffer::node) return check_node_bounds(range);
     const bool inside = range.begin >= 0 && range.end <= schedule_.temp_bytes;
     return inside ? "" : "an operand outside the temp buffer";
   }
 
-  Failure check_step(const Step& step) const {
-    if (is_library(step)) return "a step that is the whole collective has company";
+  Failure check_node_bounds(const Range& range) const {
+    if (range.begin < 0 || range.end > schedule_.node_bytes)
+      return "an operand outside the node's memory";
+    const std::int64_t in_line = range.begin % kLineBytes;
+    const std::int64_t room = in_line < kLineHeaderBytes ? 0 : kLineBytes - in_line;
+    const bool in_lines = range.begin < shape_.size * kLineBytes;
+    return in_lines && range.end - range.begin > room ? "an operand across a line's counter" : "";
+  }
+
+  Failure check_node_step(const Step& step) {
+    if (step.kind == StepKind::signal)
+      return step.value == ++signals_ ? "" : "signals that do not count up";
+    const bool valid = step.peer >= 0 && step.peer < shape_.size && step.value > 0;
+    return valid ? "" : "a wait for no rank of the call";
+  }
+
+  Failure check_step(const Step& step) {
+    if (is_node(step.kind)) return check_node_step(step);
+    if (is_library(step.kind)) return "a step that is the whole collective has company";
     if (Failure failure = check_bounds(step.first); !failure.empty()) return failure;
     if (is_posted(step)) {
       const bool valid = step.peer >= 0 && step.peer < shape_.size && step.peer != shape_.rank;
@@ -94,14 +111,18 @@ class LocalVerifier {
     }
     if (Failure failure = check_bounds(step.second); !failure.empty()) return failure;
     if (payload(step.first) != payload(step.second)) return "operands of different sizes";
-    if (step.second.at.buffer == Buffer::send) return "a write to the send buffer";
-    if (same_region(step)) return "operands that overlap";
+    const Operand result = result_of(step);
+    if (Failure failure = check_bounds(result); !failure.empty()) return failure;
+    if (result.at.buffer == Buffer::send) return "a write to the send buffer";
+    const bool wholly = result.at == step.second.at;  // so it is for every copy
+    if (overlap(step.first, result) || (!wholly && overlap(step.second, result)))
+      return "operands that overlap";
     return "";
   }
 
-  bool same_region(const Step& step) const {
-    if (step.first.at.buffer != step.second.at.buffer) return false;
-    const Interval a = region(step.first), b = region(step.second);
+  bool overlap(const Operand& one, const Operand& other) const {
+    if (one.at.buffer != other.at.buffer) return false;
+    const Interval a = region(one), b = region(other);
     return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end;
   }
 
@@ -120,21 +141,28 @@ class LocalVerifier {
     }
     for (std::uint32_t i = begin; i < end; ++i) {
       const Step& step = schedule_.steps[i];
-      if (is_posted(step)) continue;
-      if (received[index(step.first)].intersects(region(step.first)))
-        return "a local step that reads what is being received";
-      const int to = index(step.second);
-      if (received[to].intersects(region(step.second)))
+      if (!is_local(step.kind)) continue;
+      for (const Operand& read : reads(step))
+        if (received[index(read)].intersects(region(read)))
+          return "a local step that reads what is being received";
+      const Operand result = result_of(step);
+      const int to = index(result);
+      if (received[to].intersects(region(result)))
         return "a local step that writes what is being received";
-      if (sent[to].intersects(region(step.second)))
-        return "a local step that writes what is being sent";
+      if (sent[to].intersects(region(result))) return "a local step that writes what is being sent";
     }
     return "";
   }
 
+  static std::vector<Operand> reads(const Step& step) {
+    if (step.kind == StepKind::reduce) return {step.first, step.second};
+    return {step.first};
+  }
+
+  // What lies in the node's memory may be another rank's; verify() sees to it.
   Failure read(const Operand& operand) const {
-    if (operand.at.buffer == Buffer::send || written_[index(operand)].contains(region(operand)))
-      return "";
+    if (operand.at.buffer == Buffer::send || operand.at.buffer == Buffer::node) return "";
+    if (written_[index(operand)].contains(region(operand))) return "";
     return "a read of what nothing has written yet";
   }
 
@@ -151,13 +179,11 @@ class LocalVerifier {
   Failure check_flow(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t i = begin; i < end; ++i) {
       const Step& step = schedule_.steps[i];
-      if (step.kind == StepKind::recv) continue;
-      if (Failure failure = read(step.first); !failure.empty()) return failure;
+      if (step.kind == StepKind::recv || is_node(step.kind)) continue;
+      for (const Operand& operand : reads(step))
+        if (Failure failure = read(operand); !failure.empty()) return failure;
       if (step.kind == StepKind::send) continue;
-      if (step.kind == StepKind::reduce) {
-        if (Failure failure = read(step.second); !failure.empty()) return failure;
-      }
-      if (Failure failure = write(step.second); !failure.empty()) return failure;
+      if (Failure failure = write(result_of(step)); !failure.empty()) return failure;
     }
     for (std::uint32_t i = begin; i < end; ++i) {
       if (schedule_.steps[i].kind != StepKind::recv) continue;
@@ -230,6 +256,7 @@ class LocalVerifier {
   UserBuffer send_;
   UserBuffer recv_;
   std::uint32_t round_ = 0;
+  std::uint32_t signals_ = 0;
   IntervalSet kept_;    // of the receive buffer: no step may write it
   Sets written_;        // by a step, or input
   IntervalSet output_;  // of the receive buffer, by a step

@@ -1,10 +1,12 @@
-// Transport: how one operation's steps are carried out (MPI point-to-point, the simulator, later
-// shared segments). Execution: runs one schedule's rounds over a transport.
+// Transport: how one operation's steps are carried out that need more than this process's and the
+// node's memory (MPI point-to-point, the simulator). Execution: runs one schedule's rounds.
 // Why the split: the rounds' logic exists once, and the simulator tests the same code that runs.
 #pragma once
 
 #include "base/result.h"
 #include "schedule/schedule.h"
+#include "shm/node_windows.h"
+#include "transport/operands.h"
 
 namespace weft {
 
@@ -23,24 +25,42 @@ class Transport {
 
 class Execution {
  public:
-  Execution(const Schedule& schedule, Transport& transport)
-      : schedule_(&schedule), transport_(&transport) {}
+  // All must outlive it. Local steps on plain data are done right here where `operands` are given.
+  // transport: nullptr for a schedule that needs none. turn: of schedules with node_bytes.
+  Execution(const Schedule& schedule, Transport* transport, const Operands* operands = nullptr,
+            const NodeTurn* turn = nullptr)
+      : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
   // Goes on as far as possible without blocking; true once the last round has completed.
   // After an error, the operation is over: do not call again.
   Result<bool> advance();
 
   // From the first round on again, once the last has completed.
-  void rewind() { next_step_ = round_ = 0; }
+  void rewind() {
+    next_step_ = round_ = 0;
+    begun_ = false;
+  }
 
   std::uint32_t round() const { return round_; }
+  std::uint32_t steps_done() const { return next_step_; }
 
  private:
+  bool begins();
+  Result<bool> start_round();  // false: a wait holds it up
+  bool carry_out(const Step& step) const;
+
   const Schedule* schedule_;
   Transport* transport_;
+  const Operands* operands_;
+  const NodeTurn* turn_;
   std::uint32_t next_step_ = 0;
   std::uint32_t round_ = 0;
   bool round_started_ = false;
+  bool begun_ = false;
 };
+
+// It only needs this process's and the node's memory, and a kernel if it reduces: an Execution can
+// do without a transport.
+bool stands_alone(const Schedule& schedule, bool has_kernel);
 
 }  // namespace weft

@@ -329,6 +329,7 @@ RankLayout layout_of_rank(const Call& call, int rank) {
   shape.root = call.root;
   shape.in_place = rank_in_place(call, rank);
   shape.commutative = call.op != Op::affine;
+  shape.on_one_node = call.algorithm != nullptr && needs_node(call.algorithm->needs);
   set_neighbors(call, shape);
   const Blocks blocks(call, shape);
   const bool scatters = shape.kind == Kind::scatter || shape.kind == Kind::scatterv;

@@ -50,7 +50,7 @@ Schedule three_rounds() {
 TEST(Execution, RunsAllRoundsInOneCallIfNothingWaits) {
   const Schedule schedule = three_rounds();
   ScriptedTransport transport;
-  Execution execution(schedule, transport);
+  Execution execution(schedule, &transport);
   auto done = execution.advance();
   ASSERT_TRUE(done);
   EXPECT_TRUE(*done);
@@ -62,7 +62,7 @@ TEST(Execution, StartsNoStepTwiceWhileARoundWaits) {
   const Schedule schedule = three_rounds();
   ScriptedTransport transport;
   transport.complete = false;
-  Execution execution(schedule, transport);
+  Execution execution(schedule, &transport);
   EXPECT_FALSE(*execution.advance());
   EXPECT_FALSE(*execution.advance());
   EXPECT_EQ(transport.log, "rs??");
@@ -76,7 +76,7 @@ TEST(Execution, ReportsWhatStartRefuses) {
   const Schedule schedule = three_rounds();
   ScriptedTransport transport;
   transport.fail_start_at = 1;
-  Execution execution(schedule, transport);
+  Execution execution(schedule, &transport);
   auto done = execution.advance();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().message, "refused");
@@ -88,7 +88,7 @@ TEST(Execution, ReportsWhatTestFinds) {
   const Schedule schedule = three_rounds();
   ScriptedTransport transport;
   transport.fail_test = true;
-  Execution execution(schedule, transport);
+  Execution execution(schedule, &transport);
   auto done = execution.advance();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().mpi_code, 18);
@@ -99,7 +99,7 @@ TEST(Execution, AnEmptyScheduleIsDone) {
   shape.kind = Kind::barrier;
   const Schedule schedule = build(*find_algorithm(Kind::barrier, "dissemination"), shape);
   ScriptedTransport transport;
-  EXPECT_TRUE(*Execution(schedule, transport).advance());
+  EXPECT_TRUE(*Execution(schedule, &transport).advance());
   EXPECT_EQ(transport.log, "");
 }
 

@@ -47,7 +47,7 @@ class AttendedTransport : public Transport {
       : network_(network),
         rank_(schedule.shape.rank),
         attention_(attention),
-        transport_(network, kModel, 0, schedule, buffers, op) {}
+        transport_(network, kModel, 0, schedule, buffers, op, nullptr) {}
 
   Result<bool> start(const Step& step) override {
     posted_ = posted_ || step.kind == StepKind::send || step.kind == StepKind::recv;
@@ -89,7 +89,7 @@ double carry_out(const Attention& attention) {
   for (int rank = 0; rank < kRanks; ++rank) {
     buffers.push_back({memory[2 * rank].data(), memory[2 * rank + 1].data(), &type, &type});
     transports.emplace_back(network, schedules[rank], buffers.back(), op, attention);
-    executions.emplace_back(schedules[rank], transports.back());
+    executions.emplace_back(schedules[rank], &transports.back());
   }
   for (int unfinished = kRanks; unfinished > 0;) {
     unfinished = 0;

@@ -98,8 +98,48 @@ TEST(Verify, CatchesWritesToTheSendBuffer) {
   nth(all[0], StepKind::recv).first.at = {Buffer::send, 0};
   expect_failure(all, "a receive into the send buffer");
   all = schedules(Kind::scan, "chain", 3);
-  nth(all[1], StepKind::reduce).second.at = {Buffer::send, 0};
+  nth(all[1], StepKind::reduce).into = {Buffer::send, 0};
   expect_failure(all, "a write to the send buffer");
+}
+
+TEST(Verify, CatchesAWaitTooFewInSharedMemory) {
+  for (const char* algorithm : {"node-flat", "node-ring"}) {
+    for (const Schedule& right : schedules(Kind::allreduce, algorithm, 4)) {
+      const auto rank = static_cast<std::size_t>(right.shape.rank);
+      for (std::size_t i = 0; i < right.steps.size(); ++i) {
+        if (right.steps[i].kind != StepKind::wait) continue;
+        auto all = schedules(Kind::allreduce, algorithm, 4);
+        drop(all[rank], i);
+        EXPECT_FALSE(verify(all)) << algorithm << ", rank " << rank << " without step " << i;
+      }
+    }
+  }
+}
+
+TEST(Verify, CatchesASignalTooEarly) {
+  auto all = schedules(Kind::allreduce, "node-flat", 3);
+  ASSERT_EQ(all[1].steps[0].kind, StepKind::copy);
+  ASSERT_EQ(all[1].steps[1].kind, StepKind::signal);
+  std::swap(all[1].steps[0], all[1].steps[1]);
+  expect_failure(all, "reads what no other is known to have written");
+}
+
+TEST(Verify, CatchesAWaitForASignalThatNeverComes) {
+  auto all = schedules(Kind::barrier, "node-flat", 3);
+  nth(all[0], StepKind::wait).value = 2;
+  expect_failure(all, "deadlock: rank 0 never finishes");
+}
+
+TEST(Verify, CatchesOperandsOnALinesCounter) {
+  auto all = schedules(Kind::allreduce, "node-flat", 3);
+  nth(all[2], StepKind::copy).second.at.offset = kLineBytes;
+  expect_failure(all, "an operand across a line's counter");
+}
+
+TEST(Verify, CatchesAFalseClaimToBeSynchronizing) {
+  auto all = schedules(Kind::bcast, "binomial", 3);
+  for (Schedule& schedule : all) schedule.synchronizing = true;
+  expect_failure(all, "rank 0 may end before all have begun");
 }
 
 TEST(Verify, CatchesConflictsInARound) {

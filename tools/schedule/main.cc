@@ -56,7 +56,8 @@ Result<Kind> find_kind(const std::string& name) {
 }
 
 int list_algorithms() {
-  constexpr const char* needs[] = {"", "commutative operators only", "powers of two only"};
+  constexpr const char* needs[] = {"", "commutative operators only", "powers of two only",
+                                   "one node only", "one node and commutative operators only"};
   for (const Algorithm& algorithm : algorithms()) {
     std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
                 algorithm.needs == Needs::nothing ? "" : "; ",
@@ -135,7 +136,8 @@ int run(const Options& options) {
   if (auto checked = check_ranks(options); !checked) return refuse(checked.error().message);
   if (*bytes % options.element_bytes != 0)
     return refuse("--bytes must be a multiple of --element-bytes");
-  const Shape shape = make_shape(options, *kind, *bytes);
+  Shape shape = make_shape(options, *kind, *bytes);
+  shape.on_one_node = needs_node(algorithm->needs);
   if (!applies(*algorithm, shape))
     return refuse(options.algorithm + " needs a power of two as --ranks");
   return print_schedules(build_all(*algorithm, shape, options.in_place), options.rank);

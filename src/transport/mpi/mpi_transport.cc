@@ -48,25 +48,14 @@ class Elements {
 
 }  // namespace
 
-MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, MPI_Comm comm, int tag)
+MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands,
+                           MPI_Comm comm, int tag)
     : call_(call),
       schedule_(schedule),
+      operands_(operands),
       comm_(comm),
       tag_(tag),
-      temp_(BufferPool::instance().take(schedule.temp_bytes)),
       requests_(schedule.most_posted + 1, handles.request_null) {}
-
-MpiTransport::~MpiTransport() {
-  if (!failed_) BufferPool::instance().give_back(temp_, schedule_.temp_bytes);
-}
-
-void* MpiTransport::address(const Location& at) const {
-  const void* base = at.buffer == Buffer::send   ? call_.sendbuf
-                     : at.buffer == Buffer::recv ? call_.recvbuf
-                                                 : temp_;
-  // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.
-  return reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(base) + at.offset);
-}
 
 MPI_Datatype MpiTransport::type(Unit unit) const {
   if (unit == Unit::byte) return handles.byte;
@@ -104,9 +93,11 @@ Result<bool> MpiTransport::start(const Step& step) {
     case StepKind::library_nonblocking:
       code = library_nonblocking(call_, comm_, &requests_[static_cast<std::size_t>(posted_++)]);
       break;
+    case StepKind::signal:
+    case StepKind::wait:
+      break;  // the execution's
   }
   if (code == MPI_SUCCESS) return true;
-  failed_ = true;
   return Error{"", code};
 }
 
@@ -143,7 +134,6 @@ Result<bool> MpiTransport::test() {
     MPI_Request* request = &requests_[static_cast<std::size_t>(tested_)];
     const int code = library_calls.Test(request, &done, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) {
-      failed_ = true;
       return Error{"", code};
     }
     if (!done) return false;
@@ -153,7 +143,12 @@ Result<bool> MpiTransport::test() {
 }
 
 int MpiTransport::reduce(const Step& step) {
-  return library_calls.Reduce_local(address(step.first.at), address(step.second.at),
+  const Operand into = result_of(step);
+  if (into.at != step.second.at) {
+    const int code = copy(step.second, into);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return library_calls.Reduce_local(address(step.first.at), address(into.at),
                                     static_cast<int>(step.first.count), call_.recvtype, call_.op);
 }
 

@@ -11,20 +11,19 @@ namespace weft {
 
 class MpiTransport final : public Transport {
  public:
-  // `comm` is Weft's own; `call` and `schedule` outlive the transport.
-  MpiTransport(const Call& call, const Schedule& schedule, MPI_Comm comm, int tag);
-  ~MpiTransport() override;
+  // `comm` is Weft's own; the others outlive the transport.
+  MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands, MPI_Comm comm,
+               int tag);
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
   int tag() const { return tag_; }
-  bool has_memory() const { return temp_ || schedule_.temp_bytes == 0; }
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
  private:
-  void* address(const Location& at) const;
+  void* address(const Location& at) const { return operands_.address(at); }
   MPI_Datatype type(Unit unit) const;
   bool plain(Unit unit) const;
   std::int64_t element_bytes(Unit unit) const;
@@ -38,13 +37,12 @@ class MpiTransport final : public Transport {
 
   const Call& call_;
   const Schedule& schedule_;
+  const Operands& operands_;
   const MPI_Comm comm_;
   const int tag_;
-  std::byte* temp_ = nullptr;
   std::vector<MPI_Request> requests_;
-  int posted_ = 0;       // since the round began
-  int tested_ = 0;       // of those, complete
-  bool failed_ = false;  // buffers may still be written to: keep temp_
+  int posted_ = 0;  // since the round began
+  int tested_ = 0;  // of those, complete
 };
 
 }  // namespace weft

@@ -4,18 +4,21 @@
 namespace weft {
 
 SimTransport::SimTransport(SimNetwork& network, const SimModel& model, int operation,
-                           const Schedule& schedule, const SimRank& buffers, const SimOperator& op)
+                           const Schedule& schedule, const SimRank& buffers, const SimOperator& op,
+                           std::byte* node)
     : network_(network),
       model_(model),
       operation_(operation),
       shape_(schedule.shape),
       buffers_(buffers),
       op_(op),
-      temp_(static_cast<std::size_t>(schedule.temp_bytes)) {}
+      temp_(static_cast<std::size_t>(schedule.temp_bytes)),
+      node_(node) {}
 
 SimData SimTransport::data(const Operand& operand) {
   // Only the verifier's rule keeps a schedule from writing to the send buffer.
-  std::byte* const origins[] = {const_cast<std::byte*>(buffers_.send), buffers_.recv, temp_.data()};
+  std::byte* const origins[] = {const_cast<std::byte*>(buffers_.send), buffers_.recv, temp_.data(),
+                                node_};
   if (operand.count == 0) return {};
   return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset, type(operand.unit),
           operand.count};
@@ -37,14 +40,13 @@ const SimType* SimTransport::type(Unit unit) const {
 
 void SimTransport::reduce(const Step& step) {
   const SimData in = data(step.first);
-  const SimData inout = data(step.second);
   const std::int64_t bytes = in.payload_bytes();
   packed_.resize(static_cast<std::size_t>(bytes));
   inout_packed_.resize(static_cast<std::size_t>(bytes));
   in.pack(packed_.data());
-  inout.pack(inout_packed_.data());
+  data(step.second).pack(inout_packed_.data());
   op_(packed_.data(), inout_packed_.data(), bytes);
-  inout.unpack(inout_packed_.data());
+  data(result_of(step)).unpack(inout_packed_.data());
   network_.work(shape_.rank, static_cast<double>(bytes) * model_.reduce_us_per_byte);
 }
 

@@ -11,7 +11,7 @@ class SimTransport : public Transport {
  public:
   // All must outlive the transport.
   SimTransport(SimNetwork& network, const SimModel& model, int operation, const Schedule& schedule,
-               const SimRank& buffers, const SimOperator& op);
+               const SimRank& buffers, const SimOperator& op, std::byte* node);
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
@@ -29,6 +29,7 @@ class SimTransport : public Transport {
   const SimRank& buffers_;
   const SimOperator& op_;
   std::vector<std::byte> temp_;
+  std::byte* const node_;
   std::vector<std::byte> packed_;  // of the operands of the step at hand
   std::vector<std::byte> inout_packed_;
   std::vector<SimNetwork::Ticket> posted_;

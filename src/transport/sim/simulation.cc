@@ -9,11 +9,35 @@
 namespace weft {
 namespace {
 
+// The memory that the ranks share, and each one's view of it.
+class Node {
+ public:
+  explicit Node(std::span<const Schedule> schedules) {
+    std::int64_t bytes = 0;
+    for (const Schedule& schedule : schedules) bytes = std::max(bytes, schedule.node_bytes);
+    if (bytes == 0) return;
+    const int ranks = static_cast<int>(schedules.size());
+    memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(ranks, bytes)));
+    for (int rank = 0; rank < ranks; ++rank)
+      windows_.emplace_back(memory_.data(), rank, ranks, bytes);
+  }
+  NodeTurn turn(std::size_t rank) {
+    return windows_.empty() ? NodeTurn() : windows_[rank].next(Ends::in_order);
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::deque<NodeWindows> windows_;
+};
+
 struct Runner {
   Runner(SimNetwork& network, const SimModel& model, const Schedule& schedule,
-         const SimRank& buffers, const SimOperator& op)
-      : transport(network, model, 0, schedule, buffers, op), execution(schedule, transport) {}
+         const SimRank& buffers, const SimOperator& op, const NodeTurn& own_turn)
+      : turn(own_turn),
+        transport(network, model, 0, schedule, buffers, op, turn.memory()),
+        execution(schedule, &transport, nullptr, &turn) {}
 
+  NodeTurn turn;
   SimTransport transport;
   Execution execution;
   bool done = false;
@@ -25,16 +49,17 @@ Result<int> visit(std::deque<Runner>& runners) {
   bool progress = false;
   for (Runner& runner : runners) {
     if (runner.done) continue;
-    const std::uint32_t before = runner.execution.round();
+    const Execution& execution = runner.execution;
+    const std::uint32_t round = execution.round(), steps = execution.steps_done();
     auto advanced = runner.execution.advance();
     if (!advanced) return advanced.error();
     runner.done = *advanced;
-    progress = progress || runner.done || runner.execution.round() != before;
+    progress =
+        progress || runner.done || execution.round() != round || execution.steps_done() != steps;
     unfinished += runner.done ? 0 : 1;
   }
   if (unfinished > 0 && !progress)
-    return Error{"deadlock: " + std::to_string(unfinished) +
-                 " ranks wait for messages that nobody posts"};
+    return Error{"deadlock: " + std::to_string(unfinished) + " ranks wait for what nobody does"};
   return unfinished;
 }
 
@@ -60,9 +85,11 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
                                    std::span<const SimRank> ranks, const SimOperator& op) const {
   const int size = static_cast<int>(schedules.size());
   SimNetwork network(model_, size);
+  Node node(schedules);
   std::deque<Runner> runners;
   for (int rank = 0; rank < size; ++rank)
-    runners.emplace_back(network, model_, schedules[rank], ranks[rank], op);
+    runners.emplace_back(network, model_, schedules[rank], ranks[rank], op,
+                         node.turn(static_cast<std::size_t>(rank)));
   // The first visit only posts: that is progress too, so it is not asked for.
   for (Runner& runner : runners) {
     auto advanced = runner.execution.advance();

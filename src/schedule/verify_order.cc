@@ -1,0 +1,217 @@
+// Runs all ranks in turn on an abstract machine, with a vector clock each: what happened before
+// what in every run. A signal or a send hands the clock on, a wait or the end of the round of a
+// receive takes it over. Two accesses that no clock orders are a race.
+// Lamport, CACM 21(7), 1978; Mattern, Virtual Time and Global States, 1989
+#include "schedule/verify_order.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using Clock = std::vector<std::uint32_t>;  // by rank: how many of its steps have happened before
+
+void take_over(Clock& own, const Clock& other) {
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = std::max(own[i], other[i]);
+}
+
+struct Event {
+  int rank = -1;
+  std::uint32_t time = 0;
+
+  bool happened_before(const Clock& clock) const {
+    return clock[static_cast<std::size_t>(rank)] >= time;
+  }
+};
+
+// The node's memory: who wrote a range last, and who has read it since.
+class SharedMemory {
+ public:
+  // False: something in the range was written by nobody, or by somebody at no known time before.
+  bool read(Range range, const Event& event, const Clock& clock) {
+    std::int64_t known_to = range.begin;
+    for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it) {
+      Cell& cell = it->second;
+      if (it->first != known_to || !cell.written.happened_before(clock)) return false;
+      cell.read.push_back(event);
+      known_to = cell.end;
+    }
+    return known_to >= range.end;
+  }
+
+  // False: some access before is not known to have happened before.
+  bool write(Range range, const Event& event, const Clock& clock) {
+    auto it = cut(range);
+    while (it != cells_.end() && it->first < range.end) {
+      const auto before = [&](const Event& read) { return read.happened_before(clock); };
+      const Cell& cell = it->second;
+      if (!before(cell.written) || !std::all_of(cell.read.begin(), cell.read.end(), before))
+        return false;
+      it = cells_.erase(it);
+    }
+    cells_[range.begin] = {range.end, event, {}};
+    return true;
+  }
+
+ private:
+  struct Cell {
+    std::int64_t end = 0;
+    Event written;
+    std::vector<Event> read;
+  };
+  using Cells = std::map<std::int64_t, Cell>;  // by begin
+
+  void cut(std::int64_t at) {
+    auto it = cells_.lower_bound(at);
+    if (it == cells_.begin()) return;
+    --it;
+    if (it->second.end <= at) return;
+    Cell behind = it->second;
+    it->second.end = at;
+    cells_[at] = std::move(behind);
+  }
+  // No cell lies across the range's ends any more; the first cell in it, or behind.
+  Cells::iterator cut(Range range) {
+    cut(range.begin);
+    cut(range.end);
+    return cells_.lower_bound(range.begin);
+  }
+
+  Cells cells_;
+};
+
+// The messages of one ordered pair of ranks.
+struct Channel {
+  std::vector<Clock> sent;
+  std::size_t awaited = 0;  // receives posted
+};
+
+class Machine {
+ public:
+  explicit Machine(std::span<const Schedule> all) : all_(all), ranks_(all.size()) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      ranks_[rank].clock.resize(all.size());
+      ranks_[rank].clock[rank] = 1;  // it has begun
+    }
+  }
+
+  std::string run() {
+    for (bool progress = true; progress && failure_.empty();) {
+      progress = false;
+      for (int rank = 0; rank < size(); ++rank)
+        while (failure_.empty() && advance(rank)) progress = true;
+    }
+    for (int rank = 0; rank < size() && failure_.empty(); ++rank) check_end(rank);
+    return failure_;
+  }
+
+ private:
+  struct RankState {
+    Clock clock;
+    std::uint32_t next = 0;
+    std::uint32_t round = 0;
+    std::vector<Clock> signals;
+    std::vector<std::pair<int, std::size_t>> sends, recvs;  // of this round: peer, number
+  };
+
+  int size() const { return static_cast<int>(all_.size()); }
+  const Schedule& schedule(int rank) const { return all_[static_cast<std::size_t>(rank)]; }
+  RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  // One step, or the end of a round; false where this rank cannot go on now.
+  bool advance(int rank) {
+    RankState& own = state(rank);
+    const Schedule& of_rank = schedule(rank);
+    if (own.round == of_rank.rounds()) return false;
+    if (own.next == of_rank.round_ends[own.round]) return end_round(rank);
+    const Step& step = of_rank.steps[own.next];
+    if (step.kind == StepKind::wait && !wait(own.clock, step)) return false;
+    ++own.next;
+    const Event event{rank, ++own.clock[static_cast<std::size_t>(rank)]};
+    if (step.kind == StepKind::signal) own.signals.push_back(own.clock);
+    if (step.kind == StepKind::send || step.kind == StepKind::recv) post(rank, step);
+    if (is_local(step.kind) || step.kind == StepKind::send) read(step.first, event);
+    if (step.kind == StepKind::reduce) read(step.second, event);
+    if (is_local(step.kind)) write(result_of(step), event);
+    if (step.kind == StepKind::recv) write(step.first, event);
+    return true;
+  }
+
+  bool wait(Clock& clock, const Step& step) {
+    const RankState& peer = state(step.peer);
+    if (peer.signals.size() < step.value) return false;
+    take_over(clock, peer.signals[step.value - 1]);
+    return true;
+  }
+
+  void post(int rank, const Step& step) {
+    RankState& own = state(rank);
+    const bool sends = step.kind == StepKind::send;
+    Channel& channel = sends ? channels_[{rank, step.peer}] : channels_[{step.peer, rank}];
+    (sends ? own.sends : own.recvs)
+        .emplace_back(step.peer, sends ? channel.sent.size() : channel.awaited);
+    if (sends)
+      channel.sent.push_back(own.clock);
+    else
+      ++channel.awaited;
+  }
+
+  bool end_round(int rank) {
+    RankState& own = state(rank);
+    for (const auto& [peer, number] : own.sends)
+      if (channels_[{rank, peer}].awaited <= number) return false;
+    for (const auto& [peer, number] : own.recvs)
+      if (channels_[{peer, rank}].sent.size() <= number) return false;
+    for (const auto& [peer, number] : own.recvs)
+      take_over(own.clock, channels_[{peer, rank}].sent[number]);
+    own.sends.clear();
+    own.recvs.clear();
+    ++own.round;
+    return true;
+  }
+
+  void read(const Operand& operand, const Event& event) {
+    access(operand, event, &SharedMemory::read, "reads what no other is known to have written");
+  }
+  void write(const Operand& operand, const Event& event) {
+    access(operand, event, &SharedMemory::write, "writes what another may be using");
+  }
+
+  template <class Access>
+  void access(const Operand& operand, const Event& event, Access access, const char* wrong) {
+    if (operand.at.buffer != Buffer::node || operand.count == 0) return;
+    const Range range = touched_bytes(schedule(event.rank).shape, operand);
+    if ((memory_.*access)(range, event, state(event.rank).clock)) return;
+    failure_ = "rank " + std::to_string(event.rank) + ", step " +
+               std::to_string(state(event.rank).next) + ": " + wrong + ", node[" +
+               std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+  }
+
+  void check_end(int rank) {
+    const RankState& own = state(rank);
+    if (own.round < schedule(rank).rounds()) {
+      failure_ = "deadlock: rank " + std::to_string(rank) + " never finishes";
+      return;
+    }
+    const bool met_all = std::find(own.clock.begin(), own.clock.end(), 0) == own.clock.end();
+    if (schedule(rank).synchronizing && !met_all)
+      failure_ = "rank " + std::to_string(rank) + " may end before all have begun";
+  }
+
+  std::span<const Schedule> all_;
+  std::vector<RankState> ranks_;
+  std::map<std::pair<int, int>, Channel> channels_;  // by sender and receiver
+  SharedMemory memory_;
+  std::string failure_;
+};
+
+}  // namespace
+
+std::string find_disorder(std::span<const Schedule> all_ranks) {
+  return Machine(all_ranks).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,95 @@
+// NodeWindows: a piece of memory that all ranks of a node share, divided into windows that
+// operations use in turn. A window holds one line per rank (a counter and a few bytes of payload,
+// schedule.h), then what the schedule asked for.
+// Why in turn: an operation may begin on one rank while the one before still reads on another. With
+// several windows nobody waits for that, as long as no rank runs far ahead.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "schedule/schedule.h"
+
+namespace weft {
+
+class NodeWindows;
+
+// One operation's use of a window. Counters never return to zero: each use counts on from a base
+// that is higher than all values of the use before.
+class NodeTurn {
+ public:
+  NodeTurn() = default;
+
+  std::byte* memory() const { return memory_; }  // Buffer::node; nullptr: no turn
+
+  // The counter of this rank becomes `value`; whoever sees that sees what was written before.
+  void signal(std::uint32_t value) const {
+    counter_at(own_line_).store(base_ + value, std::memory_order_release);
+  }
+  bool has_signalled(int rank, std::uint32_t value) const {
+    return counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire) >= base_ + value;
+  }
+
+  // True once no rank uses the window for an earlier operation any more.
+  bool may_begin() const;
+  // This rank reads and writes there no more. synchronizing: no rank ends before all have begun.
+  void end(bool synchronizing) const;
+
+ private:
+  friend class NodeWindows;
+
+  static std::atomic_ref<std::uint64_t> counter_at(std::byte* line) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line));
+  }
+
+  NodeWindows* windows_ = nullptr;
+  std::byte* memory_ = nullptr;
+  std::byte* own_line_ = nullptr;
+  std::uint64_t base_ = 0;
+  std::uint64_t number_ = 0;
+  bool in_order_ = false;
+  bool after_in_order_ = false;  // what used the window before was in order
+};
+
+// How an operation ends with respect to others on the same windows.
+enum class Ends : std::uint8_t {
+  in_order,  // on each rank before the next one begins: blocking calls, starts of one request
+  any_time,
+};
+
+class NodeWindows {
+ public:
+  static std::int64_t bytes(int ranks, std::int64_t window_bytes);
+
+  // `memory` is page-aligned, of bytes(), zero at first, and outlives this. window_bytes: of the
+  // lines and what follows them.
+  NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t window_bytes);
+  NodeWindows(const NodeWindows&) = delete;
+  NodeWindows& operator=(const NodeWindows&) = delete;
+
+  // The turn of the next operation; all ranks take the same turns in the same order.
+  NodeTurn next(Ends ends);
+
+ private:
+  friend class NodeTurn;
+  using Counter = std::atomic_ref<std::uint64_t>;
+  static constexpr unsigned kWindows = 4;  // a power of two: turns are cheap to tell
+
+  Counter passed(int rank) const;  // in-order operations that the rank has ended
+  Counter released(std::uint64_t number, int rank) const;  // turns of this window, of the others
+  bool all_have_passed(std::uint64_t number);
+  bool all_have_released(std::uint64_t number) const;
+
+  std::byte* const memory_;
+  const int rank_;
+  const int ranks_;
+  const std::int64_t window_bytes_;
+  std::uint64_t taken_ = 0;
+  std::array<bool, kWindows> last_in_order_{};
+  // Written by whoever looked at the ranks' counters (release), read by who relies on it (acquire).
+  std::atomic<std::uint64_t> all_passed_{0};
+};
+
+}  // namespace weft

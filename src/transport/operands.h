@@ -1,0 +1,28 @@
+// Operands: where a schedule's buffers lie in one operation, and what may be done there without
+// asking the transport.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "schedule/schedule.h"
+
+namespace weft {
+
+// into[i] = lower[i] op higher[i]; `into` may be `higher`.
+using Kernel = void (*)(const void* lower, const void* higher, void* into, std::int64_t count);
+
+struct Operands {
+  std::array<std::byte*, kBuffers> base{};  // by Buffer
+  Kernel reduce = nullptr;                  // nullptr: the transport reduces
+
+  std::byte* address(const Location& at) const {
+    // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.
+    const auto base_address =
+        reinterpret_cast<std::intptr_t>(base[static_cast<std::size_t>(at.buffer)]);
+    return reinterpret_cast<std::byte*>(base_address + at.offset);
+  }
+};
+
+}  // namespace weft
