@@ -1,0 +1,167 @@
+// The reduction kernels: plain loops that the compiler vectorises, compiled once per instruction
+// set (CMakeLists.txt). So nothing here may be shared by the linker with another compilation: all
+// is in an unnamed namespace, and no inline function of a library is used.
+#include "shm/kernels/kernels.h"
+
+#include "shm/kernels/small_floats.h"
+
+namespace weft::WEFT_INSTRUCTION_SET {
+namespace {
+
+// An element where it may lie: at any address, under any type of the application's.
+template <class T>
+struct [[gnu::packed, gnu::may_alias]] Stored {
+  T value;
+};
+
+// `simd`: iterations are independent, also where `out` is one of the operands.
+template <class T, class Combine>
+void combine(const void* lower, const void* higher, void* out, std::int64_t count) {
+  const auto* a = static_cast<const Stored<T>*>(lower);
+  const auto* b = static_cast<const Stored<T>*>(higher);
+  auto* result = static_cast<Stored<T>*>(out);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) result[i].value = Combine()(a[i].value, b[i].value);
+}
+
+// Integers wrap around (-fwrapv), also small ones, which are promoted to int.
+template <class T>
+Kernel arithmetic(Operator op) {
+  using Sum = decltype([](T lower, T higher) { return T(lower + higher); });
+  using Product = decltype([](T lower, T higher) { return T(lower * higher); });
+  if (op == Operator::sum) return combine<T, Sum>;
+  if (op == Operator::prod) return combine<T, Product>;
+  return nullptr;
+}
+
+template <class T>
+Kernel ordered(Operator op) {
+  using Max = decltype([](T lower, T higher) { return higher > lower ? higher : lower; });
+  using Min = decltype([](T lower, T higher) { return higher < lower ? higher : lower; });
+  if (op == Operator::max) return combine<T, Max>;
+  if (op == Operator::min) return combine<T, Min>;
+  return arithmetic<T>(op);
+}
+
+template <class T>
+Kernel logical(Operator op) {
+  using And = decltype([](T lower, T higher) { return T((lower != 0) & (higher != 0)); });
+  using Or = decltype([](T lower, T higher) { return T((lower != 0) | (higher != 0)); });
+  using Xor = decltype([](T lower, T higher) { return T((lower != 0) ^ (higher != 0)); });
+  if (op == Operator::land) return combine<T, And>;
+  if (op == Operator::lor) return combine<T, Or>;
+  if (op == Operator::lxor) return combine<T, Xor>;
+  return nullptr;
+}
+
+template <class T>
+Kernel bitwise(Operator op) {
+  using And = decltype([](T lower, T higher) { return T(lower & higher); });
+  using Or = decltype([](T lower, T higher) { return T(lower | higher); });
+  using Xor = decltype([](T lower, T higher) { return T(lower ^ higher); });
+  if (op == Operator::band) return combine<T, And>;
+  if (op == Operator::bor) return combine<T, Or>;
+  if (op == Operator::bxor) return combine<T, Xor>;
+  return nullptr;
+}
+
+template <class T>
+Kernel integer(Operator op) {
+  if (const Kernel kernel = ordered<T>(op)) return kernel;
+  if (const Kernel kernel = logical<T>(op)) return kernel;
+  return bitwise<T>(op);
+}
+
+template <class Value>
+struct Pair {
+  Value value;
+  int index;
+};
+
+// `first` is the value to keep where the two differ. Padding of the result stays as it was.
+template <class Value, class Better>
+void locate(const void* lower, const void* higher, void* out, std::int64_t count) {
+  const auto* a = static_cast<const Stored<Pair<Value>>*>(lower);
+  const auto* b = static_cast<const Stored<Pair<Value>>*>(higher);
+  auto* result = static_cast<Stored<Pair<Value>>*>(out);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Pair<Value> x = a[i].value, y = b[i].value;
+    const bool better = Better()(x.value, y.value);
+    const int tied = x.index < y.index ? x.index : y.index;
+    const int index = x.value == y.value ? tied : y.index;
+    result[i].value.value = better ? x.value : y.value;
+    result[i].value.index = better ? x.index : index;
+  }
+}
+
+template <class Value>
+Kernel pair(Operator op) {
+  using Greater = decltype([](Value lower, Value higher) { return lower > higher; });
+  using Less = decltype([](Value lower, Value higher) { return lower < higher; });
+  if (op == Operator::maxloc) return locate<Value, Greater>;
+  if (op == Operator::minloc) return locate<Value, Less>;
+  return nullptr;
+}
+
+__extension__ using ComplexFloat = __complex__ float;
+__extension__ using ComplexDouble = __complex__ double;
+__extension__ using ComplexLongDouble = __complex__ long double;
+
+}  // namespace
+
+Kernel find_kernel(Element element, Operator op) {
+  switch (element) {
+    case Element::int8:
+      return integer<std::int8_t>(op);
+    case Element::int16:
+      return integer<std::int16_t>(op);
+    case Element::int32:
+      return integer<std::int32_t>(op);
+    case Element::int64:
+      return integer<std::int64_t>(op);
+    case Element::uint8:
+      return integer<std::uint8_t>(op);
+    case Element::uint16:
+      return integer<std::uint16_t>(op);
+    case Element::uint32:
+      return integer<std::uint32_t>(op);
+    case Element::uint64:
+      return integer<std::uint64_t>(op);
+    case Element::byte:
+      return bitwise<std::uint8_t>(op);
+    case Element::boolean:
+      return logical<std::uint8_t>(op);
+    case Element::float16:
+      return ordered<Float16>(op);
+    case Element::bfloat16:
+      return ordered<Bfloat16>(op);
+    case Element::float32:
+      return ordered<float>(op);
+    case Element::float64:
+      return ordered<double>(op);
+    case Element::long_double:
+      return ordered<long double>(op);
+    case Element::float_complex:
+      return arithmetic<ComplexFloat>(op);
+    case Element::double_complex:
+      return arithmetic<ComplexDouble>(op);
+    case Element::long_double_complex:
+      return arithmetic<ComplexLongDouble>(op);
+    case Element::float_int:
+      return pair<float>(op);
+    case Element::double_int:
+      return pair<double>(op);
+    case Element::long_int:
+      return pair<long>(op);
+    case Element::two_int:
+      return pair<int>(op);
+    case Element::short_int:
+      return pair<short>(op);
+    case Element::long_double_int:
+      return pair<long double>(op);
+  }
+  return nullptr;
+}
+
+}  // namespace weft::WEFT_INSTRUCTION_SET

@@ -1,0 +1,62 @@
+// The 16-bit floating-point types in storage, computed as float: each operation is then rounded
+// once, correctly, since float has more than twice their digits.
+// Part of kernels.cc: in an unnamed namespace, so that each instruction set has its own. Packed:
+// Stored<T> may lie at any address.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+namespace {
+
+// value as bits, and back, without a library's inline function
+inline std::uint32_t bits_of(float value) {
+  return __builtin_bit_cast(std::uint32_t, value);
+}
+inline float float_of(std::uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
+
+// The upper half of a float.
+struct [[gnu::packed]] Bfloat16 {
+  std::uint16_t bits;
+
+  Bfloat16() = default;
+  explicit Bfloat16(float value) {
+    const std::uint32_t all = bits_of(value);
+    const std::uint32_t rounded = all + 0x7fff + ((all >> 16) & 1);
+    bits = static_cast<std::uint16_t>((value != value ? all | 0x400000 : rounded) >> 16);
+  }
+  operator float() const { return float_of(std::uint32_t{bits} << 16); }
+};
+
+// IEEE 754 binary16: 1 bit sign, 5 bits exponent, 10 bits fraction.
+struct [[gnu::packed]] Float16 {
+  std::uint16_t bits;
+
+  Float16() = default;
+  // Subnormal: adding 0.5, whose last digit is worth as much as the result's, rounds to it.
+  explicit Float16(float value) {
+    const std::uint32_t sign = bits_of(value) & 0x80000000;
+    const std::uint32_t all = bits_of(value) ^ sign;
+    const std::uint32_t normal = (all - (112u << 23) + 0xfff + ((all >> 13) & 1)) >> 13;
+    const std::uint32_t subnormal = bits_of(float_of(all) + 0.5f) - bits_of(0.5f);
+    const std::uint32_t infinite = all > 0x7f800000 ? 0x7e00 : 0x7c00;
+    const std::uint32_t finite = all < (113u << 23) ? subnormal : normal;
+    const std::uint32_t rest = all < (143u << 23) ? finite : infinite;
+    bits = static_cast<std::uint16_t>(sign >> 16 | rest);
+  }
+  // Subnormal: the fraction in the last digits of 0.5, and 0.5 taken away. No subnormal float
+  // is met, so that programs that flush these to zero get the same.
+  operator float() const {
+    const std::uint32_t all = bits & 0x7fffu;
+    const std::uint32_t subnormal = bits_of(float_of(bits_of(0.5f) + all) - 0.5f);
+    const std::uint32_t normal = (all << 13) + (112u << 23);
+    const std::uint32_t infinite = (all << 13) | 0x7f800000;
+    const std::uint32_t finite = all < 0x0400 ? subnormal : normal;
+    return float_of((all < 0x7c00 ? finite : infinite) | (bits & 0x8000u) << 16);
+  }
+};
+
+}  // namespace
+}  // namespace weft

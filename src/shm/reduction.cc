@@ -1,0 +1,59 @@
+// Chooses among the kernels, which are compiled once per instruction set (shm/kernels).
+#include "shm/reduction.h"
+
+#include "shm/kernels/kernels.h"
+
+namespace weft {
+
+// __builtin_cpu_supports: by the processor, and by a system that saves the registers.
+Kernel find_kernel(Element element, Operator op, InstructionSet set) {
+#ifdef __x86_64__
+  if (set == InstructionSet::avx2 && __builtin_cpu_supports("avx2"))
+    return avx2::find_kernel(element, op);
+#endif
+  return set == InstructionSet::baseline ? baseline::find_kernel(element, op) : nullptr;
+}
+
+Kernel find_kernel(Element element, Operator op) {
+  const Kernel kernel = find_kernel(element, op, InstructionSet::avx2);
+  return kernel ? kernel : find_kernel(element, op, InstructionSet::baseline);
+}
+
+std::int64_t bytes_of(Element element) {
+  switch (element) {
+    case Element::int8:
+    case Element::uint8:
+    case Element::byte:
+    case Element::boolean:
+      return 1;
+    case Element::int16:
+    case Element::uint16:
+    case Element::float16:
+    case Element::bfloat16:
+      return 2;
+    case Element::int32:
+    case Element::uint32:
+    case Element::float32:
+      return 4;
+    case Element::int64:
+    case Element::uint64:
+    case Element::float64:
+    case Element::float_complex:
+    case Element::float_int:
+    case Element::two_int:
+    case Element::short_int:
+      return 8;
+    case Element::double_complex:
+    case Element::double_int:
+    case Element::long_int:
+      return 16;
+    case Element::long_double:
+      return sizeof(long double);
+    case Element::long_double_complex:
+    case Element::long_double_int:
+      return 2 * sizeof(long double);
+  }
+  return 0;
+}
+
+}  // namespace weft

@@ -1,0 +1,177 @@
+// A memfd, sealed in its size; what proves its identity is asked of the opened descriptor.
+#include "shm/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace weft {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<SegmentName>);
+
+constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems insist on it
+
+Error failure(const std::string& what) {
+  return {"shared memory: " + what + ": " + std::generic_category().message(errno)};
+}
+
+// Closes at the end of its scope, unless released.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+std::string path_of(const std::string& process, std::int64_t descriptor) {
+  return "/proc/" + process + "/fd/" + std::to_string(descriptor);
+}
+
+// What the link in /proc of a memfd says besides "/memfd:".
+std::string label(std::uint64_t token) {
+  return "weft-" + std::to_string(token);
+}
+
+bool same_file(const SegmentName& name, int descriptor) {
+  struct stat file;
+  return fstat(descriptor, &file) == 0 && S_ISREG(file.st_mode) && file.st_dev == name.device &&
+         file.st_ino == name.inode && file.st_size == name.bytes;
+}
+
+bool has_label(int descriptor, std::uint64_t token) {
+  std::array<char, 64> link;
+  const ssize_t length = readlink(path_of("self", descriptor).c_str(), link.data(), link.size());
+  const std::string text(link.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return text.starts_with("/memfd:" + label(token) + " ");
+}
+
+std::int64_t whole_pages(std::int64_t bytes) {
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  return (bytes + page - 1) / page * page;
+}
+
+int create_memfd(const std::string& text) {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int made = memfd_create(text.c_str(), kFlags | kNoExecSeal);
+  if (made >= 0 || errno != EINVAL) return made;
+  return memfd_create(text.c_str(), kFlags);
+}
+
+// Growing a file beyond RLIMIT_FSIZE is answered by a signal that ends the program.
+bool fits_file_limit(std::int64_t bytes) {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         static_cast<rlim_t>(bytes) <= limit.rlim_cur;
+}
+
+}  // namespace
+
+Result<Segment> Segment::create(std::int64_t bytes) {
+  if (bytes <= 0) return Error{"shared memory: a segment needs at least one byte"};
+  SegmentName name{getpid(), -1, whole_pages(bytes), 0, 0, 0};
+  if (!fits_file_limit(name.bytes))
+    return Error{"shared memory: " + std::to_string(name.bytes) +
+                 " bytes are more than the limit of a file's size (ulimit -f) allows"};
+  if (getrandom(&name.token, sizeof name.token, 0) != sizeof name.token)
+    return failure("no random number");
+  Descriptor memory(create_memfd(label(name.token)));
+  if (memory.get() < 0) return failure("memfd_create was refused");
+  if (ftruncate(memory.get(), name.bytes) != 0)
+    return failure("no segment of " + std::to_string(name.bytes) + " bytes");
+  // A size that cannot change spares every reader SIGBUS; a system without seals does without.
+  fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  struct stat file;
+  if (fstat(memory.get(), &file) != 0) return failure("fstat");
+  name.device = file.st_dev;
+  name.inode = file.st_ino;
+  name.descriptor = memory.get();
+  return map(name, memory.release());
+}
+
+// O_PATH first: should the path lead to a pipe or a device, nothing happens to it.
+Result<Segment> Segment::attach(const SegmentName& name) {
+  const std::string owner = "process " + std::to_string(name.process);
+  const Descriptor found(
+      open(path_of(std::to_string(name.process), name.descriptor).c_str(), O_PATH | O_CLOEXEC));
+  if (found.get() < 0)
+    return failure("cannot reach the segment of " + owner +
+                   ", which has ended or runs in another container or as another user");
+  if (!same_file(name, found.get()) || !has_label(found.get(), name.token))
+    return Error{"shared memory: what " + owner +
+                 " has under that name is another file; is it in another container?"};
+  Descriptor memory(open(path_of("self", found.get()).c_str(), O_RDWR | O_CLOEXEC));
+  if (memory.get() < 0) return failure("cannot open the segment of " + owner);
+  return map(name, memory.release());
+}
+
+// Takes the descriptor.
+Result<Segment> Segment::map(const SegmentName& name, int descriptor) {
+  void* data = mmap(nullptr, static_cast<std::size_t>(name.bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED, descriptor, 0);
+  if (data == MAP_FAILED) {
+    const Error error = failure("cannot map " + std::to_string(name.bytes) + " bytes");
+    close(descriptor);
+    return error;
+  }
+  return Segment(name, descriptor, static_cast<std::byte*>(data));
+}
+
+Segment::Segment(Segment&& other) noexcept
+    : name_(other.name_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      data_(std::exchange(other.data_, nullptr)) {}
+
+Segment& Segment::operator=(Segment other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+Segment::~Segment() {
+  if (owns_descriptor()) close(descriptor_);
+  if (data_) munmap(data_, static_cast<std::size_t>(name_.bytes));
+}
+
+// Programs that close every descriptor they did not open may have given the number to a file of
+// theirs, which must be neither closed nor lengthened.
+bool Segment::owns_descriptor() const {
+  return descriptor_ >= 0 && same_file(name_, descriptor_);
+}
+
+// Another number for the same memory, so that reserve() goes on; where there is none, it refuses.
+void Segment::close_to_others() {
+  if (!owns_descriptor()) return;
+  const int kept = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+  close(std::exchange(descriptor_, kept));
+}
+
+Result<bool> Segment::reserve(std::int64_t offset, std::int64_t bytes) {
+  if (!owns_descriptor()) return Error{"shared memory: the segment's descriptor is closed"};
+  if (offset < 0 || bytes < 0 || bytes > name_.bytes - offset)
+    return Error{"shared memory: a range outside of the segment"};
+  if (bytes == 0) return true;
+  while (fallocate(descriptor_, 0, offset, bytes) != 0)
+    if (errno != EINTR) return failure("no memory for " + std::to_string(bytes) + " bytes");
+  return true;
+}
+
+}  // namespace weft

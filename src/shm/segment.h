@@ -1,0 +1,60 @@
+// Segment: memory shared by processes of one node, under no name in any file system.
+// Why: System V and POSIX segments outlive a killed job; this one ends with the last process that
+// maps it. One process makes it (memfd_create), the others open its descriptor in /proc.
+// Pages come into being when first touched, on the NUMA node of the thread that does so. A forked
+// child inherits the mapping; its exit disturbs nobody, but its pages live until then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace weft {
+
+// How the others find a segment, sent to them as plain bytes. The same path in /proc may be
+// something else in another container, or later: device, inode and token tell.
+struct SegmentName {
+  std::int64_t process;
+  std::int64_t descriptor;
+  std::int64_t bytes;
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::uint64_t token;
+};
+
+class Segment {
+ public:
+  // Zeroes; `bytes` > 0 is rounded up to whole pages.
+  static Result<Segment> create(std::int64_t bytes);
+  // Of this node and user; refused where `name` does not lead to that very segment.
+  static Result<Segment> attach(const SegmentName& name);
+
+  Segment(Segment&& other) noexcept;
+  Segment& operator=(Segment other) noexcept;
+  ~Segment();
+
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return name_.bytes; }
+  // Where it was made; valid until its maker calls close_to_others() or ends.
+  const SegmentName& name() const { return name_; }
+  // From now on the name leads nowhere; those who are attached stay so.
+  void close_to_others();
+
+  // Brings the pages of a range into being. Without it, a first touch for which there is no memory
+  // ends the process by SIGBUS. Where the system kills instead of refusing (a limit of a cgroup),
+  // this cannot help.
+  Result<bool> reserve(std::int64_t offset, std::int64_t bytes);
+
+ private:
+  Segment(const SegmentName& name, int descriptor, std::byte* data)
+      : name_(name), descriptor_(descriptor), data_(data) {}
+  static Result<Segment> map(const SegmentName& name, int descriptor);
+  bool owns_descriptor() const;
+
+  SegmentName name_;
+  int descriptor_;   // this process's own; the application may have closed it behind our back
+  std::byte* data_;  // nullptr: moved from
+};
+
+}  // namespace weft

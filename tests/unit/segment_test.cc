@@ -1,0 +1,229 @@
+// Shared segments between processes: what attaches, what is refused, and that nothing stays.
+#include "shm/segment.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kBytes = 1 << 20;
+
+Segment make_segment(std::int64_t bytes = kBytes) {
+  auto segment = Segment::create(bytes);
+  EXPECT_TRUE(segment) << segment.error().message;
+  return std::move(*segment);
+}
+
+// Whether `body`, in a process of its own, returned true.
+bool in_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int lines_with(const std::string& part) {
+  std::ifstream maps("/proc/self/maps");
+  int found = 0;
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(part) != std::string::npos) ++found;
+  return found;
+}
+
+int open_descriptors() {
+  int open = 0;
+  for (int i = 0; i < 1024; ++i) open += fcntl(i, F_GETFD) >= 0;
+  return open;
+}
+
+std::string refusal(const SegmentName& name) {
+  const auto attached = Segment::attach(name);
+  return attached ? "attached" : attached.error().message;
+}
+
+TEST(Segment, IsZeroAndWholePages) {
+  const Segment segment = make_segment(5);
+  EXPECT_EQ(segment.bytes(), sysconf(_SC_PAGESIZE));
+  for (std::int64_t i = 0; i < segment.bytes(); ++i) ASSERT_EQ(segment.data()[i], std::byte{0});
+  EXPECT_FALSE(Segment::create(0));
+  EXPECT_FALSE(Segment::create(-1));
+}
+
+TEST(Segment, IsOneMemoryInAllProcesses) {
+  const Segment segment = make_segment();
+  const auto add_one = [name = segment.name()] {
+    auto attached = Segment::attach(name);
+    if (!attached || attached->bytes() != kBytes) return false;
+    int last;
+    std::byte* at = attached->data() + kBytes - sizeof last;
+    std::memcpy(&last, at, sizeof last);
+    ++last;
+    std::memcpy(at, &last, sizeof last);
+    return true;
+  };
+  EXPECT_TRUE(in_child(add_one));
+  EXPECT_TRUE(in_child(add_one));
+  int last;
+  std::memcpy(&last, segment.data() + kBytes - sizeof last, sizeof last);
+  EXPECT_EQ(last, 2);
+}
+
+TEST(Segment, NobodyAttachesAfterClosing) {
+  Segment segment = make_segment();
+  auto before = Segment::attach(segment.name());
+  ASSERT_TRUE(before);
+  segment.close_to_others();
+  EXPECT_NE(refusal(segment.name()).find("cannot reach"), std::string::npos);
+  const Segment next = make_segment();  // gets the same descriptor
+  EXPECT_EQ(next.name().descriptor, segment.name().descriptor);
+  EXPECT_NE(refusal(segment.name()).find("another file"), std::string::npos);
+  segment.data()[7] = std::byte{9};
+  EXPECT_EQ(before->data()[7], std::byte{9});
+  EXPECT_TRUE(segment.reserve(0, kBytes));
+}
+
+TEST(Segment, EveryPartOfTheNameIsChecked) {
+  const Segment segment = make_segment();
+  SegmentName forged = segment.name();
+  forged.token ^= 1;
+  EXPECT_NE(refusal(forged).find("another file"), std::string::npos);
+  forged = segment.name();
+  ++forged.inode;
+  EXPECT_NE(refusal(forged).find("another file"), std::string::npos);
+  forged = segment.name();
+  ++forged.device;
+  EXPECT_NE(refusal(forged).find("another file"), std::string::npos);
+  forged = segment.name();
+  forged.bytes *= 2;
+  EXPECT_NE(refusal(forged).find("another file"), std::string::npos);
+  forged = segment.name();
+  forged.process = 0;
+  EXPECT_NE(refusal(forged).find("process 0"), std::string::npos);
+}
+
+// A reader would hang in open() without a writer.
+TEST(Segment, APipeInItsPlaceIsRefused) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const Segment segment = make_segment();
+  SegmentName name = segment.name();
+  name.descriptor = ends[0];
+  EXPECT_NE(refusal(name).find("another file"), std::string::npos);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(Segment, LeavesNothing) {
+  const int descriptors = open_descriptors();
+  {
+    Segment segment = make_segment();
+    auto attached = Segment::attach(segment.name());
+    ASSERT_TRUE(attached);
+    Segment moved = std::move(segment);
+    moved = std::move(*attached);
+    EXPECT_EQ(lines_with("memfd:weft"), 1);
+    moved.close_to_others();
+    moved.data()[0] = std::byte{1};
+  }
+  EXPECT_EQ(lines_with("memfd:weft"), 0);
+  EXPECT_EQ(open_descriptors(), descriptors);
+}
+
+TEST(Segment, OutlivesItsKilledMaker) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t maker = fork();
+  if (maker == 0) {
+    auto segment = Segment::create(kBytes);
+    std::memset(segment->data(), 5, kBytes);
+    const auto written = write(ready[1], &segment->name(), sizeof(SegmentName));
+    while (written > 0) pause();
+    _exit(1);
+  }
+  SegmentName name;
+  ASSERT_EQ(read(ready[0], &name, sizeof name), static_cast<ssize_t>(sizeof name));
+  auto attached = Segment::attach(name);
+  ASSERT_TRUE(attached) << attached.error().message;
+  kill(maker, SIGKILL);
+  waitpid(maker, nullptr, 0);
+  EXPECT_EQ(attached->data()[kBytes - 1], std::byte{5});
+  EXPECT_TRUE(attached->reserve(0, kBytes));
+  attached->data()[0] = std::byte{6};
+  EXPECT_NE(refusal(name).find("has ended"), std::string::npos);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST(Segment, AForkedChildsExitDisturbsNothing) {
+  const Segment segment = make_segment();
+  segment.data()[3] = std::byte{4};
+  EXPECT_TRUE(in_child([&] {
+    const bool seen = segment.data()[3] == std::byte{4};
+    segment.data()[3] = std::byte{5};
+    return seen;
+  }));
+  EXPECT_EQ(segment.data()[3], std::byte{5});
+}
+
+TEST(Segment, ReservesOnlyWhatItHas) {
+  Segment segment = make_segment();
+  EXPECT_TRUE(segment.reserve(0, 0));
+  EXPECT_TRUE(segment.reserve(4096, 100));
+  EXPECT_TRUE(segment.reserve(0, kBytes));
+  EXPECT_FALSE(segment.reserve(1, kBytes));
+  EXPECT_FALSE(segment.reserve(kBytes + 1, 0));
+  EXPECT_FALSE(segment.reserve(-1, 1));
+  EXPECT_FALSE(segment.reserve(0, -1));
+}
+
+TEST(Segment, MoreThanTheAddressSpaceIsAnError) {
+  EXPECT_FALSE(Segment::create(std::int64_t{1} << 62));
+}
+
+TEST(Segment, ALimitOfFileSizesIsAnError) {
+  EXPECT_TRUE(in_child([] {
+    const rlimit small{kBytes - 1, kBytes - 1};
+    setrlimit(RLIMIT_FSIZE, &small);
+    const auto refused = Segment::create(kBytes);
+    return !refused && refused.error().message.find("ulimit") != std::string::npos;
+  }));
+}
+
+TEST(Segment, NoDescriptorsLeftIsAnError) {
+  EXPECT_TRUE(in_child([] {
+    const rlimit none{3, 3};
+    setrlimit(RLIMIT_NOFILE, &none);
+    return !Segment::create(kBytes);
+  }));
+}
+
+// As a program does that closes all descriptors it did not open, and then opens its own.
+TEST(Segment, LeavesAFileAloneThatTookItsDescriptor) {
+  const int null = open("/dev/null", O_RDWR);
+  int number = -1;
+  {
+    Segment segment = make_segment();
+    number = static_cast<int>(segment.name().descriptor);
+    ASSERT_EQ(dup2(null, number), number);
+    EXPECT_FALSE(segment.reserve(0, 1));
+    segment.close_to_others();
+  }
+  EXPECT_GE(fcntl(number, F_GETFD), 0);
+  close(number);
+  close(null);
+}
+
+}  // namespace
+}  // namespace weft
