@@ -78,6 +78,11 @@ Result<BackOff> parse_backoff(std::string_view text) {
                "'; choose one of yield, spin, sleep:US (microseconds)"};
 }
 
+Result<bool> parse_transport(std::string_view text) {
+  if (text == "auto" || text == "mpi") return text == "auto";
+  return Error{"unknown transport '" + std::string(text) + "'; choose one of auto, mpi"};
+}
+
 Result<Config> Config::from_environment() {
   Config config;
   if (const char* text = std::getenv("WEFT_ENGINE")) {
@@ -94,6 +99,11 @@ Result<Config> Config::from_environment() {
     auto backoff = parse_backoff(text);
     if (!backoff) return backoff.error();
     config.backoff = *backoff;
+  }
+  if (const char* text = std::getenv("WEFT_TRANSPORT")) {
+    auto node_memory = parse_transport(text);
+    if (!node_memory) return node_memory.error();
+    config.node_memory = *node_memory;
   }
   if (const char* text = std::getenv("WEFT_WATCHDOG")) {
     auto seconds = parse_number(text, 0, "watchdog SECONDS");

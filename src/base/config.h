@@ -34,12 +34,16 @@ struct BackOff {
 };
 Result<BackOff> parse_backoff(std::string_view text);
 
+// Whether ranks of one node may meet in memory that they share.
+Result<bool> parse_transport(std::string_view text);
+
 struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
   BackOff backoff;
-  bool blocking = false;  // WEFT_BLOCKING=1: blocking collectives by Weft's schedules too
-  int watchdog_s = 0;     // WEFT_WATCHDOG; 0: none
+  bool blocking = false;    // WEFT_BLOCKING=1: blocking collectives by Weft's schedules too
+  bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
+  int watchdog_s = 0;       // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace

@@ -21,6 +21,7 @@
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 #include "transport/mpi/handles.h"
+#include "transport/mpi/kernels.h"
 
 namespace weft::interpose {
 namespace {
@@ -146,6 +147,7 @@ Result<bool> bind_library() {
                  ", which Weft needs; it runs without Weft"};
   if (!bind_handles(find_variable))
     return Error{"the MPI library lacks predefined handles that Weft needs"};
+  bind_kernels(find_variable);
   note_library();
   return true;
 }

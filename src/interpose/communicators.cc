@@ -97,6 +97,8 @@ void Communicators::add(MPI_Comm user, const Hints& hints, Observer* worker_for,
   communicator->hints = hints;
   communicator->neighbors = neighbors_of(user);
   communicator->worker = std::move(worker);
+  communicator->node =
+      make_node_memory(shadow, rank, size, size * (kLineBytes + kNodeBytesPerRank));
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);

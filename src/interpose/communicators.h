@@ -16,6 +16,7 @@
 #include "engine/worker.h"
 #include "interpose/hints.h"
 #include "interpose/neighbors.h"
+#include "interpose/node_memory.h"
 #include "schedule/schedule.h"
 
 namespace weft::interpose {
@@ -45,7 +46,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
 
-  std::unique_ptr<Worker> worker;  // of engine tcc only
+  std::unique_ptr<Worker> worker;    // of engine tcc only
+  std::unique_ptr<NodeMemory> node;  // nullptr where the ranks do not all share memory
 
  private:
   struct Cached {

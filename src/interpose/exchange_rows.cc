@@ -109,9 +109,9 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   const bool threads = runtime.threads_allowed() && runtime.config.engine != Engine::native &&
                        runtime.config.engine != Engine::function;
   auto operation = std::make_shared<PersistentOperation>(
-      CallId::Neighbor_alltoallw_init, call, communicator, schedule,
+      CallId::Neighbor_alltoallw_init, call, communicator, schedule, nullptr,
       runtime.persistent_tag_for(communicator->initialised.fetch_add(1)),
-      threads ? Engine::thread : Engine::function);
+      threads ? Engine::thread : Engine::function, nullptr);
   for (const auto& side : {sent.owned, received.owned})
     for (const auto& type : side) operation->keep(type);
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;

@@ -1,4 +1,4 @@
-// NodeMemory: what the ranks of one communicator share if all of them run on one node.
+// NodeMemory: what the ranks of a communicator share if all of them run on one node.
 // Why asked of the MPI library which ranks these are, and then tried: ranks on one kernel may be in
 // different containers or user namespaces, where one cannot map what the other made.
 #pragma once
@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <utility>
 
 #include "shm/node_windows.h"
 #include "shm/segment.h"
@@ -14,19 +15,23 @@ namespace weft::interpose {
 
 class NodeMemory {
  public:
-  NodeMemory(Segment segment, int rank, int ranks);
+  NodeMemory(Segment segment, int rank, int ranks, std::int64_t window_bytes)
+      : segment_(std::move(segment)), windows_(segment_.data(), rank, ranks, window_bytes) {}
 
-  NodeWindows windows;
+  NodeWindows& windows() { return windows_; }
 
  private:
-  Segment segment_;
+  const Segment segment_;
+  NodeWindows windows_;
 };
 
-// Which ranks of MPI_COMM_WORLD share this process's node. Collective over MPI_COMM_WORLD, once.
+// Which ranks share this process's node. Collective over MPI_COMM_WORLD, once.
 void find_node();
+void forget_node();
 
-// Collective over `shadow`, a communicator of Weft's own: nullptr on all ranks where not all are on
+// Collective over `comm`, a communicator of Weft's own. nullptr on all ranks where not all are on
 // one node, or not all can map the memory; why is said once.
-std::unique_ptr<NodeMemory> make_node_memory(MPI_Comm shadow, int rank, int ranks);
+std::unique_ptr<NodeMemory> make_node_memory(MPI_Comm comm, int rank, int ranks,
+                                             std::int64_t window_bytes);
 
 }  // namespace weft::interpose

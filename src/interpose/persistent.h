@@ -14,9 +14,11 @@ namespace weft::interpose {
 class PersistentOperation final : public CollectiveOperation {
  public:
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
-                      std::shared_ptr<const Schedule> schedule, int tag, Engine engine)
-      : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), tag),
-        engine(engine) {}
+                      std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
+                      Engine engine, std::unique_ptr<NodeMemory> node)
+      : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
+        engine(engine),
+        node_(std::move(node)) {}
 
   const Engine engine;
 
@@ -38,6 +40,7 @@ class PersistentOperation final : public CollectiveOperation {
   bool one_shot() const override { return false; }
   void complete_carrier();
 
+  const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // written by start and completion calls of the application
   int carrier_tag_ = 0;

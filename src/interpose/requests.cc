@@ -43,7 +43,8 @@ int refuse_cancel(void*, int) {
 
 CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
-                                         std::shared_ptr<const Schedule> schedule, int tag)
+                                         std::shared_ptr<const Schedule> schedule, Kernel kernel,
+                                         int tag)
     : Operation(schedule, transport_, &operands_, &turn_),
       id_(id),
       call_(call),
@@ -53,6 +54,11 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       transport_(call_, *schedule, operands_, communicator_->shadow, tag) {
   const bool by_library = !schedule->steps.empty() && is_library(schedule->steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(schedule->shape);
+}
+
+void CollectiveOperation::take(const NodeTurn& turn) {
+  turn_ = turn;
+  operands_.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
 }
 
 // The application may reuse the arrays of its call before the operation has ended.
@@ -109,6 +115,12 @@ int RequestedOperation::make_request() {
 
 void RequestedOperation::announce() {
   library_calls.Grequest_complete(request_);
+}
+
+// Only the schedule, which is verified, keeps the send buffer from being written.
+Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
+  auto* const send = static_cast<std::byte*>(const_cast<void*>(call.sendbuf));
+  return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel};
 }
 
 int call_error_handler(CollectiveOperation& operation, int code) {

@@ -31,8 +31,12 @@ struct Times {
 // caller carries out to its end (a blocking call).
 class CollectiveOperation : public Operation {
  public:
+  // kernel: of the call's operator and type; nullptr where MPI_Reduce_local must do it.
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
-                      std::shared_ptr<const Schedule> schedule, int tag);
+                      std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag);
+
+  // Before the first advance() since the start, where the schedule needs the node's memory.
+  void take(const NodeTurn& turn);
 
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
@@ -91,6 +95,9 @@ class RequestedOperation final : public CollectiveOperation {
  private:
   void announce() override;
 };
+
+// Where the buffers of a call lie. temp: nullptr where the schedule needs none.
+Operands operands_of(const Call& call, Kernel kernel, std::byte* temp);
 
 // The library's own requests of non-blocking collectives, watched for summary and trace only.
 struct NativeRequest {

@@ -126,6 +126,7 @@ void Runtime::begin(const Config& config, int thread_level) {
   if (config.engine != Engine::native) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
     if (threads_allowed) runtime->agree_on_threads(rank);
+    if (config.node_memory) find_node();
     runtime->add_communicator(handles.comm_world, {});
   }
   owner = getpid();
@@ -218,6 +219,7 @@ void Runtime::end() {
   for (auto& operation : runtime->requests.all())
     if (!operation->active()) static_cast<PersistentOperation&>(*operation).free_request();
   free_self_communicator();
+  forget_node();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config,
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);

@@ -1,4 +1,6 @@
 // The start of a collective: normalise, choose, build, submit; or leave it to the library.
+#include <sched.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "coll/algorithm.h"
@@ -10,6 +12,7 @@
 #include "interpose/submit.h"
 #include "schedule/verify.h"
 #include "transport/mpi/handles.h"
+#include "transport/mpi/kernels.h"
 
 namespace weft::interpose {
 namespace {
@@ -73,7 +76,9 @@ struct Plan {
   Communicator* communicator = nullptr;
   Engine engine = Engine::native;
   std::shared_ptr<const Schedule> schedule;
-  std::int64_t bytes = 0;  // of this rank
+  Kernel kernel = nullptr;  // of reductions; nullptr: MPI_Reduce_local
+  bool alone = false;       // no message: all happens in memory
+  std::int64_t bytes = 0;   // of this rank
 };
 
 // All that a plan rests on, for calls without arrays. Handles keep their meaning within one
@@ -165,6 +170,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
   plan->schedule = schedule_for(communicator, shape, choice);
+  plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
   plan->bytes = local_bytes(shape);
   return std::nullopt;
 }
@@ -198,8 +205,14 @@ Runtime* offered(const Call& call, Use use, Plan* made) {
 template <class Made, class... More>
 std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
                                      More... more) {
-  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule, tag,
-                                more...);
+  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
+                                plan.kernel, tag, std::move(more)...);
+}
+
+// Where the schedule of a single call needs memory of the node's, it is the communicator's.
+void take_turn(CollectiveOperation& operation, Ends ends) {
+  if (operation.schedule().node_bytes > 0)
+    operation.take(operation.communicator().node->windows().next(ends));
 }
 
 int next_tag(Runtime& runtime, Communicator& communicator) {
@@ -225,8 +238,15 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
   shape.recv_blocks.resize(array_length(call, *communicator, Direction::recv));
   auto schedule =
       std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
-  return std::make_shared<PersistentOperation>(id, call, communicator, schedule, 0,
-                                               Engine::function);
+  return std::make_shared<PersistentOperation>(id, call, communicator, schedule, nullptr, 0,
+                                               Engine::function, nullptr);
+}
+
+// Requests may be started in different orders on different ranks.
+std::unique_ptr<NodeMemory> memory_of_its_own(const Plan& plan) {
+  const std::int64_t bytes = plan.schedule->node_bytes;
+  const Communicator& c = *plan.communicator;
+  return bytes > 0 ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
 }
 
 int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operation,
@@ -267,6 +287,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   runtime->requests.activated();
   runtime->summary.handled(id, plan.bytes);
   if (runtime->observing()) operation->times.started = entered;
+  take_turn(*operation, Ends::any_time);
   submit(*runtime, plan.engine, std::move(operation));
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
@@ -277,8 +298,10 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? offered(call, Use::persistent, &plan) : nullptr;
   if (runtime) {
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
-    *code = give_request(
-        *runtime, make_operation<PersistentOperation>(id, call, plan, tag, plan.engine), request);
+    *code = give_request(*runtime,
+                         make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,
+                                                             memory_of_its_own(plan)),
+                         request);
     runtime->summary.handled(id, plan.bytes);
     return true;
   }
@@ -294,6 +317,42 @@ bool blocking_wanted() {
   return runtime && runtime->config.blocking;
 }
 
+namespace {
+
+// All happens in memory: nothing is needed but the stack.
+int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
+  constexpr int kPollsBeforeHelping = 2000;
+  const TempBuffer temp(plan.schedule->temp_bytes);
+  if (!temp.there()) return MPI_ERR_NO_MEM;
+  NodeTurn turn;
+  if (plan.schedule->node_bytes > 0) turn = plan.communicator->node->windows().next(Ends::in_order);
+  Operands operands = operands_of(call, plan.kernel, temp.data());
+  operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+  Execution execution(*plan.schedule, nullptr, &operands, &turn);
+  const auto done = [&] { return *execution.advance(); };
+  for (int polls = 0; polls < kPollsBeforeHelping; ++polls)
+    if (done()) return MPI_SUCCESS;
+  runtime.progress.drive_until(done, [] { sched_yield(); });
+  return MPI_SUCCESS;
+}
+
+// By messages, or by what only MPI can do on the data.
+int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
+  auto operation =
+      make_operation<CollectiveOperation>(id, call, plan, next_tag(runtime, *plan.communicator));
+  if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
+  take_turn(*operation, Ends::in_order);
+  if (!operation->advance()) {
+    runtime.progress.submit(operation, false);
+    runtime.progress.drive_until([&] { return operation->done(); },
+                                 [&] { operation->wait_done(); });
+  }
+  return operation->claim_error() ? call_error_handler(*operation, operation->error_code())
+                                  : MPI_SUCCESS;
+}
+
+}  // namespace
+
 bool carry_out(CallId id, const Call& call, int* code) {
   Plan plan;
   Runtime* runtime = offered(call, Use::blocking, &plan);
@@ -302,20 +361,9 @@ bool carry_out(CallId id, const Call& call, int* code) {
     return false;
   }
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  auto operation =
-      make_operation<CollectiveOperation>(id, call, plan, next_tag(*runtime, *plan.communicator));
   runtime->summary.handled(id, plan.bytes);
-  if (!operation->has_memory()) {
-    *code = call_error_handler(*operation, MPI_ERR_NO_MEM);
-    return true;
-  }
-  if (!operation->advance()) {
-    runtime->progress.submit(operation, false);
-    runtime->progress.drive_until([&] { return operation->done(); },
-                                  [&] { operation->wait_done(); });
-  }
-  *code = operation->claim_error() ? call_error_handler(*operation, operation->error_code())
-                                   : MPI_SUCCESS;
+  *code = plan.alone ? carry_out_alone(*runtime, call, plan)
+                     : carry_out_by_messages(*runtime, id, call, plan);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

@@ -17,9 +17,10 @@ struct ValueOption {
   std::string_view option;
   const char* variable;
 };
-constexpr std::array<ValueOption, 6> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
+constexpr std::array<ValueOption, 7> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
                                                        {"--placement", "WEFT_PLACEMENT"},
                                                        {"--backoff", "WEFT_BACKOFF"},
+                                                       {"--transport", "WEFT_TRANSPORT"},
                                                        {"--mpi", "WEFT_MPI"},
                                                        {"--trace", "WEFT_TRACE"},
                                                        {"--watchdog", "WEFT_WATCHDOG"}}};
@@ -159,6 +160,8 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --engine E       native, assist, function, thread, tcc, auto     WEFT_ENGINE
   --placement P    bind, numa, pack:K, list:C,C,...                WEFT_PLACEMENT
   --backoff B      yield, spin, sleep:US (microseconds)            WEFT_BACKOFF
+  --transport T    auto: shared memory where all ranks of a        WEFT_TRANSPORT
+                   communicator are on one node; mpi: never
   --algorithm K=A  algorithm A for collective K                    WEFT_ALGORITHM_K
   --blocking       blocking collectives by Weft's schedules too    WEFT_BLOCKING=1
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI

@@ -58,7 +58,23 @@ const char* scan_name(const Shape& shape) {
   return is_long(shape) ? "chain" : "recursive-doubling";
 }
 
+// In the node's memory; nullptr where there is nothing better than messages.
+const char* node_name(const Shape& shape) {
+  constexpr std::int64_t kFlat_bytes = 2 * 1024;
+  if (!shape.on_one_node) return nullptr;
+  switch (shape.kind) {
+    case Kind::barrier:
+      return "node-flat";
+    case Kind::allreduce:
+      if (!shape.recv.plain) return nullptr;
+      return shape.recv.bytes() <= kFlat_bytes || !shape.commutative ? "node-flat" : "node-ring";
+    default:
+      return nullptr;
+  }
+}
+
 const char* default_name(const Shape& shape) {
+  if (const char* name = node_name(shape)) return name;
   switch (shape.kind) {
     case Kind::barrier:
       return "dissemination";

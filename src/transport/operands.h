@@ -7,11 +7,9 @@
 #include <cstdint>
 
 #include "schedule/schedule.h"
+#include "shm/reduction.h"
 
 namespace weft {
-
-// into[i] = lower[i] op higher[i]; `into` may be `higher`.
-using Kernel = void (*)(const void* lower, const void* higher, void* into, std::int64_t count);
 
 struct Operands {
   std::array<std::byte*, kBuffers> base{};  // by Buffer
