@@ -101,6 +101,7 @@ std::atomic<Runtime*> Runtime::active_{nullptr};
 Runtime::Runtime(const Config& config, Library library, bool threads_allowed)
     : config(config),
       library(library),
+      summary(config.summary || !config.summary_json_file.empty()),
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),

@@ -121,9 +121,13 @@ class RecentPlans {
       if (entry.plan.schedule && entry.key == key) return &entry.plan;
     return nullptr;
   }
-  void add(const PlanKey& key, const Plan& plan) {
-    entries_[next_++ % entries_.size()] = {key, plan};
+  const Plan* add(const PlanKey& key, const Plan& plan) {
+    Entry& entry = entries_[next_++ % entries_.size()];
+    entry = {key, plan};
+    return &entry.plan;
   }
+  // Not to be found again: a call with arrays, which may come with other contents.
+  const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
 
  private:
   struct Entry {
@@ -131,6 +135,7 @@ class RecentPlans {
     Plan plan{};
   };
   std::array<Entry, 8> entries_{};
+  Plan unremembered_;
   unsigned next_ = 0;
 };
 thread_local RecentPlans recent_plans;
@@ -176,30 +181,25 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   return std::nullopt;
 }
 
-std::optional<Reason> plan(Runtime& runtime, const Call& call, Use use, Plan* plan) {
-  if (runtime.switched_off()) return Reason::switched_off;
-  plan->communicator = runtime.communicators.find(call.comm);
-  if (!plan->communicator)
-    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::communicator;
-  if (call.sendcounts.is_array() || call.recvcounts.is_array())
-    return plan_anew(runtime, call, use, plan);
-  const PlanKey key = key_of(call, *plan->communicator, use);
-  if (const Plan* recent = recent_plans.find(key)) {
-    *plan = *recent;
-    return std::nullopt;
-  }
-  const auto declined = plan_anew(runtime, call, use, plan);
-  if (!declined) recent_plans.add(key, *plan);
-  return declined;
+const Plan* decline(Reason reason) {
+  declined_for = reason;
+  return nullptr;
 }
 
-// The active runtime, if it takes the call.
-Runtime* offered(const Call& call, Use use, Plan* made) {
-  Runtime* runtime = Runtime::active();
-  const auto declined = runtime ? plan(*runtime, call, use, made) : Reason::engine_native;
-  if (!declined) return runtime;
-  declined_for = *declined;
-  return nullptr;
+// Good until this thread's next call; nullptr: Weft leaves the call to the library.
+const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
+  if (runtime.switched_off()) return decline(Reason::switched_off);
+  Communicator* communicator = runtime.communicators.find(call.comm);
+  if (!communicator)
+    return decline(runtime.config.engine == Engine::native ? Reason::engine_native
+                                                           : Reason::communicator);
+  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
+  const PlanKey key = arrays ? PlanKey{} : key_of(call, *communicator, use);
+  if (const Plan* recent = arrays ? nullptr : recent_plans.find(key)) return recent;
+  Plan made;
+  made.communicator = communicator;
+  if (const auto declined = plan_anew(runtime, call, use, &made)) return decline(*declined);
+  return arrays ? recent_plans.keep(made) : recent_plans.add(key, made);
 }
 
 template <class Made, class... More>
@@ -271,12 +271,12 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
 }
 
 bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
-  Plan plan;
-  Runtime* runtime = request ? offered(call, Use::request, &plan) : nullptr;
-  if (!runtime) return false;
+  Runtime* runtime = request ? Runtime::active() : nullptr;
+  const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
+  if (!plan) return false;
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   auto operation =
-      make_operation<RequestedOperation>(id, call, plan, next_tag(*runtime, *plan.communicator));
+      make_operation<RequestedOperation>(id, call, *plan, next_tag(*runtime, *plan->communicator));
   *code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (*code != MPI_SUCCESS) {
     call_error_handler(*operation, *code);
@@ -285,28 +285,26 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   *request = operation->request();
   runtime->requests.add(operation);
   runtime->requests.activated();
-  runtime->summary.handled(id, plan.bytes);
+  runtime->summary.handled(id, plan->bytes);
   if (runtime->observing()) operation->times.started = entered;
   take_turn(*operation, Ends::any_time);
-  submit(*runtime, plan.engine, std::move(operation));
+  submit(*runtime, plan->engine, std::move(operation));
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }
 
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
-  Plan plan;
-  Runtime* runtime = request ? offered(call, Use::persistent, &plan) : nullptr;
-  if (runtime) {
-    const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
+  Runtime* runtime = request ? Runtime::active() : nullptr;
+  if (const Plan* plan = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
+    const int tag = runtime->persistent_tag_for(plan->communicator->initialised.fetch_add(1));
     *code = give_request(*runtime,
-                         make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,
-                                                             memory_of_its_own(plan)),
+                         make_operation<PersistentOperation>(id, call, *plan, tag, plan->engine,
+                                                             memory_of_its_own(*plan)),
                          request);
-    runtime->summary.handled(id, plan.bytes);
+    runtime->summary.handled(id, plan->bytes);
     return true;
   }
-  runtime = Runtime::active();
-  if (in_library || !runtime || !request) return false;
+  if (in_library || !runtime) return false;
   *code = give_request(*runtime, by_nonblocking_calls(id, call), request);
   runtime->summary.passed_on(id, declined_for);
   return true;
@@ -321,7 +319,7 @@ namespace {
 
 // All happens in memory: nothing is needed but the stack.
 int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
-  constexpr int kPollsBeforeHelping = 2000;
+  constexpr int kPollsBeforeHelping = 4000;  // some microseconds
   const TempBuffer temp(plan.schedule->temp_bytes);
   if (!temp.there()) return MPI_ERR_NO_MEM;
   NodeTurn turn;
@@ -329,10 +327,8 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   Execution execution(*plan.schedule, nullptr, &operands, &turn);
-  const auto done = [&] { return *execution.advance(); };
-  for (int polls = 0; polls < kPollsBeforeHelping; ++polls)
-    if (done()) return MPI_SUCCESS;
-  runtime.progress.drive_until(done, [] { sched_yield(); });
+  if (!*execution.advance(kPollsBeforeHelping))
+    runtime.progress.drive_until([&] { return *execution.advance(); }, [] { sched_yield(); });
   return MPI_SUCCESS;
 }
 
@@ -354,16 +350,16 @@ int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const P
 }  // namespace
 
 bool carry_out(CallId id, const Call& call, int* code) {
-  Plan plan;
-  Runtime* runtime = offered(call, Use::blocking, &plan);
-  if (!runtime) {
-    if (auto* active = Runtime::active()) active->summary.passed_on(id, declined_for);
+  Runtime* runtime = Runtime::active();
+  const Plan* plan = runtime ? plan_for(*runtime, call, Use::blocking) : nullptr;
+  if (!plan) {
+    if (runtime) runtime->summary.passed_on(id, declined_for);
     return false;
   }
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  runtime->summary.handled(id, plan.bytes);
-  *code = plan.alone ? carry_out_alone(*runtime, call, plan)
-                     : carry_out_by_messages(*runtime, id, call, plan);
+  runtime->summary.handled(id, plan->bytes);
+  *code = plan->alone ? carry_out_alone(*runtime, call, *plan)
+                      : carry_out_by_messages(*runtime, id, call, *plan);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

@@ -97,12 +97,14 @@ void write_json(const std::string& file_name, const Config& config, const char* 
 }  // namespace
 
 void Summary::handled(CallId id, std::int64_t bytes) {
+  if (!wanted_) return;
   Counters& counters = counters_[static_cast<std::size_t>(id)];
   counters.handled.fetch_add(1, std::memory_order_relaxed);
   counters.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void Summary::passed_on(CallId id, Reason reason) {
+  if (!wanted_) return;
   counters_[static_cast<std::size_t>(id)].passed_on[static_cast<std::size_t>(reason)].fetch_add(
       1, std::memory_order_relaxed);
 }
@@ -121,7 +123,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 }
 
 void Summary::report(const Config& config, const char* mpi, int rank, int ranks) {
-  if (!config.summary && config.summary_json_file.empty()) return;
+  if (!wanted_) return;
   std::vector<Numbers> own(kCalls), totals(kCalls);
   for (std::size_t i = 0; i < kCalls; ++i) {
     const Counters& c = counters_[i];

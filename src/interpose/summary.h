@@ -26,6 +26,9 @@ inline constexpr int kReasons = 8;
 
 class Summary {
  public:
+  // Counts only what will be told.
+  explicit Summary(bool wanted) : wanted_(wanted) {}
+
   void handled(CallId id, std::int64_t bytes);
   void passed_on(CallId id, Reason reason);
   // A collective that the application has completed, in a call that ended at `ended_ns`.
@@ -44,6 +47,7 @@ class Summary {
     std::atomic<std::int64_t> duration_ns{0};  // from start to complete, of those handled
     std::array<std::atomic<std::int64_t>, kReasons> passed_on{};
   };
+  const bool wanted_;
   std::array<Counters, kCalls> counters_{};
 };
 

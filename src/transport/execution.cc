@@ -17,11 +17,11 @@ bool moves_bytes(const Shape& shape, const Step& step) {
 
 }  // namespace
 
-Result<bool> Execution::advance() {
+Result<bool> Execution::advance(int polls) {
   if (!begun_ && !begins()) return false;
   while (round_ < schedule_->rounds()) {
     if (!round_started_) {
-      auto started = start_round();
+      auto started = start_round(polls);
       if (!started || !*started) return started;
       round_started_ = true;
     }
@@ -41,12 +41,12 @@ bool Execution::begins() {
   return begun_;
 }
 
-Result<bool> Execution::start_round() {
+Result<bool> Execution::start_round(int polls) {
   const std::uint32_t end = schedule_->round_ends[round_];
   for (; next_step_ < end; ++next_step_) {
     const Step& step = schedule_->steps[next_step_];
     if (step.kind == StepKind::wait) {
-      if (!turn_->has_signalled(step.peer, step.value)) return false;
+      if (!comes(step, polls)) return false;
     } else if (step.kind == StepKind::signal) {
       turn_->signal(step.value);
     } else if (!operands_ || !carry_out(step)) {
@@ -54,6 +54,12 @@ Result<bool> Execution::start_round() {
     }
   }
   return true;
+}
+
+bool Execution::comes(const Step& wait, int polls) const {
+  for (; polls > 0; --polls)
+    if (turn_->has_signalled(wait.peer, wait.value)) return true;
+  return false;
 }
 
 // False: the transport must.

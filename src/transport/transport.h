@@ -32,8 +32,9 @@ class Execution {
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
   // Goes on as far as possible without blocking; true once the last round has completed.
-  // After an error, the operation is over: do not call again.
-  Result<bool> advance();
+  // After an error, the operation is over: do not call again. polls: how often to look for another
+  // rank's signal before giving up for now.
+  Result<bool> advance(int polls = 1);
 
   // From the first round on again, once the last has completed.
   void rewind() {
@@ -46,7 +47,8 @@ class Execution {
 
  private:
   bool begins();
-  Result<bool> start_round();  // false: a wait holds it up
+  Result<bool> start_round(int polls);  // false: a wait holds it up
+  bool comes(const Step& wait, int polls) const;
   bool carry_out(const Step& step) const;
 
   const Schedule* schedule_;
