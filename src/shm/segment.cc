@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
@@ -20,6 +21,9 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<SegmentName>);
 
+// In older kernels a signal makes fallocate give back what it took: a profiler's timer must not
+// come before it ends.
+constexpr std::int64_t kReservedAtOnceBytes = 4 << 20;
 constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems insist on it
 
 Error failure(const std::string& what) {
@@ -168,9 +172,13 @@ Result<bool> Segment::reserve(std::int64_t offset, std::int64_t bytes) {
   if (!owns_descriptor()) return Error{"shared memory: the segment's descriptor is closed"};
   if (offset < 0 || bytes < 0 || bytes > name_.bytes - offset)
     return Error{"shared memory: a range outside of the segment"};
-  if (bytes == 0) return true;
-  while (fallocate(descriptor_, 0, offset, bytes) != 0)
-    if (errno != EINTR) return failure("no memory for " + std::to_string(bytes) + " bytes");
+  for (const std::int64_t end = offset + bytes; offset < end;) {
+    const std::int64_t part = std::min(end - offset, kReservedAtOnceBytes);
+    if (fallocate(descriptor_, 0, offset, part) == 0)
+      offset += part;
+    else if (errno != EINTR)
+      return failure("no memory for " + std::to_string(bytes) + " bytes");
+  }
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -186,6 +187,17 @@ TEST(Segment, ReservesOnlyWhatItHas) {
   EXPECT_FALSE(segment.reserve(kBytes + 1, 0));
   EXPECT_FALSE(segment.reserve(-1, 1));
   EXPECT_FALSE(segment.reserve(0, -1));
+}
+
+TEST(Segment, ReservesInSpiteOfATimersSignals) {
+  constexpr std::int64_t kLarge = 256 << 20;
+  EXPECT_TRUE(in_child([] {
+    signal(SIGALRM, [](int) {});
+    const itimerval often{{0, 20000}, {0, 20000}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    auto segment = Segment::create(kLarge);
+    return segment && segment->reserve(0, kLarge);
+  }));
 }
 
 TEST(Segment, MoreThanTheAddressSpaceIsAnError) {

@@ -78,7 +78,7 @@ struct Pair {
   int index;
 };
 
-// `first` is the value to keep where the two differ. Padding of the result stays as it was.
+// Better: whether the lower value wins. Padding of the result stays as it was.
 template <class Value, class Better>
 void locate(const void* lower, const void* higher, void* out, std::int64_t count) {
   const auto* a = static_cast<const Stored<Pair<Value>>*>(lower);
@@ -104,6 +104,7 @@ Kernel pair(Operator op) {
   return nullptr;
 }
 
+// C's own: a product with an infinity is infinite (annex G), as in the MPI libraries.
 __extension__ using ComplexFloat = __complex__ float;
 __extension__ using ComplexDouble = __complex__ double;
 __extension__ using ComplexLongDouble = __complex__ long double;
