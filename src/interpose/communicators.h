@@ -37,9 +37,15 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
   Hints hints;
-  std::optional<Neighbors> neighbors;         // none: neighborhood collectives pass on
-  std::atomic<bool> freed{false};             // the application has freed `user`
-  std::atomic<std::uint32_t> sequence{0};     // collectives started: gives each its tag
+  std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
+  std::atomic<bool> freed{false};      // the application has freed `user`
+  // Gives each collective its tag. Taken for each on all ranks, also where one has nothing to send.
+  // No two threads start collectives on one communicator at a time.
+  std::uint32_t next_in_sequence() {
+    const std::uint32_t number = sequence_.load(std::memory_order_relaxed);
+    sequence_.store(number + 1, std::memory_order_relaxed);
+    return number;
+  }
   std::atomic<std::uint32_t> initialised{0};  // the same for persistent ones
 
   // A schedule for this shape, from the cache or by `build`.
@@ -57,6 +63,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   };
   static constexpr std::size_t kMostCached = 32;
 
+  std::atomic<std::uint32_t> sequence_{0};
   std::mutex mutex_;  // guards the rest
   std::vector<Cached> cache_;
   std::size_t next_victim_ = 0;

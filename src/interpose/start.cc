@@ -216,7 +216,7 @@ void take_turn(CollectiveOperation& operation, Ends ends) {
 }
 
 int next_tag(Runtime& runtime, Communicator& communicator) {
-  return runtime.tag_for(communicator.sequence.fetch_add(1));
+  return runtime.tag_for(communicator.next_in_sequence());
 }
 
 // A persistent collective for which the library has no call, where Weft has no schedule either: at
@@ -333,9 +333,9 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
 }
 
 // By messages, or by what only MPI can do on the data.
-int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
-  auto operation =
-      make_operation<CollectiveOperation>(id, call, plan, next_tag(runtime, *plan.communicator));
+int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan,
+                          std::uint32_t number) {
+  auto operation = make_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
   take_turn(*operation, Ends::in_order);
   if (!operation->advance()) {
@@ -358,8 +358,9 @@ bool carry_out(CallId id, const Call& call, int* code) {
   }
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   runtime->summary.handled(id, plan->bytes);
+  const std::uint32_t number = plan->communicator->next_in_sequence();
   *code = plan->alone ? carry_out_alone(*runtime, call, *plan)
-                      : carry_out_by_messages(*runtime, id, call, *plan);
+                      : carry_out_by_messages(*runtime, id, call, *plan, number);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

@@ -117,6 +117,10 @@ Schedule Builder::finish() {
 
 void Builder::append(const Step& step) {
   schedule_.steps.push_back(step);
+  if (!is_local(step.kind)) return;
+  Step& local = schedule_.steps.back();
+  local.plain = layout(step.first.unit).plain && layout(step.second.unit).plain;
+  local.bytes = payload_bytes(shape(), step.first);
 }
 
 }  // namespace weft

@@ -69,6 +69,8 @@ struct Step {
   Operand second{};
   Location into{};          // of a reduce: as many elements as second, whose place it may be
   std::uint32_t value = 0;  // of a signal or wait
+  bool plain = false;       // a local step between plain operands: it may be done on bytes
+  std::int64_t bytes = 0;   // payload of `first`, of a local step
 };
 
 // What a local step writes.

@@ -82,7 +82,8 @@ class NodeWindows {
   bool all_have_passed(std::uint64_t number);
   bool all_have_released(std::uint64_t number) const;
 
-  std::byte* const memory_;
+  std::byte* const memory_;   // begins with what each rank has ended
+  std::byte* const windows_;  // behind that
   const int rank_;
   const int ranks_;
   const std::int64_t window_bytes_;
@@ -91,5 +92,48 @@ class NodeWindows {
   // Written by whoever looked at the ranks' counters (release), read by who relies on it (acquire).
   std::atomic<std::uint64_t> all_passed_{0};
 };
+
+inline NodeTurn NodeWindows::next(Ends ends) {
+  const std::uint64_t number = taken_++;
+  const auto window = static_cast<std::int64_t>(number % kWindows);
+  NodeTurn turn;
+  turn.windows_ = this;
+  turn.memory_ = windows_ + window * window_bytes_;
+  turn.own_line_ = turn.memory_ + rank_ * kLineBytes;
+  turn.base_ = number / kWindows << 32;
+  turn.number_ = number;
+  turn.in_order_ = ends == Ends::in_order;
+  turn.after_in_order_ = last_in_order_[static_cast<std::size_t>(window)];
+  last_in_order_[static_cast<std::size_t>(window)] = turn.in_order_;
+  return turn;
+}
+
+inline NodeWindows::Counter NodeWindows::passed(int rank) const {
+  return NodeTurn::counter_at(memory_ + rank * kLineBytes);
+}
+
+inline NodeWindows::Counter NodeWindows::released(std::uint64_t number, int rank) const {
+  const auto line = static_cast<std::int64_t>(number % kWindows + 1) * ranks_ + rank;
+  return NodeTurn::counter_at(memory_ + line * kLineBytes);
+}
+
+inline bool NodeTurn::may_begin() const {
+  constexpr unsigned kWindows = NodeWindows::kWindows;
+  if (number_ < kWindows) return true;
+  const std::uint64_t before = number_ - kWindows;
+  return after_in_order_ ? windows_->all_have_passed(before) : windows_->all_have_released(before);
+}
+
+inline void NodeTurn::end(bool synchronizing) const {
+  NodeWindows& all = *windows_;
+  if (!in_order_) {
+    all.released(number_, all.rank_)
+        .store(number_ / NodeWindows::kWindows + 1, std::memory_order_release);
+    return;
+  }
+  all.passed(all.rank_).store(number_ + 1, std::memory_order_release);
+  // All have begun this one, so all have ended those before it.
+  if (synchronizing) all.all_passed_.store(number_, std::memory_order_release);
+}
 
 }  // namespace weft
