@@ -62,6 +62,14 @@ def test_blocking_collectives_on_request(program, tmp_path):
     assert calls["MPI_Allreduce"]["handled"] == RANKS
 
 
+@pytest.mark.parametrize("engine", ["function", "thread"])
+def test_processes_that_were_spawned_need_no_weft(tmp_path, engine):
+    program = compiled(tmp_path, "mpicc", [installation.ROOT / "tests/cli/programs/spawn.c"])
+    done = run(program, "--engine", engine)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("4 processes") == RANKS
+
+
 @pytest.fixture(scope="module")
 def abi_conformance(tmp_path_factory):
     sources = CONFORMANCE
