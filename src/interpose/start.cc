@@ -178,9 +178,9 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
 
 std::optional<Reason> plan(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   if (runtime.switched_off()) return Reason::switched_off;
+  if (runtime.native()) return runtime.left_alone() ? Reason::left_alone : Reason::engine_native;
   plan->communicator = runtime.communicators.find(call.comm);
-  if (!plan->communicator)
-    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::communicator;
+  if (!plan->communicator) return Reason::communicator;
   if (call.sendcounts.is_array() || call.recvcounts.is_array())
     return plan_anew(runtime, call, use, plan);
   const PlanKey key = key_of(call, *plan->communicator, use);

@@ -139,6 +139,14 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
+bool may_be_left_alone(const Config& config, Library library) {
+  return config.engine == Engine::automatic && library == Library::mpich && !config.blocking;
+}
+
+bool left_alone(const Config& config, Library library, bool one_node, bool highest_level_asked) {
+  return may_be_left_alone(config, library) && one_node && !highest_level_asked;
+}
+
 Engine static_rule(Library library, const Shape& shape) {
   constexpr std::int64_t kShort = 2 * 1024, kWorthAThread = 128 * 1024;
   const std::optional<std::int64_t> bytes = agreed_bytes(shape);

@@ -17,6 +17,12 @@ struct Choice {
 // An error names the algorithms of a collective for which one was asked that does not exist.
 Result<bool> check_algorithms(const Config& config);
 
+// Engine `auto` leaves a whole job to MPICH inside one node, where MPICH's blocking collectives are
+// several times faster below MPI_THREAD_MULTIPLE: where the application can do without that level,
+// and blocking collectives are not Weft's.
+bool may_be_left_alone(const Config& config, Library library);
+bool left_alone(const Config& config, Library library, bool one_node, bool highest_level_asked);
+
 // The static rule of engine `auto`, from measurements in docs/results; documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
 // then decide by its own bytes whether it is worth waking.
