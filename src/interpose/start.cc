@@ -147,11 +147,12 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
                   const Shape& shape) {
   const Engine asked = possible_engine(runtime.engine_for(communicator), use);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
-  Choice choice = choose(runtime.config, runtime.library, asked, shape, hint);
+  const bool replayed = use == Use::persistent;
+  Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
   if (choice.engine == Engine::native) return choice;
   if (!runtime.threads_allowed())
-    choice = choose(runtime.config, runtime.library, Engine::function, shape, hint);
-  if (use == Use::persistent && choice.algorithm == &default_algorithm(shape))
+    choice = choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
+  if (replayed && choice.algorithm == &default_algorithm(shape))
     choice.algorithm = &replayed_algorithm(shape);
   return choice;
 }

@@ -25,8 +25,8 @@ bool left_alone(const Config& config, Library library, bool one_node, bool highe
 
 // The static rule of engine `auto`, from measurements in docs/results; documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
-// then decide by its own bytes whether it is worth waking.
-Engine static_rule(Library library, const Shape& shape);
+// then decide by its own bytes whether it is worth waking. replayed: by a persistent request.
+Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
@@ -40,6 +40,6 @@ const Algorithm& replayed_algorithm(const Shape& shape);
 // Neighborhoods are never left to the library as a whole: Weft's own communicators, on which it
 // would run, have no topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
-              const std::string* hinted = nullptr);
+              bool replayed = false, const std::string* hinted = nullptr);
 
 }  // namespace weft

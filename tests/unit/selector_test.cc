@@ -41,6 +41,20 @@ TEST(StaticRule, BelowTheThreadTheLibraryOrACheaperCall) {
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::allreduce, 4, 8 * 1024)), Engine::native);
 }
 
+TEST(StaticRule, ReplayedCallsAreCheapForCallers) {
+  const auto rule = [](Library library, std::int64_t bytes) {
+    return static_rule(library, shape_of(Kind::allreduce, 4, bytes), true);
+  };
+  for (const std::int64_t bytes : {8L, 1024L, 4 * 1024L, 8 * 1024L, 64 * 1024L, 128 * 1024L - 1}) {
+    EXPECT_EQ(rule(Library::mpich, bytes), Engine::function);
+    EXPECT_EQ(rule(Library::intelmpi, bytes), Engine::function);
+    EXPECT_EQ(rule(Library::openmpi, bytes), bytes < 8 * 1024 ? Engine::native : Engine::function);
+    EXPECT_EQ(rule(Library::other, bytes), Engine::native);
+  }
+  for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other})
+    EXPECT_EQ(rule(library, 128 * 1024), Engine::thread);
+}
+
 TEST(StaticRule, LargeAllreduceGetsAThreadEverywhere) {
   for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other})
     EXPECT_EQ(static_rule(library, shape_of(Kind::allreduce, 4, 2 * kMiB)), Engine::thread);
@@ -118,7 +132,7 @@ TEST(Choose, AHintComesBeforeTheConfiguration) {
   const Shape shape = shape_of(Kind::allreduce, 6, 64);
   const auto chosen = [&](const std::string& hint) {
     return std::string(
-        choose(config, Library::mpich, Engine::thread, shape, &hint).algorithm->name);
+        choose(config, Library::mpich, Engine::thread, shape, false, &hint).algorithm->name);
   };
   EXPECT_EQ(chosen("rabenseifner"), "rabenseifner");
   EXPECT_EQ(chosen("telepathy"), "ring");
