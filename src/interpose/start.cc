@@ -216,6 +216,16 @@ void take_turn(CollectiveOperation& operation, Ends ends) {
     operation.take(operation.communicator().node->windows().next(ends));
 }
 
+// An initialisation may wait for the other ranks, unlike the start of a collective: what comes from
+// MPI_Comm_idup gets its shadow here. Rank-invariant, as are the communicators that are known.
+void get_to_know(CallId id, MPI_Comm comm) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->native() || runtime->switched_off() || comm == handles.comm_null) return;
+  if (runtime->communicators.find(comm)) return;
+  const BlockingCall guard(id);
+  runtime->add_communicator(comm, {});
+}
+
 int next_tag(Runtime& runtime, Communicator& communicator) {
   return runtime.tag_for(communicator.sequence.fetch_add(1));
 }
@@ -296,6 +306,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
 
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
   Plan plan;
+  get_to_know(id, call.comm);
   Runtime* runtime = request ? offered(call, Use::persistent, &plan) : nullptr;
   if (runtime) {
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
