@@ -203,11 +203,12 @@ Runtime* offered(const Call& call, Use use, Plan* made) {
   return nullptr;
 }
 
+// The operation has the plan's schedule from now on.
 template <class Made, class... More>
-std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
+std::shared_ptr<Made> make_operation(CallId id, const Call& call, Plan& plan, int tag,
                                      More... more) {
-  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
-                                plan.kernel, tag, std::move(more)...);
+  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(),
+                                std::move(plan.schedule), plan.kernel, tag, std::move(more)...);
 }
 
 // Where the schedule of a single call needs memory of the node's, it is the communicator's.
@@ -349,7 +350,7 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
 }
 
 // By messages, or by what only MPI can do on the data.
-int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
+int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
   auto operation =
       make_operation<CollectiveOperation>(id, call, plan, next_tag(runtime, *plan.communicator));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
