@@ -1,4 +1,4 @@
-"""What the start of a non-blocking collective costs, in instructions, which no other load changes."""
+"""What the start of a non-blocking collective costs: instructions, which no other load changes."""
 
 import re
 import shutil

@@ -118,50 +118,54 @@ bool threads_granted() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-// Row 24; threads with communicators of their own are tests/mpi/flight.cc.
-void asked_by_two_threads() {
+// Row 24; threads with communicators of their own are tests/mpi/flight.cc. Short and long sums in
+// turn, the request of each in the hands of `act`.
+template <class Act>
+void with_many_sums(Act act) {
   if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
   OwnWorld comm;
   for (int round = 0; round < 50; ++round) {
     Sum sum(round % 2 ? 3 : 30000, comm);
     MPI_Request request;
     sum.start(&request);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 2; ++i)
-      threads.emplace_back([request] {
-        for (int done = 0; !done; rest()) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
-      });
-    for (auto& thread : threads) thread.join();
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    expect(sum.right() && request == MPI_REQUEST_NULL, "asked by two threads, then completed");
+    act(request);
+    expect(sum.right(), "result");
   }
 }
 
+template <class Work>
+void by_two_threads(Work work) {
+  std::thread one(work), other(work);
+  one.join();
+  other.join();
+}
+
+void asked_by_two_threads() {
+  with_many_sums([](MPI_Request& request) {
+    by_two_threads([request] {
+      for (int done = 0; !done; rest()) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
+    });
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(request == MPI_REQUEST_NULL, "asked by two threads, then completed");
+  });
+}
+
 void tested_by_two_threads() {
-  if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
-  OwnWorld comm;
-  for (int round = 0; round < 50; ++round) {
-    Sum sum(round % 2 ? 3 : 30000, comm);
-    MPI_Request request;
-    sum.start(&request);
+  with_many_sums([](MPI_Request& request) {
     std::mutex mutex;  // guards request
     std::atomic<int> completions{0};
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 2; ++i)
-      threads.emplace_back([&] {
-        for (bool over = false; !over; rest()) {
-          const std::lock_guard lock(mutex);
-          const bool active = request != MPI_REQUEST_NULL;
-          int done = 0;
-          MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-          completions += active && done;
-          over = done;
-        }
-      });
-    for (auto& thread : threads) thread.join();
+    by_two_threads([&] {
+      for (bool over = false; !over; rest()) {
+        const std::lock_guard lock(mutex);
+        const bool active = request != MPI_REQUEST_NULL;
+        int done = 0;
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        completions += active && done;
+        over = done;
+      }
+    });
     expect(completions == 1, "exactly one of two threads completes the request");
-    expect(sum.right(), "result");
-  }
+  });
 }
 
 }  // namespace
