@@ -111,7 +111,9 @@ def measure(
     if not program.exists():
         command = installation.make_target(mpi)
         raise DemoError(f"{program} is missing; build it with: {command}")
-    front = [str(installation.weft_command()), "run", "--"] if without else []
+    # The engines are hints; where none is named, Weft may leave the whole job alone.
+    front = [str(installation.weft_command()), "run", "--engine", "thread", "--"]
+    front = front if without else []
     engines = ENGINES if without else ENGINES[:1]
     with tempfile.TemporaryDirectory() as directory:
         answer = Path(directory) / "overlap.json"

@@ -140,7 +140,9 @@ Result<bool> check_family() {
   return true;
 }
 
-Result<bool> bind_library() {
+namespace {
+
+Result<bool> bind_everything() {
   std::vector<const char*> missing;
   if (!bind_library_calls(find, missing))
     return Error{std::string("the MPI library lacks ") + missing.front() +
@@ -150,6 +152,13 @@ Result<bool> bind_library() {
   bind_kernels(find_variable);
   note_library();
   return true;
+}
+
+}  // namespace
+
+Result<bool> bind_library() {
+  static const Result<bool> bound = bind_everything();
+  return bound;
 }
 
 bool first_in_chain() {

@@ -24,6 +24,18 @@ std::atomic<int> next_number{0};
 constexpr int kMostShadows = 256;
 std::atomic<int> shadows_alive{0};
 
+// Processes of another job, spawned or connected, may run without Weft.
+bool of_this_job_alone(MPI_Comm user) {
+  MPI_Group group, job, others;
+  int strangers = 1;
+  library_calls.Comm_group(user, &group);
+  library_calls.Comm_group(handles.comm_world, &job);
+  library_calls.Group_difference(group, job, &others);
+  library_calls.Group_size(others, &strangers);
+  for (MPI_Group* made : {&group, &job, &others}) library_calls.Group_free(made);
+  return strangers == 0;
+}
+
 // Collective: whether all ranks are ready and have a shadow to spare. They may be members of
 // different communicators, so one may have run out where another has not.
 bool all_can_spare_one(MPI_Comm user, bool ready) {
@@ -88,7 +100,7 @@ void Communicators::add(MPI_Comm user, const Hints& hints, Observer* worker_for,
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return;
   library_calls.Comm_size(user, &size);
-  if (size == 1) return;
+  if (size == 1 || !of_this_job_alone(user)) return;
   library_calls.Comm_rank(user, &rank);
   auto worker = worker_for ? start_worker(*worker_for, worker_core) : nullptr;
   const MPI_Comm shadow = make_shadow(user, !worker_for || worker);

@@ -72,9 +72,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 class Communicators {
  public:
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
-  // (intercommunicators, one rank, too many communicators, a worker wanted that some rank cannot
-  // start): its calls pass on untouched. worker_for: null where no worker is wanted; worker_core:
-  // -1 where the observer places it.
+  // (intercommunicators, one rank, processes of other jobs, too many communicators, a worker wanted
+  // that some rank cannot start): its calls pass on untouched. worker_for: null where no worker is
+  // wanted; worker_core: -1 where the observer places it.
   void add(MPI_Comm user, const Hints& hints, Observer* worker_for, int worker_core);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);

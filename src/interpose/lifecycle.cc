@@ -11,6 +11,7 @@
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
+#include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
 #include "weft.h"
@@ -35,14 +36,28 @@ Config config_or_exit() {
   return *config;
 }
 
+// How this process enters MPI.
+struct Beginning {
+  Config config;
+  bool left_alone;
+
+  // The level stays the application's own.
+  bool native() const { return left_alone || config.engine == Engine::native; }
+};
+
+Beginning beginning_for(int required) {
+  const Config config = config_or_exit();
+  const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
+  const Library library = one_node && bind_library() ? identify_library() : Library::other;
+  return {config, left_alone(config, library, one_node, required == MPI_THREAD_MULTIPLE)};
+}
+
 // The application gets at least the level that it asked for; engines with a thread need the
 // highest inside.
-int initialise(int* argc, char*** argv, int required, int* provided) {
-  const Config config = config_or_exit();
-  const bool threads = config.engine != Engine::native;
-  const int level = threads ? MPI_THREAD_MULTIPLE : required;
+int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
+  const int level = beginning.native() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
-  if (code == MPI_SUCCESS) Runtime::begin(config, *provided);
+  if (code == MPI_SUCCESS) Runtime::begin(beginning.config, *provided, beginning.left_alone);
   return code;
 }
 
@@ -94,19 +109,20 @@ namespace special {
 
 int Init(int* argc, char*** argv) {
   const Entry entry;
-  const Config config = config_or_exit();
-  if (config.engine == Engine::native) {
+  const Beginning beginning = beginning_for(MPI_THREAD_SINGLE);
+  if (beginning.native()) {
     const int code = next_calls.Init(argc, argv);
-    if (code == MPI_SUCCESS) Runtime::begin(config, MPI_THREAD_SINGLE);
+    if (code == MPI_SUCCESS)
+      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, beginning.left_alone);
     return code;
   }
   int provided = 0;
-  return initialise(argc, argv, MPI_THREAD_SINGLE, &provided);
+  return initialise(beginning, argc, argv, MPI_THREAD_SINGLE, &provided);
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   const Entry entry;
-  return initialise(argc, argv, required, provided);
+  return initialise(beginning_for(required), argc, argv, required, provided);
 }
 
 int Finalize() {

@@ -43,10 +43,14 @@ void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
   Communicators::release_shadows();
-  if (runtime->config.engine != Engine::native)
+  if (!runtime->native()) {
     runtime->add_communicator(comm, hints);
-  else if (hints.any())
-    say("communicator hints have no effect where the engine of the program is native");
+    return;
+  }
+  if (!hints.any()) return;
+  const std::string why =
+      runtime->left_alone() ? kLeftAlone : "the engine of the program is native";
+  say("communicator hints have no effect: " + why);
 }
 
 }  // namespace

@@ -45,15 +45,16 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
                                          std::shared_ptr<const Schedule> schedule, Kernel kernel,
                                          int tag)
-    : Operation(schedule, transport_, &operands_, &turn_),
+    : Operation(std::move(schedule), transport_, &operands_, &turn_),
       id_(id),
       call_(call),
       communicator_(std::move(communicator)),
-      temp_(schedule->temp_bytes),
+      temp_(this->schedule().temp_bytes),
       operands_(operands_of(call, kernel, temp_.data())),
-      transport_(call_, *schedule, operands_, communicator_->shadow, tag) {
-  const bool by_library = !schedule->steps.empty() && is_library(schedule->steps[0].kind);
-  if (call.sendtypes || call.recvtypes || by_library) keep_arrays(schedule->shape);
+      transport_(call_, this->schedule(), operands_, communicator_->shadow, tag) {
+  const auto& steps = this->schedule().steps;
+  const bool by_library = !steps.empty() && is_library(steps[0].kind);
+  if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
 }
 
 void CollectiveOperation::take(const NodeTurn& turn) {

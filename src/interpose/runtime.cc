@@ -88,6 +88,18 @@ void write_texts_of_all(const std::string& own, int ranks, std::FILE* file) {
   }
 }
 
+// Programs may ask for different levels on different ranks. Not by a blocking call: MPICH's hang
+// where the levels differ.
+bool any_rank(bool value) {
+  const std::int64_t own = value ? 1 : 0;
+  std::int64_t ranks = 0;
+  MPI_Request request;
+  library_calls.Iallreduce(&own, &ranks, 1, handles.int64, handles.sum, handles.comm_world,
+                           &request);
+  library_calls.Wait(&request, MPI_STATUS_IGNORE);
+  return ranks > 0;
+}
+
 void send_text(const std::string& own) {
   const auto bytes = static_cast<std::int64_t>(own.size());
   library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, handles.comm_world);
@@ -98,33 +110,36 @@ void send_text(const std::string& own) {
 
 std::atomic<Runtime*> Runtime::active_{nullptr};
 
-Runtime::Runtime(const Config& config, Library library, bool threads_allowed)
+Runtime::Runtime(const Config& config, Library library, bool threads_allowed, bool left_alone)
     : config(config),
       library(library),
       summary(config.summary || !config.summary_json_file.empty()),
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
+      left_alone_(left_alone),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
 
-void Runtime::begin(const Config& config, int thread_level) {
+void Runtime::begin(const Config& config, int thread_level, bool left_alone) {
   const auto bound = bind_library();
   if (!bound) {
     say(bound.error().message);
     return;
   }
-  const bool threads_wanted = config.engine != Engine::native && config.engine != Engine::function;
-  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE;
+  const Library library = identify_library();
+  if (may_be_left_alone(config, library)) left_alone = any_rank(left_alone);
+  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && !left_alone;
   // Never destroyed: threads and MPI callbacks may look at it while the process exits.
-  auto* runtime = new Runtime(config, identify_library(), threads_allowed);
+  auto* runtime = new Runtime(config, library, threads_allowed, left_alone);
+  const bool threads_wanted = !runtime->native() && config.engine != Engine::function;
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
   if (threads_wanted && !threads_allowed && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
-  if (config.engine != Engine::native) {
+  if (!runtime->native()) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
     if (threads_allowed) runtime->agree_on_threads(rank);
     if (config.node_memory) find_node();
@@ -222,7 +237,7 @@ void Runtime::end() {
   free_self_communicator();
   forget_node();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
-  runtime->summary.report(runtime->config,
+  runtime->summary.report(runtime->config, runtime->left_alone(),
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   active_.store(nullptr, std::memory_order_release);

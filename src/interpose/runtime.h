@@ -20,17 +20,21 @@ class Runtime final : public Observer {
   // nullptr before MPI_Init, after MPI_Finalize, and where Weft stands aside.
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
-  // Right after the MPI library's own initialisation; collective over all ranks.
-  static void begin(const Config& config, int thread_level);
+  // Right after the MPI library's own initialisation; collective over all ranks. left_alone: this
+  // rank has not raised the level; then no rank has anything done by Weft.
+  static void begin(const Config& config, int thread_level, bool left_alone);
   // Right before the MPI library's finalisation; collective over all ranks.
   static void end();
 
-  Runtime(const Config& config, Library library, bool threads_allowed);
+  Runtime(const Config& config, Library library, bool threads_allowed, bool left_alone);
 
   // A thread may be used at all. False: engine function stands in for the others.
   bool threads_allowed() const { return threads_allowed_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
-  bool callers_only() const { return !threads_allowed_ && config.engine != Engine::native; }
+  bool callers_only() const { return !threads_allowed_ && !native(); }
+  // Nothing is Weft's: by the user's word, or by that of left_alone() in the selector.
+  bool native() const { return left_alone_ || config.engine == Engine::native; }
+  bool left_alone() const { return left_alone_; }
   bool observing() const { return observing_; }
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
@@ -72,6 +76,7 @@ class Runtime final : public Observer {
   static std::atomic<Runtime*> active_;
 
   bool threads_allowed_;  // final before active()
+  const bool left_alone_;
   const bool observing_;
   const bool completions_are_ours_;
   std::atomic<bool> switched_off_{false};

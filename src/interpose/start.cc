@@ -152,11 +152,12 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
                   const Shape& shape) {
   const Engine asked = possible_engine(runtime.engine_for(communicator), use);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
-  Choice choice = choose(runtime.config, runtime.library, asked, shape, hint);
+  const bool replayed = use == Use::persistent;
+  Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
   if (choice.engine == Engine::native) return choice;
   if (!runtime.threads_allowed())
-    choice = choose(runtime.config, runtime.library, Engine::function, shape, hint);
-  if (use == Use::persistent && choice.algorithm == &default_algorithm(shape))
+    choice = choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
+  if (replayed && choice.algorithm == &default_algorithm(shape))
     choice.algorithm = &replayed_algorithm(shape);
   return choice;
 }
@@ -189,10 +190,10 @@ const Plan* decline(Reason reason) {
 // Good until this thread's next call; nullptr: Weft leaves the call to the library.
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   if (runtime.switched_off()) return decline(Reason::switched_off);
+  if (runtime.native())
+    return decline(runtime.left_alone() ? Reason::left_alone : Reason::engine_native);
   Communicator* communicator = runtime.communicators.find(call.comm);
-  if (!communicator)
-    return decline(runtime.config.engine == Engine::native ? Reason::engine_native
-                                                           : Reason::communicator);
+  if (!communicator) return decline(Reason::communicator);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
   const PlanKey key = arrays ? PlanKey{} : key_of(call, *communicator, use);
   if (const Plan* recent = arrays ? nullptr : recent_plans.find(key)) return recent;
@@ -213,6 +214,16 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
 void take_turn(CollectiveOperation& operation, Ends ends) {
   if (operation.schedule().node_bytes > 0)
     operation.take(operation.communicator().node->windows().next(ends));
+}
+
+// An initialisation may wait for the other ranks, unlike the start of a collective: what comes from
+// MPI_Comm_idup gets its shadow here. Rank-invariant, as are the communicators that are known.
+void get_to_know(CallId id, MPI_Comm comm) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->native() || runtime->switched_off() || comm == handles.comm_null) return;
+  if (runtime->communicators.find(comm)) return;
+  const BlockingCall guard(id);
+  runtime->add_communicator(comm, {});
 }
 
 int next_tag(Runtime& runtime, Communicator& communicator) {
@@ -294,6 +305,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
 }
 
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
+  get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* plan = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     const int tag = runtime->persistent_tag_for(plan->communicator->initialised.fetch_add(1));

@@ -111,6 +111,21 @@ bool names_one_twice(std::vector<int> peers) {
   return std::adjacent_find(peers.begin(), peers.end()) != peers.end();
 }
 
+// Weft's rounds, advanced by callers, against the library's own; below what is worth a thread.
+bool callers_are_cheaper(Library library, std::int64_t bytes, bool replayed) {
+  constexpr std::int64_t kShort = 2 * 1024, kMiddling = 8 * 1024;
+  switch (library) {
+    case Library::mpich:
+      return replayed || bytes <= kShort;
+    case Library::intelmpi:
+      return replayed;
+    case Library::openmpi:
+      return replayed && bytes >= kMiddling;
+    default:
+      return false;
+  }
+}
+
 bool runs_schedules(Engine engine) {
   return engine == Engine::function || engine == Engine::thread;
 }
@@ -139,12 +154,20 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
-Engine static_rule(Library library, const Shape& shape) {
-  constexpr std::int64_t kShort = 2 * 1024, kWorthAThread = 128 * 1024;
+bool may_be_left_alone(const Config& config, Library library) {
+  return config.engine == Engine::automatic && library == Library::mpich && !config.blocking;
+}
+
+bool left_alone(const Config& config, Library library, bool one_node, bool highest_level_asked) {
+  return may_be_left_alone(config, library) && one_node && !highest_level_asked;
+}
+
+Engine static_rule(Library library, const Shape& shape, bool replayed) {
+  constexpr std::int64_t kWorthAThread = 128 * 1024;
   const std::optional<std::int64_t> bytes = agreed_bytes(shape);
   if (!bytes) return Engine::thread;
-  if (*bytes <= kShort && library == Library::mpich) return Engine::function;
-  if (*bytes < kWorthAThread) return Engine::native;
+  if (*bytes < kWorthAThread)
+    return callers_are_cheaper(library, *bytes, replayed) ? Engine::function : Engine::native;
   // A single exchange, which goes on alone once it has been posted, but not in Open MPI.
   const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
   if (library != Library::openmpi && one_exchange) return Engine::native;
@@ -163,8 +186,8 @@ const Algorithm& replayed_algorithm(const Shape& shape) {
 }
 
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
-              const std::string* hinted) {
-  Engine engine = asked == Engine::automatic ? static_rule(library, shape) : asked;
+              bool replayed, const std::string* hinted) {
+  Engine engine = asked == Engine::automatic ? static_rule(library, shape, replayed) : asked;
   const bool whole_collective = engine == Engine::tcc || engine == Engine::assist;
   if (whole_collective && is_neighborhood(shape.kind)) engine = Engine::thread;
   if (!runs_schedules(engine)) return {engine, nullptr};

@@ -17,10 +17,16 @@ struct Choice {
 // An error names the algorithms of a collective for which one was asked that does not exist.
 Result<bool> check_algorithms(const Config& config);
 
+// Engine `auto` leaves a whole job to MPICH inside one node, where MPICH's blocking collectives are
+// several times faster below MPI_THREAD_MULTIPLE: where the application can do without that level,
+// and blocking collectives are not Weft's.
+bool may_be_left_alone(const Config& config, Library library);
+bool left_alone(const Config& config, Library library, bool one_node, bool highest_level_asked);
+
 // The static rule of engine `auto`, from measurements in docs/results; documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
-// then decide by its own bytes whether it is worth waking.
-Engine static_rule(Library library, const Shape& shape);
+// then decide by its own bytes whether it is worth waking. replayed: by a persistent request.
+Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
@@ -34,6 +40,6 @@ const Algorithm& replayed_algorithm(const Shape& shape);
 // Neighborhoods are never left to the library as a whole: Weft's own communicators, on which it
 // would run, have no topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
-              const std::string* hinted = nullptr);
+              bool replayed = false, const std::string* hinted = nullptr);
 
 }  // namespace weft

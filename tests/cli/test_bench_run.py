@@ -180,7 +180,7 @@ def test_srun_gets_the_ranks_and_the_program(environment, tmp_path):
     assert done.returncode == 0, done.stderr + done.stdout
     for line in (tmp_path / "calls.txt").read_text().splitlines():
         weft = installation.weft_command()
-        front = f"--mpi=pmi2 -n 2 {weft} run --placement bind --backoff yield -- "
+        front = f"--mpi=pmi2 -n 2 {weft} run --engine thread --placement bind --backoff yield -- "
         assert line.startswith(f"{front}{MPICH.program('nbceff')} --collective allreduce ")
     data = json.loads((tmp_path / "x.json").read_text())
     assert {p["ranks"] for p in data["points"]} == {2}

@@ -2,6 +2,7 @@
 reason; and the library of the MPI-5 standard ABI, which conforms like the others."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -60,6 +61,34 @@ def test_blocking_collectives_on_request(program, tmp_path):
     assert done.returncode == 0, done.stderr
     calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
     assert calls["MPI_Allreduce"]["handled"] == RANKS
+
+
+@pytest.mark.parametrize("engine", ["function", "thread"])
+def test_processes_that_were_spawned_need_no_weft(tmp_path, engine):
+    program = compiled(tmp_path, "mpicc", [installation.ROOT / "tests/cli/programs/spawn.c"])
+    done = run(program, "--engine", engine)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("4 processes") == RANKS
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_comm_idup_is_known_from_the_first_persistent_call_on(tmp_path, mpi):
+    library = installation.implementation(mpi)
+    if not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(mpi)}")
+    program, summary = tmp_path / "idup", tmp_path / "summary.json"
+    source = installation.ROOT / "tests/cli/programs/idup.c"
+    environment = {**os.environ, **library.environment()}
+    subprocess.run([library.prefix / "bin/mpicc", source, "-o", program], check=True)
+    placed = ["--bind-to", "none", "--oversubscribe"] if mpi == "openmpi" else []
+    launcher = [library.mpiexec, "-n", RANKS, *placed]
+    front = [installation.weft_command(), "run", "--engine=thread", f"--summary=json:{summary}"]
+    command = [str(word) for word in [*launcher, *front, "--", program]]
+    subprocess.run(command, env=environment, check=True, timeout=60)
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    assert calls["MPI_Allreduce_init"]["handled"] == RANKS
+    assert calls["MPI_Iallreduce"]["handled"] == RANKS
+    assert sum(calls["MPI_Iallreduce"]["passed_on"].values()) == RANKS
 
 
 @pytest.fixture(scope="module")

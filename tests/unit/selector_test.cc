@@ -17,12 +17,42 @@ Shape shape_of(Kind kind, int size, std::int64_t bytes) {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
+TEST(LeftAlone, OnlyByAutoInsideOneNodeUnderMpich) {
+  Config config;
+  EXPECT_TRUE(left_alone(config, Library::mpich, true, false));
+  EXPECT_FALSE(left_alone(config, Library::mpich, false, false));
+  EXPECT_FALSE(left_alone(config, Library::mpich, true, true));
+  for (const auto library : {Library::openmpi, Library::intelmpi, Library::other})
+    EXPECT_FALSE(left_alone(config, library, true, false));
+  config.blocking = true;
+  EXPECT_FALSE(left_alone(config, Library::mpich, true, false));
+  config.blocking = false;
+  for (const auto engine : {Engine::native, Engine::function, Engine::thread, Engine::tcc}) {
+    config.engine = engine;
+    EXPECT_FALSE(left_alone(config, Library::mpich, true, false));
+  }
+}
+
 TEST(StaticRule, BelowTheThreadTheLibraryOrACheaperCall) {
   for (const auto library : {Library::openmpi, Library::intelmpi, Library::other})
     EXPECT_EQ(static_rule(library, shape_of(Kind::allreduce, 4, 1024)), Engine::native);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::allreduce, 4, 1024)), Engine::function);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::barrier, 4, 0)), Engine::function);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::allreduce, 4, 8 * 1024)), Engine::native);
+}
+
+TEST(StaticRule, ReplayedCallsAreCheapForCallers) {
+  const auto rule = [](Library library, std::int64_t bytes) {
+    return static_rule(library, shape_of(Kind::allreduce, 4, bytes), true);
+  };
+  for (const std::int64_t bytes : {8L, 1024L, 4 * 1024L, 8 * 1024L, 64 * 1024L, 128 * 1024L - 1}) {
+    EXPECT_EQ(rule(Library::mpich, bytes), Engine::function);
+    EXPECT_EQ(rule(Library::intelmpi, bytes), Engine::function);
+    EXPECT_EQ(rule(Library::openmpi, bytes), bytes < 8 * 1024 ? Engine::native : Engine::function);
+    EXPECT_EQ(rule(Library::other, bytes), Engine::native);
+  }
+  for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other})
+    EXPECT_EQ(rule(library, 128 * 1024), Engine::thread);
 }
 
 TEST(StaticRule, LargeAllreduceGetsAThreadEverywhere) {
@@ -102,7 +132,7 @@ TEST(Choose, AHintComesBeforeTheConfiguration) {
   const Shape shape = shape_of(Kind::allreduce, 6, 64);
   const auto chosen = [&](const std::string& hint) {
     return std::string(
-        choose(config, Library::mpich, Engine::thread, shape, &hint).algorithm->name);
+        choose(config, Library::mpich, Engine::thread, shape, false, &hint).algorithm->name);
   };
   EXPECT_EQ(chosen("rabenseifner"), "rabenseifner");
   EXPECT_EQ(chosen("telepathy"), "ring");

@@ -165,7 +165,7 @@ def ranks_of(options: dict[str, Any]) -> int:
 
 
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
-    words: Sequence[Any] = (installation.weft_command(), "run", "--")
+    words: Sequence[Any] = (installation.weft_command(), "run", "--engine", "thread", "--")
     words = (*words, installation.implementation(mpi).program(program))
     words = (*words, "--elements", options["elements"], "--engines", options["engines"])
     words = (*words, "--json", figures)

@@ -71,16 +71,14 @@ def measured_for(name: object, machine: dict[str, Any]) -> Preset | None:
 # ---- Presets ----------------------------------------------------------------------------------
 
 
+def in_the_lab(collective: str, size: str, **more: str) -> dict[str, Any]:
+    """One run between the lab's two nodes."""
+    return {"collective": collective, "size": size, "lab": LAB, **more}
+
+
 def tcc() -> Preset:
-    run = {
-        "collective": "alltoall",
-        "size": "1MB",
-        "engines": "native,function,thread,tcc",
-        "kernel": "gemv",
-        "working_set": "64MB",
-        "amounts": "0.5x,1x,2x",
-        "lab": LAB,
-    }
+    measured = {"engines": "native,function,thread,tcc", "amounts": "0.5x,1x,2x"}
+    run = in_the_lab("alltoall", "1MB", kernel="gemv", working_set="64MB", **measured)
     return Preset(
         name="tcc",
         title="Threaded collective communication: Ialltoall over matrix-vector products",
@@ -100,14 +98,8 @@ def tcc() -> Preset:
 
 
 def threads_per_core() -> Preset:
-    run = {
-        "collective": "allgather",
-        "size": "16B,1MB",
-        "engines": "native,thread",
-        "kernel": "gemm",
-        "amounts": "0.5x,2x",
-        "lab": LAB,
-    }
+    measured = {"engines": "native,thread", "amounts": "0.5x,2x"}
+    run = in_the_lab("allgather", "16B,1MB", kernel="gemm", **measured)
     return Preset(
         name="threads-per-core",
         title="Several progress threads on one core: Iallgather over matrix products",
@@ -127,15 +119,8 @@ def threads_per_core() -> Preset:
 
 
 def placement() -> Preset:
-    run = {
-        "collective": "scan",
-        "size": "1MB",
-        "engines": "thread",
-        "placements": "bind,numa",
-        "kernel": "gemm",
-        "amounts": "0.5x,1x,2x",
-        "lab": LAB,
-    }
+    measured = {"engines": "thread", "placements": "bind,numa", "amounts": "0.5x,1x,2x"}
+    run = in_the_lab("scan", "1MB", kernel="gemm", **measured)
     return Preset(
         name="placement",
         title="Where progress threads run: Iscan along a chain",

@@ -53,7 +53,8 @@ class Variant:
         """What stands before the program; nothing where the MPI library is alone."""
         if self.library_async:
             return []
-        words = [str(installation.weft_command()), "run"]
+        # The engines are hints; where none is named, Weft may leave the whole job alone.
+        words = [str(installation.weft_command()), "run", "--engine", "thread"]
         words += ["--placement", self.placement, "--backoff", self.backoff]
         if self.algorithm != "selected":
             words += ["--algorithm", f"{collective}={self.algorithm}"]

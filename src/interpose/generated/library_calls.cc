@@ -26,6 +26,8 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
   bind(library_calls.Group_translate_ranks, find, "PMPI_Group_translate_ranks", missing);
   bind(library_calls.Group_free, find, "PMPI_Group_free", missing);
+  bind(library_calls.Group_size, find, "PMPI_Group_size", missing);
+  bind(library_calls.Group_difference, find, "PMPI_Group_difference", missing);
   bind(library_calls.Comm_free, find, "PMPI_Comm_free", missing);
   bind(library_calls.Comm_rank, find, "PMPI_Comm_rank", missing);
   bind(library_calls.Comm_size, find, "PMPI_Comm_size", missing);

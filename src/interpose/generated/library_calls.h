@@ -16,6 +16,8 @@ struct LibraryCalls {
   int (*Comm_group)(MPI_Comm, MPI_Group*);
   int (*Group_translate_ranks)(MPI_Group, int, const int*, MPI_Group, int*);
   int (*Group_free)(MPI_Group*);
+  int (*Group_size)(MPI_Group, int*);
+  int (*Group_difference)(MPI_Group, MPI_Group, MPI_Group*);
   int (*Comm_free)(MPI_Comm*);
   int (*Comm_rank)(MPI_Comm, int*);
   int (*Comm_size)(MPI_Comm, int*);

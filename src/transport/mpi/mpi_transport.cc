@@ -55,7 +55,8 @@ MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, const Ope
       operands_(operands),
       comm_(comm),
       tag_(tag),
-      requests_(schedule.most_posted + 1, handles.request_null) {}
+      many_(schedule.most_posted > few_.size() ? schedule.most_posted : 0),
+      requests_(many_.empty() ? few_.data() : many_.data()) {}
 
 MPI_Datatype MpiTransport::type(Unit unit) const {
   if (unit == Unit::byte) return handles.byte;

@@ -2,6 +2,7 @@
 // of Weft's own, one tag per operation; whole collectives as single steps.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "transport/mpi/call.h"
@@ -40,9 +41,11 @@ class MpiTransport final : public Transport {
   const Operands& operands_;
   const MPI_Comm comm_;
   const int tag_;
-  std::vector<MPI_Request> requests_;
-  int posted_ = 0;  // since the round began
-  int tested_ = 0;  // of those, complete
+  std::array<MPI_Request, 4> few_;  // most schedules post no more in a round
+  std::vector<MPI_Request> many_;   // else
+  MPI_Request* const requests_;     // of the round, either here or there
+  int posted_ = 0;                  // since the round began
+  int tested_ = 0;                  // of those, complete
 };
 
 }  // namespace weft

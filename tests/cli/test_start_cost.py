@@ -1,0 +1,63 @@
+"""What the start of a non-blocking collective costs: instructions, which no other load changes."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from weft import installation
+
+MPICH = installation.implementation("mpich")
+CALLS = (100, 200)
+MOST_INSTRUCTIONS = 1500
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("start_cost") / "start_cost"
+    source = installation.ROOT / "tests/cli/programs/start_cost.c"
+    library = f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
+    command = [MPICH.prefix / "bin/mpicc", "-O1", source, "-o", path, library]
+    subprocess.run(command, check=True, timeout=60)
+    return path
+
+
+def profile(program, calls, file, transport):
+    """Runs it with rank 0 under callgrind, which counts inside MPI_Iallreduce only."""
+    weft = [installation.weft_command(), "run", "--engine=function", f"--transport={transport}"]
+    callgrind = ["valgrind", "-q", "--tool=callgrind", "--toggle-collect=MPI_Iallreduce"]
+    callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}"]
+    rank_0 = ["-n", 1, *weft, "--", *callgrind, program, calls]
+    rank_1 = ["-n", 1, *weft, "--", program, calls]
+    command = [str(word) for word in [MPICH.mpiexec, *rank_0, ":", *rank_1]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return file.read_text()
+
+
+def outside_the_library(profile_text):
+    """All instructions but those inside calls from Weft into the MPI library."""
+    total = int(re.search(r"^totals: (\d+)", profile_text, re.MULTILINE)[1])
+    called = re.compile(
+        r"^cob=\S*libmpi\.so\S*\n(?:cfi=.*\n)?cfn=PMPI_\w+\ncalls=.*\n\S+ (\d+)$", re.MULTILINE
+    )
+    objects = re.split(r"^ob=", profile_text, flags=re.MULTILINE)
+    of_weft = "".join(text for text in objects if "libweft-" in text.split("\n", 1)[0])
+    return total - sum(int(inclusive) for inclusive in called.findall(of_weft))
+
+
+@pytest.mark.skipif(
+    not shutil.which("valgrind"), reason="needs valgrind: sudo apt-get install -y valgrind"
+)
+@pytest.mark.parametrize("transport", ["auto", "mpi"])
+def test_instructions_of_one_start(program, tmp_path, transport, capsys):
+    """With the schedule in the cache: the first call is in both runs."""
+    few, many = (
+        outside_the_library(profile(program, calls, tmp_path / f"{calls}.out", transport))
+        for calls in CALLS
+    )
+    instructions = (many - few) / (CALLS[1] - CALLS[0])
+    with capsys.disabled():
+        print(f"  transport {transport}: {instructions:.0f} instructions")
+    assert 500 < instructions <= MOST_INSTRUCTIONS
