@@ -115,8 +115,10 @@ void Runtime::begin(const Config& config, int thread_level) {
   }
   const bool threads_wanted = config.engine != Engine::native && config.engine != Engine::function;
   const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE;
-  // Never destroyed: threads and MPI callbacks may look at it while the process exits.
-  auto* runtime = new Runtime(config, identify_library(), threads_allowed);
+  // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
+  // checkers find it here after MPI_Finalize.
+  [[gnu::used]] static Runtime* runtime;
+  runtime = new Runtime(config, identify_library(), threads_allowed);
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
   if (threads_wanted && !threads_allowed && rank == 0)
