@@ -52,6 +52,8 @@ class Setting:
     options: tuple[str, ...] = ()
     summary: Path | None = None
     variables: dict[str, str] = field(default_factory=dict, hash=False)
+    loader: tuple[str, ...] = ()  # what each rank starts `weft run` with
+    weft: Path = field(default_factory=installation.weft_command)
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
         library = installation.implementation(self.mpi)
@@ -61,7 +63,7 @@ class Setting:
         front = []
         if self.engine:
             summary = [f"--summary=json:{self.summary}"] if self.summary else []
-            front = [installation.weft_command(), "run", "--engine", self.engine, *summary, "--"]
+            front = [*self.loader, self.weft, "run", "--engine", self.engine, *summary, "--"]
         faults = self.left_out()
         command = [*launcher, *front, library.program("random"), *faults, *self.options]
         command += ["--limit-s", self.limit_s, *words]
