@@ -130,8 +130,10 @@ void Runtime::begin(const Config& config, int thread_level, bool left_alone) {
   const Library library = identify_library();
   if (may_be_left_alone(config, library)) left_alone = any_rank(left_alone);
   const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && !left_alone;
-  // Never destroyed: threads and MPI callbacks may look at it while the process exits.
-  auto* runtime = new Runtime(config, library, threads_allowed, left_alone);
+  // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
+  // checkers find it here after MPI_Finalize.
+  [[gnu::used]] static Runtime* runtime;
+  runtime = new Runtime(config, library, threads_allowed, left_alone);
   const bool threads_wanted = !runtime->native() && config.engine != Engine::function;
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);

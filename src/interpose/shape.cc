@@ -76,6 +76,9 @@ Sides sides_of(const Call& call, const Communicator& c) {
     case Kind::gather:
     case Kind::gatherv:
       return {in_place, {!in_place}, {root, c.size}};
+    case Kind::allgather:
+    case Kind::allgatherv:
+      return {in_place, {!in_place}, {true, c.size}};
     case Kind::scatter:
     case Kind::scatterv: {
       const bool stays = root && call.recvbuf == MPI_IN_PLACE;
@@ -105,12 +108,36 @@ bool side_looks_right(const Side& side, const Numbers& counts, MPI_Datatype type
   return types || type != handles.datatype_null;
 }
 
-// Both buffers are one, which no collective allows where both of them count.
-bool aliased(const Call& call, const Sides& sides) {
-  if (call.sendbuf != call.recvbuf || !call.sendbuf || sides.in_place) return false;
-  const bool blocks = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const bool given = sides.send.significant || reduces(call.kind);
-  return !blocks && given && sides.recv.significant && call.recvcounts.at(0) > 0;
+// What a rank sends itself, or in a neighborhood the first block: where it lies on one side.
+struct OwnBlock {
+  const char* at;
+  std::int64_t count;
+  MPI_Datatype type;
+
+  bool operator==(const OwnBlock&) const = default;
+};
+
+OwnBlock own_block(int place, const Side& side, const void* buffer, const Numbers& counts,
+                   const Numbers& displacements, MPI_Datatype type, const MPI_Datatype* types) {
+  OwnBlock block{static_cast<const char*>(buffer), counts.at(place), types ? types[place] : type};
+  if (side.blocks == 1 && !counts.is_array()) return block;
+  const std::int64_t unit = types ? 1 : layout_of(type, 0).extent;
+  block.at += unit * (counts.is_array() ? displacements.at(place) : place * block.count);
+  return block;
+}
+
+// A rank's own block would be received where it is sent from, in the same form: then the buffers
+// overlap, which no collective allows.
+bool aliased(const Call& call, const Communicator& c, const Sides& sides) {
+  if (sides.in_place || !call.sendbuf || !sides.recv.significant) return false;
+  if (reduces(call.kind))
+    return call.sendbuf == call.recvbuf && (call.kind != Kind::reduce || c.rank == call.root);
+  if (!sides.send.significant || sides.send.blocks == 0 || sides.recv.blocks == 0) return false;
+  const int place = is_neighborhood(call.kind) ? 0 : c.rank;
+  const OwnBlock sent = own_block(place, sides.send, call.sendbuf, call.sendcounts, call.senddispls,
+                                  call.sendtype, call.sendtypes);
+  return sent.count > 0 && sent == own_block(place, sides.recv, call.recvbuf, call.recvcounts,
+                                             call.recvdispls, call.recvtype, call.recvtypes);
 }
 
 bool may_be_in_place(const Call& call, const Communicator& communicator) {
@@ -175,11 +202,10 @@ bool arguments_look_right(const Call& call, const Communicator& communicator) {
   if (call.root < 0 || call.root >= communicator.size) return false;
   const Sides sides = sides_of(call, communicator);
   if (sides.in_place && !may_be_in_place(call, communicator)) return false;
-  if (aliased(call, sides) && (call.kind != Kind::reduce || communicator.rank == call.root))
-    return false;
   if (!side_looks_right(sides.send, call.sendcounts, call.sendtype, call.sendtypes) ||
       !side_looks_right(sides.recv, call.recvcounts, call.recvtype, call.recvtypes))
     return false;
+  if (aliased(call, communicator, sides)) return false;
   return !reduces(call.kind) || operator_fits(call.op, call.recvtype);
 }
 

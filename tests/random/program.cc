@@ -85,6 +85,7 @@ bool left_out(const Step& step, const Limits& limits) {
   return has(kTypeNames[spec.type]) || has(call_name(spec.kind, step.form, false)) ||
          (reduces && derived && has("user-derived")) ||
          (spec.kind == Kind::alltoallw && spec.in_place && has("alltoallw-in-place")) ||
+         (spec.mixed && step.form == Form::blocking && has("blocking-mixed")) ||
          (scatters && derived && has("scattered-derived")) ||
          (reduces && spec.type == kNegative && has("reduced-negative"));
 }

@@ -70,7 +70,8 @@ struct Limits {
   // "user-derived" (a user's operator on a derived type), "reduced-negative", "alltoallw-in-place",
   // "scattered-derived" (a scattered reduction of a derived type), "freed-persistent" (types and
   // operators freed under a persistent operation), "testall-persistent", "waitall-persistent"
-  // (these calls, of persistent requests among others).
+  // (these calls, of persistent requests among others), "blocking-mixed" (blocking calls whose
+  // ranks have different types).
   std::set<std::string> without;
   std::set<int> only;  // steps; empty: all
 };

@@ -169,6 +169,10 @@ void aliased() {
   code = MPI_Iscan(blocks.data(), blocks.data(), 100, MPI_INT, MPI_MAX, comm, &request);
   if (code == MPI_SUCCESS) code = wait(&request);
   tell("scan onto its own input: class %d, first value %d", class_of(code), blocks[0]);
+  std::vector<int> all(static_cast<std::size_t>(size_of(comm)), rank + 1);
+  code = MPI_Iallgather(&all[rank], 1, MPI_INT, all.data(), 1, MPI_INT, comm, &request);
+  if (code == MPI_SUCCESS) code = wait(&request);
+  tell("allgather from the place in its result: class %d, first value %d", class_of(code), all[0]);
 }
 
 // Row 20: a ring in which each rank has its neighbours' numbers; and the rest at count zero.

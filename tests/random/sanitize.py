@@ -1,0 +1,78 @@
+"""Random programs under libraries of Weft's that were built with a sanitizer.
+
+    cmake -S . -B build-asan -G Ninja -DWEFT_SANITIZE=address -DCMAKE_PREFIX_PATH=$PWD/.deps/usr
+    cmake --build build-asan --target weft weft_interpose_mpich weft_interpose_openmpi
+    python tests/random/sanitize.py address --mpi mpich --engine thread --programs 100
+
+For the thread sanitizer: build-tsan and `thread`. Only Weft is instrumented, neither the MPI
+library nor the programs. What the sanitizer finds is printed, and the exit code is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from pathlib import Path
+
+from shrink import Setting
+
+from weft import installation
+
+BUILDS = {"address": "build-asan", "thread": "build-tsan"}
+RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
+# Signals go to the programs, which then name their seed. Weft's library, not the sanitizer's, is
+# the first one loaded.
+COMMON = "handle_segv=0:handle_abort=0:exitcode=66"
+OPTIONS = {
+    "address": f"ASAN_OPTIONS={COMMON}:verify_asan_link_order=0",
+    # Races among the MPI library's own threads are not asked for.
+    "thread": f"TSAN_OPTIONS={COMMON}:ignore_noninstrumented_modules=1:report_signal_unsafe=0",
+}
+# Open MPI leaks by itself; MPICH does not, so that every leak found there is Weft's.
+LEAKS = {"mpich": "detect_leaks=1", "openmpi": "detect_leaks=0"}
+
+
+def library(sanitizer: str, mpi: str) -> Path:
+    """Weft's library as built with the sanitizer; it need not exist."""
+    family = installation.FAMILY[mpi]
+    return installation.ROOT / BUILDS[sanitizer] / "lib" / f"libweft-{family}.so"
+
+
+def runtime(sanitizer: str) -> str:
+    """The sanitizer's own library, which must be in the process from its start."""
+    command = ["cc", f"-print-file-name={RUNTIMES[sanitizer]}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def setting(sanitizer: str, mpi: str, ranks: int, engine: str, limit_s: int = 120) -> Setting:
+    options = OPTIONS[sanitizer]
+    if sanitizer == "address":
+        options += f":{LEAKS[mpi]}"
+    loader = ["env", f"LD_PRELOAD={runtime(sanitizer)}", options]
+    if sanitizer == "thread":
+        # Its fixed map of the address space; and UCX looks at each madvise, which glibc makes in
+        # threads that the sanitizer has already taken leave of.
+        loader = ["setarch", "-R", *loader, "UCX_MEM_MMAP_HOOK_MODE=none"]
+    weft = installation.ROOT / BUILDS[sanitizer] / "bin" / "weft"
+    return Setting(mpi, ranks, engine, limit_s, loader=tuple(loader), weft=weft)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sanitizer", choices=BUILDS)
+    parser.add_argument("--mpi", choices=LEAKS, default="mpich")
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--engine", default="thread", help="of Weft")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=20, help="seeds from --seed on")
+    words = parser.parse_args()
+    if not library(words.sanitizer, words.mpi).exists():
+        raise SystemExit(f"{library(words.sanitizer, words.mpi)} is not built:\n\n{__doc__}")
+    programs = ("--seed", words.seed, "--programs", words.programs)
+    done = setting(words.sanitizer, words.mpi, words.ranks, words.engine).run(*programs)
+    print(done.stdout, end="")
+    raise SystemExit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
