@@ -1,0 +1,73 @@
+// What the ranks show each other in the node's memory, part after part: a slot for each rank, where
+// what fits travels in the ranks' lines, and longer data in two places that take turns, so that the
+// next part may be written while this one is still being read.
+// The protocol: a rank signals once per part, when it has written its slot for this part and read
+// all it wants of the part before. So who has waited for a reader's signal of part k - 1 may write
+// part k, into the place of part k - 2.
+#pragma once
+
+#include <algorithm>
+
+#include "schedule/builder.h"
+
+namespace weft {
+
+class NodeParts {
+ public:
+  // For `count` elements of `extent` bytes in each slot, the same on all ranks.
+  NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1)
+      : b_(b),
+        total_(count),
+        most_(std::min(count, std::max<std::int64_t>(kMost_bytes / extent, 1))),
+        stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
+        in_lines_(most_ * extent <= kLinePayloadBytes) {
+    if (!in_lines_) places_ = b.node(kPlaces * b.shape().size * stride_);
+  }
+
+  bool done() const { return begin() >= total_; }
+  void next() { ++part_; }
+
+  bool is_cut() const { return most_ < total_; }
+  std::int64_t begin() const { return part_ * most_; }  // elements
+  // Those of this part, of `total` in one of several blocks that go side by side.
+  std::int64_t count(std::int64_t total) const {
+    return std::clamp<std::int64_t>(total - begin(), 0, most_);
+  }
+  std::int64_t count() const { return count(total_); }
+
+  // The slot of a rank for this part.
+  Location of(int rank) const {
+    if (in_lines_) return b_.line(rank);
+    return places_ + (part_ % kPlaces * b_.shape().size + rank) * stride_;
+  }
+
+  void signal() { b_.signal(); }
+  // For a rank that shows nothing itself: others may have to know how far it has read.
+  void signal_if_reused() {
+    if (total_ > kPlaces * most_) b_.signal();
+  }
+  // Until `rank` has signalled this part.
+  void wait(int rank) const {
+    if (rank != b_.shape().rank) b_.wait(rank, value());
+  }
+  // Until `reader` has read what lies in the place of this part.
+  void wait_until_read(int reader) const {
+    if (part_ >= kPlaces && reader != b_.shape().rank) b_.wait(reader, value() - 1);
+  }
+
+ private:
+  static constexpr std::int64_t kPlaces = 2;
+  static constexpr std::int64_t kMost_bytes = 64 * 1024;  // what stays in a core's own cache
+
+  std::uint32_t value() const { return static_cast<std::uint32_t>(part_) + 1; }
+
+  Builder& b_;
+  const std::int64_t total_;
+  const std::int64_t most_;  // elements of one part
+  const std::int64_t stride_;
+  const bool in_lines_;
+  Location places_;
+  std::int64_t part_ = 0;
+};
+
+}  // namespace weft
