@@ -14,6 +14,8 @@ namespace weft {
 
 class NodeParts {
  public:
+  static constexpr std::int64_t kMost_bytes = 64 * 1024;  // what stays in a core's own cache
+
   // For `count` elements of `extent` bytes in each slot, the same on all ranks.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1)
       : b_(b),
@@ -34,6 +36,9 @@ class NodeParts {
     return std::clamp<std::int64_t>(total - begin(), 0, most_);
   }
   std::int64_t count() const { return count(total_); }
+
+  // How many elements before one of this part lay where it goes now.
+  std::int64_t distance_of_reuse() const { return kPlaces * most_; }
 
   // The slot of a rank for this part.
   Location of(int rank) const {
@@ -57,7 +62,6 @@ class NodeParts {
 
  private:
   static constexpr std::int64_t kPlaces = 2;
-  static constexpr std::int64_t kMost_bytes = 64 * 1024;  // what stays in a core's own cache
 
   std::uint32_t value() const { return static_cast<std::uint32_t>(part_) + 1; }
 
