@@ -4,41 +4,27 @@
 // All ranks combine in the same order, so that the result is the same, bit for bit, everywhere and
 // right for operators that do not commute.
 // Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
-#include <algorithm>
-
 #include "coll/build_functions.h"
-#include "coll/node_slots.h"
+#include "coll/node_parts.h"
+#include "coll/reduce_in_order.h"
 
 namespace weft {
 
 void allreduce_node_flat(Builder& b) {
   const Shape& s = b.shape();
   const Location result{Buffer::recv, 0};
-  if (s.size == 1) {
-    b.copy(b.input(), result, s.recv.count);
-    return;
-  }
+  if (s.size == 1) return b.copy(b.input(), result, s.recv.count);
   if (s.recv.count == 0) return;
   b.synchronizes();
-  const std::int64_t extent = s.recv.extent;
-  NodeSlots slots(b, s.recv.bytes());
-  const std::int64_t most = std::max<std::int64_t>(slots.bytes() / extent, 1);
-  for (std::int64_t begin = 0; begin < s.recv.count; begin += most) {
-    const std::int64_t count = std::min(most, s.recv.count - begin);
-    const Location part = result + begin * extent;
-    b.copy(b.input() + begin * extent, slots.of(s.rank), count);
-    const std::uint32_t there = b.signal();
-    const auto wait = [&](int rank) {
-      if (rank != s.rank) b.wait(rank, there);
+  for (NodeParts part(b, s.recv.count, s.recv.extent); !part.done(); part.next()) {
+    const std::int64_t offset = part.begin() * s.recv.extent;
+    b.copy(b.input() + offset, part.of(s.rank), part.count());
+    part.signal();
+    const auto slot = [&](int rank) {
+      part.wait(rank);
+      return part.of(rank);
     };
-    wait(s.size - 1);
-    wait(s.size - 2);
-    b.reduce(slots.of(s.size - 2), slots.of(s.size - 1), part, count);
-    for (int rank = s.size - 3; rank >= 0; --rank) {
-      wait(rank);
-      b.reduce(slots.of(rank), part, count);
-    }
-    slots.next();
+    reduce_in_order(b, s.size, slot, result + offset, part.count());
   }
 }
 

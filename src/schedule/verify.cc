@@ -66,6 +66,10 @@ Result<bool> verify(std::span<const Schedule> all_ranks) {
   for (const Schedule& schedule : all_ranks) {
     if (auto verified = verify_local(schedule); !verified) return verified;
   }
+  for (const Schedule& schedule : all_ranks) {
+    if (schedule.node_bytes != all_ranks[0].node_bytes)
+      return Error{name + "not all ranks use as much of the node's memory"};
+  }
   const Pairs pairs = messages(all_ranks);
   for (const auto& [ranks, pair] : pairs) {
     if (const std::string failure = mismatch(pair); !failure.empty())

@@ -16,6 +16,7 @@ namespace weft {
 //  receive: in whole elements of a
 //    block or of blocks without gaps, or in bytes of plain data); the two sides of a copy or a
 //    reduce have the same payload;
+//  - it uses no more of the node's memory than there is;
 //  - nothing writes to the send buffer, and no reduce over its own lower operand;
 //  - signals count from 1 on;
 //  - within a round, no step writes what another posted step reads or writes, and no local step
@@ -32,6 +33,7 @@ Result<bool> verify_local(const Schedule& schedule);
 //  - schedule i is that of rank i, and all are of the same collective, root and algorithm;
 //  - for each ordered pair of ranks, the sends match the receives, in order, in payload bytes;
 //  - no deadlock, even if each send waits for its receive;
+//  - all use as much of the node's memory, so that they take the same turns there;
 //  - whatever one rank writes to the node's memory and another reads or writes there is kept in
 //    order by signals, waits and messages, in every run;
 //  - if they say so, that they are synchronizing.

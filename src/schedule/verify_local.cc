@@ -30,6 +30,8 @@ class LocalVerifier {
 
   Failure verify() {
     if (Failure failure = check_rounds(); !failure.empty()) return failure;
+    if (schedule_.node_bytes > shape_.size * (kLineBytes + kNodeBytesPerRank))
+      return "more of the node's memory than there is";
     if (!schedule_.steps.empty() && is_library(schedule_.steps[0].kind))
       return schedule_.steps.size() == 1 ? "" : "a step that is the whole collective has company";
     mark_what_is_there();

@@ -76,6 +76,15 @@ TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
   check_roots({.size = 8, .count = 6'011, .type = &test_types()[2]});
 }
 
+// Long enough for every place in the node's memory to be used again and again.
+TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
+  if (!needs_node(GetParam()->needs)) return;
+  for (int size : {2, 3, 5}) {
+    check_roots({.size = size, .count = 70'001, .type = &test_types()[1]});
+    if (HasFatalFailure()) return;
+  }
+}
+
 // All ranks of a reduction use one type, so it is not among these.
 class DataMovementTest : public AlgorithmTest {};
 

@@ -136,6 +136,18 @@ TEST(Verify, CatchesOperandsOnALinesCounter) {
   expect_failure(all, "an operand across a line's counter");
 }
 
+TEST(Verify, CatchesMoreOfTheNodesMemoryThanThereIs) {
+  auto all = schedules(Kind::allreduce, "node-flat", 3);
+  all[1].node_bytes = 3 * (kLineBytes + kNodeBytesPerRank) + 1;
+  expect_failure(all, "more of the node's memory than there is");
+}
+
+TEST(Verify, CatchesRanksThatUseNotAsMuchOfTheNodesMemory) {
+  auto all = schedules(Kind::allreduce, "node-flat", 3);
+  all[2].node_bytes += kLineBytes;
+  expect_failure(all, "not all ranks use as much of the node's memory");
+}
+
 TEST(Verify, CatchesAFalseClaimToBeSynchronizing) {
   auto all = schedules(Kind::bcast, "binomial", 3);
   for (Schedule& schedule : all) schedule.synchronizing = true;

@@ -1,0 +1,114 @@
+// Alltoall in the node's memory: every rank copies its blocks there part after part, and each other
+// rank copies the one for it out. A part holds as many blocks as have room, or a piece of one.
+// In step i, ranks whose numbers add up to i (modulo their number) exchange their blocks, so that
+// both lie at the same place in a part, and in place each is written over what has just been
+// copied. Each byte is written there once and read once.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+#include <algorithm>
+#include <vector>
+
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/own_block.h"
+#include "coll/packed_block.h"
+#include "coll/packer.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+// What goes to or comes from one rank after the other, in pieces of equal length but for the last
+// one of each block.
+class Pieces {
+ public:
+  explicit Pieces(const Shape& s)
+      : s_(s),
+        bytes_(s.recv.bytes()),
+        length_(std::min(bytes_, NodeParts::kMost_bytes)),
+        per_block_((bytes_ + length_ - 1) / length_) {}
+
+  std::int64_t count() const { return s_.size * per_block_; }
+  std::int64_t length() const { return length_; }
+  bool are_cut() const { return per_block_ > 1; }
+
+  int peer(std::int64_t piece) const {
+    return ring_at(static_cast<int>(piece / per_block_), -s_.rank, s_.size);
+  }
+  Operand of(const PackedBlock& block, std::int64_t piece) const {
+    const std::int64_t begin = piece % per_block_ * length_;
+    return block.piece(begin, std::min(length_, bytes_ - begin));
+  }
+
+ private:
+  const Shape& s_;
+  const std::int64_t bytes_;
+  const std::int64_t length_;
+  const std::int64_t per_block_;
+};
+
+class Exchange {
+ public:
+  Exchange(Builder& b, const Pieces& pieces) : b_(b), s_(b.shape()), pieces_(pieces) {
+    for (int rank = 0; rank < s_.size; ++rank) {
+      const bool is_cut = pieces.are_cut() && rank != s_.rank;
+      given_.emplace_back(b, outgoing(s_, rank), is_cut);
+      taken_.emplace_back(b, incoming(s_, rank), is_cut);
+    }
+    for (PackedBlock& block : given_) block.pack();
+  }
+
+  void copy_in(const NodeParts& part) {
+    Packer slot(b_, Packer::Way::pack, part.of(s_.rank));
+    for (std::int64_t i = part.begin(); i < part.begin() + part.count(); ++i) {
+      part.wait_until_read(pieces_.peer(i - part.distance_of_reuse()));
+      const int peer = pieces_.peer(i);
+      const Operand piece = pieces_.of(given_[static_cast<std::size_t>(peer)], i);
+      if (peer == s_.rank)
+        slot.skip(piece);
+      else
+        slot.add(piece);
+    }
+    slot.finish();
+  }
+
+  void copy_out(const NodeParts& part) {
+    for (std::int64_t i = part.begin(); i < part.begin() + part.count(); ++i) {
+      const int peer = pieces_.peer(i);
+      if (peer == s_.rank) continue;
+      const Operand piece = pieces_.of(taken_[static_cast<std::size_t>(peer)], i);
+      const Location at = part.of(peer) + (i - part.begin()) * pieces_.length();
+      part.wait(peer);
+      b_.copy({at, payload_bytes(b_, piece), Unit::byte}, piece);
+    }
+  }
+
+  void finish() {
+    for (PackedBlock& block : taken_) block.unpack();
+    copy_own_block(b_);
+  }
+
+ private:
+  Builder& b_;
+  const Shape& s_;
+  const Pieces& pieces_;
+  std::vector<PackedBlock> given_, taken_;  // by rank
+};
+
+}  // namespace
+
+void alltoall_node_flat(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.size == 1) return copy_own_block(b);
+  if (s.recv.bytes() == 0) return;
+  b.synchronizes();
+  const Pieces pieces(s);
+  Exchange exchange(b, pieces);
+  for (NodeParts part(b, pieces.count(), pieces.length()); !part.done(); part.next()) {
+    exchange.copy_in(part);
+    part.signal();
+    exchange.copy_out(part);
+  }
+  exchange.finish();
+}
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// What the ranks show each other in the node's memory, part after part: a slot for each rank, where
+// what fits travels in the ranks' lines, and longer data in two places that take turns, so that the
+// next part may be written while this one is still being read.
+// The protocol: a rank signals once per part (or as often as told), when it has written its slot
+// for this part and read all it wants of the part before. So who has waited for a reader's signal
+// of part k - 1 may write part k, into the place of part k - 2.
+#pragma once
+
+#include <algorithm>
+
+#include "schedule/builder.h"
+
+namespace weft {
+
+class NodeParts {
+ public:
+  static constexpr std::int64_t kMost_bytes = 64 * 1024;  // what stays in a core's own cache
+
+  // For `count` elements of `extent` bytes in each slot, the same on all ranks.
+  NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1)
+      : b_(b),
+        signals_(signals),
+        total_(count),
+        most_(std::min(count, std::max<std::int64_t>(kMost_bytes / extent, 1))),
+        stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
+        in_lines_(most_ * extent <= kLinePayloadBytes) {
+    if (!in_lines_) places_ = b.node(kPlaces * b.shape().size * stride_);
+  }
+
+  bool done() const { return begin() >= total_; }
+  void next() { ++part_; }
+
+  bool is_cut() const { return most_ < total_; }
+  std::int64_t begin() const { return part_ * most_; }  // elements
+  // Those of this part, of `total` in one of several blocks that go side by side.
+  std::int64_t count(std::int64_t total) const {
+    return std::clamp<std::int64_t>(total - begin(), 0, most_);
+  }
+  std::int64_t count() const { return count(total_); }
+
+  // How many elements before one of this part lay where it goes now.
+  std::int64_t distance_of_reuse() const { return kPlaces * most_; }
+
+  // The slot of a rank for this part.
+  Location of(int rank) const {
+    if (in_lines_) return b_.line(rank);
+    return places_ + (part_ % kPlaces * b_.shape().size + rank) * stride_;
+  }
+
+  void signal() { b_.signal(); }
+  // For a rank that shows nothing itself: others may have to know how far it has read.
+  void signal_if_reused() {
+    if (total_ > kPlaces * most_) b_.signal();
+  }
+  // Until `rank` has signalled this part.
+  void wait(int rank) const { wait(rank, signals_); }
+  // Until it has given the first, second, … signal of this part.
+  void wait(int rank, int nth) const {
+    if (rank != b_.shape().rank) b_.wait(rank, value(part_, nth));
+  }
+  // Until `reader` has read what lies in the place of this part.
+  void wait_until_read(int reader) const {
+    if (part_ >= kPlaces && reader != b_.shape().rank) b_.wait(reader, value(part_ - 1, 1));
+  }
+
+ private:
+  static constexpr std::int64_t kPlaces = 2;
+
+  std::uint32_t value(std::int64_t part, int nth) const {
+    return static_cast<std::uint32_t>(part * signals_ + nth);
+  }
+
+  Builder& b_;
+  const int signals_;  // of each rank per part
+  const std::int64_t total_;
+  const std::int64_t most_;  // elements of one part
+  const std::int64_t stride_;
+  const bool in_lines_;
+  Location places_;
+  std::int64_t part_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// A block of a user's buffer that is copied to or from the node's memory in pieces.
+// Why bytes: two ranks may describe the same block by different datatypes, so that only its bytes
+// are the same. A block that is cut and may not be moved as bytes is packed into temp.
+#pragma once
+
+#include "schedule/builder.h"
+
+namespace weft {
+
+class PackedBlock {
+ public:
+  PackedBlock(Builder& b, const Operand& block, bool is_cut)
+      : b_(b), block_(block), bytes_(block), is_packed_(is_cut && !layout(block).plain) {
+    const std::int64_t bytes = payload_bytes(b.shape(), block);
+    if (is_packed_) bytes_.at = b.temp(bytes, Unit::byte);
+    if (is_cut) bytes_ = {bytes_.at, bytes, Unit::byte};
+  }
+
+  void pack() {  // before the first piece is taken
+    if (is_packed_) b_.copy(block_, bytes_);
+  }
+  void unpack() {  // when the last piece is there
+    if (is_packed_) b_.copy(bytes_, block_);
+  }
+
+  // Of a block that is not cut: the whole.
+  Operand piece(std::int64_t begin, std::int64_t length) const {
+    return bytes_.unit == Unit::byte ? Operand{bytes_.at + begin, length, Unit::byte} : bytes_;
+  }
+  void copy_to(Location shared, std::int64_t begin, std::int64_t length) {
+    b_.copy(piece(begin, length), {shared, length, Unit::byte});
+  }
+  void copy_from(Location shared, std::int64_t begin, std::int64_t length) {
+    b_.copy({shared, length, Unit::byte}, piece(begin, length));
+  }
+
+ private:
+  const Layout& layout(const Operand& block) const { return layout_of(b_.shape(), block.unit); }
+
+  Builder& b_;
+  const Operand block_;
+  Operand bytes_;  // the block as it is cut: bytes of its own or of temp
+  const bool is_packed_;
+};
+
+}  // namespace weft

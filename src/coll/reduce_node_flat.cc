@@ -1,0 +1,35 @@
+// Reduce in the node's memory, flat: every rank puts its vector there part after part, and the root
+// reduces all of them in the order of the ranks. For short vectors, and for operators that do not
+// commute: the root does all the work.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/reduce_in_order.h"
+
+namespace weft {
+
+void reduce_node_flat(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.size == 1) return b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);
+  if (s.recv.count == 0) return;
+  const bool is_root = s.rank == s.root;
+  // In place, the result is written where the root's own part lies, so that a copy is needed.
+  const bool copies_in = !is_root || s.in_place;
+  for (NodeParts part(b, s.recv.count, s.recv.extent); !part.done(); part.next()) {
+    const std::int64_t offset = part.begin() * s.recv.extent;
+    part.wait_until_read(s.root);
+    if (copies_in) b.copy(b.input() + offset, part.of(s.rank), part.count());
+    if (!is_root) {
+      part.signal();
+      continue;
+    }
+    part.signal_if_reused();
+    const auto slot = [&](int rank) {
+      part.wait(rank);
+      return rank == s.root && !copies_in ? b.input() + offset : part.of(rank);
+    };
+    reduce_in_order(b, s.size, slot, Location{Buffer::recv, offset}, part.count());
+  }
+}
+
+}  // namespace weft

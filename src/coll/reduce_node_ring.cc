@@ -1,0 +1,24 @@
+// Reduce in the node's memory by copy-in with reduction (NodeRing), then the root copies all blocks
+// out. All ranks share the work of reducing: for long vectors.
+// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
+#include "coll/build_functions.h"
+#include "coll/node_ring.h"
+#include "patterns/blocks.h"
+#include "patterns/ring.h"
+
+namespace weft {
+
+void reduce_node_ring(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.size == 1) return b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);
+  if (s.recv.count == 0) return;
+  b.synchronizes();
+  for (NodeRing ring(b, Blocks{s.recv.count, s.size}.borders()); !ring.done(); ring.next()) {
+    ring.wait_until_read(s.root);
+    ring.copy_in(ring.shared(s.rank));
+    if (s.rank != s.root) continue;
+    for (int i = 0; i < s.size; ++i) ring.copy_out(ring_at(s.rank, i, s.size));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+// Reduce-scatter in the node's memory, flat: every rank puts its vector there, but for its own
+// block, a piece of each block at a time, and reduces its block from all vectors in the order of
+// the ranks. One exchange; each rank writes and reads as much as its vector has, so that it also
+// serves long vectors of operators that do not commute.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+#include <algorithm>
+
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/packer.h"
+#include "coll/reduce_in_order.h"
+
+namespace weft {
+namespace {
+
+std::int64_t longest_block(const Shape& s) {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < s.size; ++rank) most = std::max(most, outgoing(s, rank).count);
+  return most;
+}
+
+Operand piece_of(const Shape& s, const NodeParts& part, int rank) {
+  const Operand block = outgoing(s, rank);
+  return {block.at + part.begin() * s.recv.extent, part.count(block.count), block.unit};
+}
+
+// Returns how far into each slot this rank's block lies.
+std::int64_t copy_in(Builder& b, const NodeParts& part) {
+  const Shape& s = b.shape();
+  Packer slot(b, Packer::Way::pack, part.of(s.rank));
+  std::int64_t end = 0, own = 0;
+  for (int rank = 0; rank < s.size; ++rank) {
+    const Operand piece = piece_of(s, part, rank);
+    if (rank == s.rank) {
+      own = end;
+      slot.skip(piece);
+    } else {
+      slot.add(piece);
+    }
+    end += payload_bytes(b, piece);
+  }
+  slot.finish();
+  return own;
+}
+
+}  // namespace
+
+void reduce_scatter_node_flat(Builder& b) {
+  const Shape& s = b.shape();
+  const Operand result = incoming(s, s.rank);
+  const std::int64_t most = longest_block(s);
+  if (s.size == 1) return b.copy(outgoing(s, 0), result);
+  if (most == 0) return;
+  b.synchronizes();
+  // In place, the result is written where input lies that is still to be copied.
+  const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
+  for (NodeParts part(b, most, s.size * s.recv.extent); !part.done(); part.next()) {
+    const std::int64_t own = copy_in(b, part);
+    part.signal();
+    const Operand piece = piece_of(s, part, s.rank);
+    const auto operand = [&](int rank) {
+      part.wait(rank);
+      return rank == s.rank ? piece.at : part.of(rank) + own;
+    };
+    reduce_in_order(b, s.size, operand, sum + part.begin() * s.recv.extent, piece.count);
+  }
+  b.copy(sum, result.at, result.count);
+}
+
+}  // namespace weft

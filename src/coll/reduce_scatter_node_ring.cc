@@ -1,0 +1,28 @@
+// Reduce-scatter in the node's memory by copy-in with reduction (NodeRing): the owner of a block is
+// the last to add to it, and keeps the sum. Each rank reduces its vector once: for long vectors.
+// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
+#include <vector>
+
+#include "coll/build_functions.h"
+#include "coll/node_ring.h"
+
+namespace weft {
+
+void reduce_scatter_node_ring(Builder& b) {
+  const Shape& s = b.shape();
+  const Operand result = incoming(s, s.rank);
+  if (s.size == 1) return b.copy(outgoing(s, 0), result);
+  std::vector<std::int64_t> borders{0};
+  for (int rank = 0; rank < s.size; ++rank)
+    borders.push_back(borders.back() + outgoing(s, rank).count);
+  if (borders.back() == 0) return;
+  b.synchronizes();
+  const std::int64_t own_begin = borders[static_cast<std::size_t>(s.rank)] * s.recv.extent;
+  // In place, the result is written where input lies that is still to be copied.
+  const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
+  for (NodeRing ring(b, borders); !ring.done(); ring.next())
+    ring.copy_in(sum + (ring.offset(s.rank) - own_begin));
+  b.copy(sum, result.at, result.count);
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// Scan and exscan in the node's memory, flat: every rank puts its vector there part after part and
+// reduces those of the ranks below it by itself, in the order of the ranks. One exchange; the last
+// rank reads all vectors.
+// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/reduce_in_order.h"
+
+namespace weft {
+namespace {
+
+// The result is the sum of the first `ranks` ranks; the last of them may be this one.
+void sum_of_first(Builder& b, int ranks) {
+  const Shape& s = b.shape();
+  if (s.recv.count == 0) return;
+  for (NodeParts part(b, s.recv.count, s.recv.extent); !part.done(); part.next()) {
+    const std::int64_t offset = part.begin() * s.recv.extent;
+    if (s.rank + 1 < s.size) {
+      for (int rank = s.rank + 1; rank < s.size; ++rank) part.wait_until_read(rank);
+      b.copy(b.input() + offset, part.of(s.rank), part.count());
+      part.signal();
+    } else {
+      part.signal_if_reused();
+    }
+    if (ranks == 0) continue;
+    const auto slot = [&](int rank) {
+      part.wait(rank);
+      return rank == s.rank ? b.input() + offset : part.of(rank);
+    };
+    reduce_in_order(b, ranks, slot, Location{Buffer::recv, offset}, part.count());
+  }
+}
+
+}  // namespace
+
+void scan_node_flat(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.size == 1) return b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);
+  sum_of_first(b, s.rank + 1);
+}
+
+void exscan_node_flat(Builder& b) {
+  if (b.shape().size > 1) sum_of_first(b, b.shape().rank);
+}
+
+}  // namespace weft
