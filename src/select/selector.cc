@@ -58,16 +58,36 @@ const char* scan_name(const Shape& shape) {
   return is_long(shape) ? "chain" : "recursive-doubling";
 }
 
-// In the node's memory; nullptr where there is nothing better than messages.
+// Copy-in with reduction moves the data once per rank, but is as many steps long as there are ranks;
+// flat is one step, in which each rank reads the data of all.
+const char* node_reduction_name(const Shape& shape) {
+  constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;
+  const std::int64_t bytes = shape.recv.bytes();
+  if (bytes * shape.size <= kFlatInAll_bytes) return "node-flat";
+  const bool tree = shape.kind == Kind::allreduce && shape.size > 4;
+  if (!shape.commutative) return tree ? "node-tree-4" : "node-flat";
+  return tree && bytes <= 8 * 1024 ? "node-tree-4" : "node-ring";
+}
+
+// In the node's memory; nullptr where messages must do.
 const char* node_name(const Shape& shape) {
-  constexpr std::int64_t kFlat_bytes = 2 * 1024;
-  if (!shape.on_one_node) return nullptr;
+  if (!shape.on_one_node || (reduces(shape.kind) && !shape.recv.plain)) return nullptr;
   switch (shape.kind) {
     case Kind::barrier:
+    case Kind::bcast:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::allgather:
+    case Kind::allgatherv:
+    case Kind::alltoall:
+    case Kind::scan:
+    case Kind::exscan:
       return "node-flat";
+    case Kind::reduce:
     case Kind::allreduce:
-      if (!shape.recv.plain) return nullptr;
-      return shape.recv.bytes() <= kFlat_bytes || !shape.commutative ? "node-flat" : "node-ring";
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return node_reduction_name(shape);
     default:
       return nullptr;
   }
