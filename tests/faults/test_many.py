@@ -18,7 +18,7 @@ MOST_GROWTH_KIB = {"function": 1024, "thread": 1024, "tcc": 1024, "assist": 5120
 
 def very_many(mpi, engine, **more):
     sizes = {"FAULTS_COLLECTIVES": COLLECTIVES, "FAULTS_OUTSTANDING": OUTSTANDING}
-    limit_s = 900 if FULL else 60
+    limit_s = 900 if FULL else 150
     done = Job(mpi, ["very-many"], engine, variables=sizes, limit_s=limit_s, **more).right()
     print(done.out)
     return done.out
