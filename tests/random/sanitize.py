@@ -28,11 +28,17 @@ OPTIONS = {
     # Races among the MPI library's own threads are not asked for.
     "thread": f"TSAN_OPTIONS={COMMON}:ignore_noninstrumented_modules=1:report_signal_unsafe=0",
 }
-# UCX looks at each madvise, which glibc makes in threads that the thread sanitizer no longer knows;
-# PMIx maps memory where that sanitizer has its own.
+# What the thread sanitizer does not stand: UCX looks at each madvise, which glibc makes in threads
+# that have ended for the sanitizer; PMIx maps memory at addresses of its own choice; and addresses
+# in another process (process_vm_readv) are taken for this one's.
 VARIABLES = {
     "address": {},
-    "thread": {"UCX_MEM_MMAP_HOOK_MODE": "none", "PMIX_MCA_gds": "hash"},
+    "thread": {
+        "UCX_MEM_MMAP_HOOK_MODE": "none",
+        "UCX_TLS": "^cma",
+        "OMPI_MCA_smsc": "^cma",
+        "PMIX_MCA_gds": "hash",
+    },
 }
 # Open MPI leaks by itself; MPICH does not, so that every leak found there is Weft's.
 LEAKS = {"mpich": "detect_leaks=1", "openmpi": "detect_leaks=0"}
