@@ -28,6 +28,18 @@ OPTIONS = {
     # Races among the MPI library's own threads are not asked for.
     "thread": f"TSAN_OPTIONS={COMMON}:ignore_noninstrumented_modules=1:report_signal_unsafe=0",
 }
+# What the thread sanitizer does not stand: UCX looks at each madvise, which glibc makes in threads
+# that have ended for the sanitizer; PMIx maps memory at addresses of its own choice; and addresses
+# in another process (process_vm_readv) are taken for this one's.
+VARIABLES = {
+    "address": {},
+    "thread": {
+        "UCX_MEM_MMAP_HOOK_MODE": "none",
+        "UCX_TLS": "^cma",
+        "OMPI_MCA_smsc": "^cma",
+        "PMIX_MCA_gds": "hash",
+    },
+}
 # Open MPI leaks by itself; MPICH does not, so that every leak found there is Weft's.
 LEAKS = {"mpich": "detect_leaks=1", "openmpi": "detect_leaks=0"}
 
@@ -50,11 +62,12 @@ def setting(sanitizer: str, mpi: str, ranks: int, engine: str, limit_s: int = 12
         options += f":{LEAKS[mpi]}"
     loader = ["env", f"LD_PRELOAD={runtime(sanitizer)}", options]
     if sanitizer == "thread":
-        # Its fixed map of the address space; and UCX looks at each madvise, which glibc makes in
-        # threads that the sanitizer has already taken leave of.
-        loader = ["setarch", "-R", *loader, "UCX_MEM_MMAP_HOOK_MODE=none"]
+        loader = ["setarch", "-R", *loader]  # it has a fixed map of the address space
     weft = installation.ROOT / BUILDS[sanitizer] / "bin" / "weft"
-    return Setting(mpi, ranks, engine, limit_s, loader=tuple(loader), weft=weft)
+    variables = VARIABLES[sanitizer]
+    return Setting(
+        mpi, ranks, engine, limit_s, variables=variables, loader=tuple(loader), weft=weft
+    )
 
 
 def main() -> None:
