@@ -47,6 +47,14 @@ class Progress {
   bool caller_blocks();
   void caller_returns() { blocked_.fetch_sub(1); }
 
+  // For a caller that waits for another process: how often to look before yield_core().
+  int polls_before_yield() const {
+    constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
+    return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
+  }
+  // Lets others run, and learns from how long that took whether anybody wanted to.
+  void yield_core();
+
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
   // Ends the thread; what is under way stays as it is. For finalize and exit.
@@ -65,8 +73,6 @@ class Progress {
   void sleep_until_work();
   void back_off();
   bool advance_all();
-  // Lets others run, and learns from how long that took whether anybody wanted to.
-  void yield_core();
 
   const BackOff backoff_;
   std::atomic<bool> with_thread_;  // turns false where no thread can be started

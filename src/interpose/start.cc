@@ -331,7 +331,6 @@ namespace {
 
 // All happens in memory: nothing is needed but the stack.
 int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
-  constexpr int kPollsBeforeHelping = 4000;  // some microseconds
   const TempBuffer temp(plan.schedule->temp_bytes);
   if (!temp.there()) return MPI_ERR_NO_MEM;
   NodeTurn turn;
@@ -339,8 +338,9 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   Execution execution(*plan.schedule, nullptr, &operands, &turn);
-  if (!*execution.advance(kPollsBeforeHelping))
-    runtime.progress.drive_until([&] { return *execution.advance(); }, [] { sched_yield(); });
+  Progress& progress = runtime.progress;
+  if (!*execution.advance(progress.polls_before_yield()))
+    progress.drive_until([&] { return *execution.advance(); }, [&] { progress.yield_core(); });
   return MPI_SUCCESS;
 }
 

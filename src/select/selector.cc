@@ -58,8 +58,8 @@ const char* scan_name(const Shape& shape) {
   return is_long(shape) ? "chain" : "recursive-doubling";
 }
 
-// Copy-in with reduction moves the data once per rank, but is as many steps long as there are ranks;
-// flat is one step, in which each rank reads the data of all.
+// Copy-in with reduction moves the data once per rank, but is as many steps long as there are
+// ranks; flat is one step, in which each rank reads the data of all.
 const char* node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
