@@ -124,7 +124,8 @@ Result<Config> Config::from_environment() {
     const std::string_view word = text;
     if (word != "0" && word != "1" && !word.empty())
       return Error{"WEFT_BLOCKING is 1 or 0, not '" + std::string(word) + "'"};
-    config.blocking = word == "1";
+    if (!word.empty())
+      config.blocking = word == "1" ? Config::Blocking::always : Config::Blocking::never;
   }
   if (const char* text = std::getenv("WEFT_TRACE")) config.trace_file = text;
   for (int i = 0; i < kKinds; ++i) {

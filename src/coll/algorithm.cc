@@ -1,6 +1,7 @@
 // The table of algorithms, and what follows from a line of it.
 #include "coll/algorithm.h"
 
+#include <array>
 #include <utility>
 
 #include "coll/build_functions.h"
@@ -31,6 +32,16 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name) {
 
 bool needs_node(Needs needs) {
   return needs == Needs::node || needs == Needs::node_commutative;
+}
+
+bool node_serves(Kind kind) {
+  static const auto served = [] {
+    std::array<bool, kKinds> kinds{};
+    for (const Algorithm& algorithm : kAlgorithms)
+      if (needs_node(algorithm.needs)) kinds[static_cast<std::size_t>(algorithm.kind)] = true;
+    return kinds;
+  }();
+  return served[static_cast<std::size_t>(kind)];
 }
 
 bool applies(const Algorithm& algorithm, const Shape& shape) {

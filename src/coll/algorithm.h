@@ -29,6 +29,7 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
 bool needs_node(Needs needs);
+bool node_serves(Kind kind);  // some algorithm needs the node's memory
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape);
 

@@ -33,6 +33,7 @@ void allgather_node_flat(Builder& b) {
   if (most == 0) return;
   b.synchronizes();
   NodeParts part(b, most);
+  if (!part.is_cut()) b.exchanges_once();
   PackedBlock own(b, outgoing(s, s.rank), part.is_cut());
   std::vector<PackedBlock> others;  // by distance
   for (int i = 1; i < s.size; ++i)

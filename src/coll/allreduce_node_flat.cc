@@ -16,7 +16,9 @@ void allreduce_node_flat(Builder& b) {
   if (s.size == 1) return b.copy(b.input(), result, s.recv.count);
   if (s.recv.count == 0) return;
   b.synchronizes();
-  for (NodeParts part(b, s.recv.count, s.recv.extent); !part.done(); part.next()) {
+  NodeParts part(b, s.recv.count, s.recv.extent);
+  if (!part.is_cut()) b.exchanges_once();
+  for (; !part.done(); part.next()) {
     const std::int64_t offset = part.begin() * s.recv.extent;
     b.copy(b.input() + offset, part.of(s.rank), part.count());
     part.signal();

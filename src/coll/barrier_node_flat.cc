@@ -8,6 +8,7 @@ void barrier_node_flat(Builder& b) {
   const Shape& s = b.shape();
   if (s.size == 1) return;
   b.synchronizes();
+  b.exchanges_once();
   const std::uint32_t here = b.signal();
   for (int i = 1; i < s.size; ++i) b.wait((s.rank + i) % s.size, here);
 }

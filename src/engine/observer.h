@@ -1,4 +1,4 @@
-// Observer: what executors tell about how their threads spend time (the trace listens).
+// Observer: what executors tell about how threads spend time (the trace listens).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,9 @@ class Observer {
   virtual void thread_started(const char* name, int index) = 0;
   // The calling thread of Weft's belongs on this core, whatever holds for others.
   virtual void moves_to(int) {}
+  // A caller waits for other ranks without a call of the MPI library: time for one, in which the
+  // library brings its own messages forward. Another rank may not come before these are there.
+  virtual void keep_library_going() {}
   // The calling thread of Weft's turns to this from now on.
   virtual void activity(Activity what) = 0;
 };

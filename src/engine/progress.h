@@ -97,9 +97,10 @@ class Progress {
 
 template <class Complete, class Sleep>
 void Progress::drive_until(Complete complete, Sleep sleep) {
-  constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2;
+  constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;
   helping_.fetch_add(1);
   for (int polls = 0; !complete(); ++polls) {
+    if (polls % kPollsPerCall == kPollsPerCall - 1) observer_.keep_library_going();
     if (under_way() > 0) {
       poll();
       if (polls >= (shared_core_ > 0 ? kPollsOnSharedCore : kPollsOnOwnCore)) yield_core();

@@ -39,25 +39,24 @@ Config config_or_exit() {
 // How this process enters MPI.
 struct Beginning {
   Config config;
-  bool left_alone;
+  bool without_threads;
 
-  // The level stays the application's own.
-  bool native() const { return left_alone || config.engine == Engine::native; }
+  bool keeps_level() const { return without_threads || config.engine == Engine::native; }
 };
 
 Beginning beginning_for(int required) {
   const Config config = config_or_exit();
   const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
   const Library library = one_node && bind_library() ? identify_library() : Library::other;
-  return {config, left_alone(config, library, one_node, required == MPI_THREAD_MULTIPLE)};
+  return {config, does_without_threads(config, library, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
 // The application gets at least the level that it asked for; engines with a thread need the
 // highest inside.
 int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
-  const int level = beginning.native() ? required : MPI_THREAD_MULTIPLE;
+  const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
-  if (code == MPI_SUCCESS) Runtime::begin(beginning.config, *provided, beginning.left_alone);
+  if (code == MPI_SUCCESS) Runtime::begin(beginning.config, *provided, beginning.without_threads);
   return code;
 }
 
@@ -110,10 +109,10 @@ namespace special {
 int Init(int* argc, char*** argv) {
   const Entry entry;
   const Beginning beginning = beginning_for(MPI_THREAD_SINGLE);
-  if (beginning.native()) {
+  if (beginning.keeps_level()) {
     const int code = next_calls.Init(argc, argv);
     if (code == MPI_SUCCESS)
-      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, beginning.left_alone);
+      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, beginning.without_threads);
     return code;
   }
   int provided = 0;

@@ -43,14 +43,12 @@ void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
   Communicators::release_shadows();
-  if (!runtime->native()) {
-    runtime->add_communicator(comm, hints);
-    return;
-  }
-  if (!hints.any()) return;
-  const std::string why =
-      runtime->left_alone() ? kLeftAlone : "the engine of the program is native";
-  say("communicator hints have no effect: " + why);
+  if (!runtime->native()) runtime->add_communicator(comm, hints);
+  if (!hints.engine || runtime->takes_all()) return;
+  const std::string why = runtime->config.engine == Engine::native
+                              ? "the engine of the program is native"
+                              : kWithoutThreads;
+  say("weft_engine has no effect on a communicator: " + why);
 }
 
 }  // namespace

@@ -88,16 +88,22 @@ void write_texts_of_all(const std::string& own, int ranks, std::FILE* file) {
   }
 }
 
-// Programs may ask for different levels on different ranks. Not by a blocking call: MPICH's hang
-// where the levels differ.
-bool any_rank(bool value) {
-  const std::int64_t own = value ? 1 : 0;
-  std::int64_t ranks = 0;
+// By a call that does not block: MPICH's blocking ones hang where the ranks' levels differ.
+bool all_ranks(bool value) {
+  const std::int64_t lacking = value ? 0 : 1;
+  std::int64_t all_lacking = 0;
   MPI_Request request;
-  library_calls.Iallreduce(&own, &ranks, 1, handles.int64, handles.sum, handles.comm_world,
-                           &request);
+  library_calls.Iallreduce(&lacking, &all_lacking, 1, handles.int64, handles.sum,
+                           handles.comm_world, &request);
   library_calls.Wait(&request, MPI_STATUS_IGNORE);
-  return ranks > 0;
+  return all_lacking == 0;
+}
+
+// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
+Scope scope_of_job(const Config& config, Library library, bool without_threads) {
+  if (config.engine == Engine::native) return Scope::nothing;
+  if (!may_do_without_threads(config, library) || all_ranks(!without_threads)) return Scope::all;
+  return all_ranks(without_threads) && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
 void send_text(const std::string& own) {
@@ -110,31 +116,31 @@ void send_text(const std::string& own) {
 
 std::atomic<Runtime*> Runtime::active_{nullptr};
 
-Runtime::Runtime(const Config& config, Library library, bool threads_allowed, bool left_alone)
+Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Scope scope)
     : config(config),
       library(library),
       summary(config.summary || !config.summary_json_file.empty()),
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
-      left_alone_(left_alone),
+      scope_(scope),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
 
-void Runtime::begin(const Config& config, int thread_level, bool left_alone) {
+void Runtime::begin(const Config& config, int thread_level, bool without_threads) {
   const auto bound = bind_library();
   if (!bound) {
     say(bound.error().message);
     return;
   }
   const Library library = identify_library();
-  if (may_be_left_alone(config, library)) left_alone = any_rank(left_alone);
-  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && !left_alone;
+  const Scope scope = scope_of_job(config, library, without_threads);
+  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && scope == Scope::all;
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
   // checkers find it here after MPI_Finalize.
   [[gnu::used]] static Runtime* runtime;
-  runtime = new Runtime(config, library, threads_allowed, left_alone);
-  const bool threads_wanted = !runtime->native() && config.engine != Engine::function;
+  runtime = new Runtime(config, library, threads_allowed, scope);
+  const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
   if (threads_wanted && !threads_allowed && rank == 0)
@@ -226,6 +232,16 @@ void Runtime::activity(Activity what) {
   if (own_track) own_track->change(activity_name(what), now_ns());
 }
 
+// By asking for a message that nobody sends: on a communicator of one rank, or once the message is
+// there, some libraries answer without a look at what else goes on.
+void Runtime::keep_library_going() {
+  const Communicator* world = communicators.find(handles.comm_world);
+  if (!world) return;
+  int found = 0;
+  const int unused_tag = static_cast<int>(tags_);
+  library_calls.Iprobe(MPI_ANY_SOURCE, unused_tag, world->shadow, &found, MPI_STATUS_IGNORE);
+}
+
 void Runtime::end() {
   Runtime* runtime = active();
   if (!runtime) return;
@@ -239,7 +255,9 @@ void Runtime::end() {
   free_self_communicator();
   forget_node();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
-  runtime->summary.report(runtime->config, runtime->left_alone(),
+  const bool without_threads =
+      runtime->scope_ != Scope::all && runtime->config.engine != Engine::native;
+  runtime->summary.report(runtime->config, without_threads,
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   active_.store(nullptr, std::memory_order_release);

@@ -15,26 +15,30 @@
 
 namespace weft::interpose {
 
+// What of the job's collectives may be Weft's.
+enum class Scope : std::uint8_t { all, in_memory, nothing };
+
 class Runtime final : public Observer {
  public:
   // nullptr before MPI_Init, after MPI_Finalize, and where Weft stands aside.
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
-  // Right after the MPI library's own initialisation; collective over all ranks. left_alone: this
-  // rank has not raised the level; then no rank has anything done by Weft.
-  static void begin(const Config& config, int thread_level, bool left_alone);
+  // Right after the MPI library's own initialisation; collective over all ranks. without_threads:
+  // the level of threads is the application's own, by does_without_threads().
+  static void begin(const Config& config, int thread_level, bool without_threads);
   // Right before the MPI library's finalisation; collective over all ranks.
   static void end();
 
-  Runtime(const Config& config, Library library, bool threads_allowed, bool left_alone);
+  Runtime(const Config& config, Library library, bool threads_allowed, Scope scope);
 
   // A thread may be used at all. False: engine function stands in for the others.
   bool threads_allowed() const { return threads_allowed_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
-  bool callers_only() const { return !threads_allowed_ && !native(); }
-  // Nothing is Weft's: by the user's word, or by that of left_alone() in the selector.
-  bool native() const { return left_alone_ || config.engine == Engine::native; }
-  bool left_alone() const { return left_alone_; }
+  bool callers_only() const { return !threads_allowed_ && scope_ == Scope::all; }
+  bool native() const { return scope_ == Scope::nothing; }
+  bool takes_all() const { return scope_ == Scope::all; }
+  // Only what needs_no_later_help(), so that blocking calls stay as they are.
+  bool in_memory_only() const { return scope_ == Scope::in_memory; }
   bool observing() const { return observing_; }
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
@@ -61,6 +65,7 @@ class Runtime final : public Observer {
   void thread_started(const char* name, int index) override;
   void moves_to(int core) override;
   void activity(Activity what) override;
+  void keep_library_going() override;
 
   const Config config;
   const Library library;
@@ -76,7 +81,7 @@ class Runtime final : public Observer {
   static std::atomic<Runtime*> active_;
 
   bool threads_allowed_;  // final before active()
-  const bool left_alone_;
+  const Scope scope_;
   const bool observing_;
   const bool completions_are_ours_;
   std::atomic<bool> switched_off_{false};

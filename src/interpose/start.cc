@@ -74,6 +74,7 @@ enum class Use : std::uint8_t { request, persistent, blocking };
 // What Weft does with a call.
 struct Plan {
   Communicator* communicator = nullptr;
+  std::optional<Reason> declined;  // nothing
   Engine engine = Engine::native;
   std::shared_ptr<const Schedule> schedule;
   Kernel kernel = nullptr;  // of reductions; nullptr: MPI_Reduce_local
@@ -118,7 +119,7 @@ class RecentPlans {
  public:
   const Plan* find(const PlanKey& key) const {
     for (const Entry& entry : entries_)
-      if (entry.plan.schedule && entry.key == key) return &entry.plan;
+      if (entry.plan.communicator && entry.key == key) return &entry.plan;
     return nullptr;
   }
   const Plan* add(const PlanKey& key, const Plan& plan) {
@@ -142,15 +143,16 @@ thread_local RecentPlans recent_plans;
 
 // A whole collective of the library's must be started in the same order on all ranks, which
 // persistent ones need not be.
-Engine possible_engine(Engine asked, Use use) {
-  if (use == Use::blocking) return Engine::function;
+Engine possible_engine(const Runtime& runtime, Engine asked, Use use) {
+  const bool by_caller = use == Use::blocking || runtime.in_memory_only();
+  if (by_caller) return Engine::function;
   const bool whole = asked == Engine::tcc || asked == Engine::assist;
   return whole && use == Use::persistent ? Engine::thread : asked;
 }
 
 Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
                   const Shape& shape) {
-  const Engine asked = possible_engine(runtime.engine_for(communicator), use);
+  const Engine asked = possible_engine(runtime, runtime.engine_for(communicator), use);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   const bool replayed = use == Use::persistent;
   Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
@@ -160,6 +162,12 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   if (replayed && choice.algorithm == &default_algorithm(shape))
     choice.algorithm = &replayed_algorithm(shape);
   return choice;
+}
+
+// The call is Weft's only if the node's memory serves it.
+bool in_memory_only(const Runtime& runtime, Use use) {
+  const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
+  return runtime.in_memory_only() || (use == Use::blocking && by_rule);
 }
 
 // Rank-invariant but for arguments that are wrong.
@@ -176,6 +184,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
   plan->schedule = schedule_for(communicator, shape, choice);
+  if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
+    return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
   plan->bytes = local_bytes(shape);
@@ -187,20 +197,34 @@ const Plan* decline(Reason reason) {
   return nullptr;
 }
 
+// What needs no look at the arguments.
+std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
+                                      Kind kind, Use use) {
+  if (runtime.switched_off()) return Reason::switched_off;
+  if (runtime.native())
+    return runtime.config.engine == Engine::native ? Reason::engine_native
+                                                   : Reason::without_threads;
+  if (!communicator) return Reason::communicator;
+  if (!in_memory_only(runtime, use)) return std::nullopt;
+  const bool served = communicator->node && use != Use::request && node_serves(kind);
+  return served ? std::nullopt : std::optional(Reason::without_threads);
+}
+
 // Good until this thread's next call; nullptr: Weft leaves the call to the library.
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
-  if (runtime.switched_off()) return decline(Reason::switched_off);
-  if (runtime.native())
-    return decline(runtime.left_alone() ? Reason::left_alone : Reason::engine_native);
   Communicator* communicator = runtime.communicators.find(call.comm);
-  if (!communicator) return decline(Reason::communicator);
+  if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
+    return decline(*declined);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
   const PlanKey key = arrays ? PlanKey{} : key_of(call, *communicator, use);
-  if (const Plan* recent = arrays ? nullptr : recent_plans.find(key)) return recent;
-  Plan made;
-  made.communicator = communicator;
-  if (const auto declined = plan_anew(runtime, call, use, &made)) return decline(*declined);
-  return arrays ? recent_plans.keep(made) : recent_plans.add(key, made);
+  const Plan* plan = arrays ? nullptr : recent_plans.find(key);
+  if (!plan) {
+    Plan made;
+    made.communicator = communicator;
+    made.declined = plan_anew(runtime, call, use, &made);
+    plan = arrays ? recent_plans.keep(made) : recent_plans.add(key, made);
+  }
+  return plan->declined ? decline(*plan->declined) : plan;
 }
 
 template <class Made, class... More>
@@ -324,7 +348,10 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
 
 bool blocking_wanted() {
   const Runtime* runtime = Runtime::active();
-  return runtime && runtime->config.blocking;
+  if (!runtime || runtime->native()) return false;
+  const bool by_rule = runtime->config.blocking == Config::Blocking::by_rule;
+  return by_rule ? runtime->config.engine == Engine::automatic
+                 : runtime->config.blocking == Config::Blocking::always;
 }
 
 namespace {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<const char*, kReasons> kReasonTexts = {
     "engine native",
-    "left to MPICH inside one node",
+    "needs a thread, and inside one node engine auto starts none",
     "the rule takes native here",
     "communicator with one rank, two groups or processes of other jobs, one of very many, or not "
     "made by an intercepted call",
@@ -123,7 +123,8 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
     counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
 }
 
-void Summary::report(const Config& config, bool left_alone, const char* mpi, int rank, int ranks) {
+void Summary::report(const Config& config, bool without_threads, const char* mpi, int rank,
+                     int ranks) {
   if (!wanted_) return;
   std::vector<Numbers> own(kCalls), totals(kCalls);
   for (std::size_t i = 0; i < kCalls; ++i) {
@@ -137,7 +138,7 @@ void Summary::report(const Config& config, bool left_alone, const char* mpi, int
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, totals);
   if (!config.summary) return;
-  const std::string why = left_alone ? std::string("\n  ") + kLeftAlone : "";
+  const std::string why = without_threads ? std::string("\n  ") + kWithoutThreads : "";
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
                      engine_name(config.engine) + why +
                      "\n  call                        seen   handled          bytes  "

@@ -14,7 +14,7 @@ namespace weft::interpose {
 // Why a call went to the MPI library untouched.
 enum class Reason : std::uint8_t {
   engine_native,
-  left_alone,
+  without_threads,
   rule,
   communicator,
   topology,
@@ -25,11 +25,11 @@ enum class Reason : std::uint8_t {
 };
 inline constexpr int kReasons = 9;
 
-// Why engine `auto` has left the whole job alone, and what to do about it.
-inline constexpr const char* kLeftAlone =
-    "inside one node engine auto leaves all to MPICH, whose blocking collectives are several times "
-    "faster without MPI_THREAD_MULTIPLE; for overlap name an engine (--engine thread) or take "
-    "--blocking";
+// What engine `auto` does inside one node under MPICH, and what to do about it.
+inline constexpr const char* kWithoutThreads =
+    "inside one node engine auto takes what shared memory does at once (blocking and short "
+    "persistent collectives) and starts no thread, since MPICH is slower with "
+    "MPI_THREAD_MULTIPLE; for overlap name an engine (--engine thread)";
 
 class Summary {
  public:
@@ -42,7 +42,7 @@ class Summary {
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
   // Collective over all ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
-  void report(const Config& config, bool left_alone, const char* mpi, int rank, int ranks);
+  void report(const Config& config, bool without_threads, const char* mpi, int rank, int ranks);
 
  private:
   struct Counters {

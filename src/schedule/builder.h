@@ -41,6 +41,8 @@ class Builder {
   void wait(int peer, std::uint32_t value);
   // No rank ends before all have begun; the verifier proves it.
   void synchronizes() { schedule_.synchronizing = true; }
+  // Each rank signals once, before it first waits: known to all ranks alike.
+  void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
 

@@ -98,6 +98,9 @@ struct Schedule {
   // No rank ends before all have begun, so that the end tells that the last call is over
   // everywhere.
   bool synchronizing = false;
+  // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody waits
+  // for what a rank does after its first advance.
+  bool exchanges_once = false;
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };

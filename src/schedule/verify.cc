@@ -50,7 +50,8 @@ bool of_one_call(std::span<const Schedule> all) {
     const Shape& shape = all[rank].shape;
     if (shape.rank != static_cast<int>(rank) || shape.size != static_cast<int>(all.size()) ||
         shape.kind != first.kind || shape.root != first.root ||
-        std::strcmp(all[rank].algorithm, all[0].algorithm) != 0)
+        std::strcmp(all[rank].algorithm, all[0].algorithm) != 0 ||
+        all[rank].exchanges_once != all[0].exchanges_once)
       return false;
   }
   return true;

@@ -34,6 +34,7 @@ class LocalVerifier {
       return "more of the node's memory than there is";
     if (!schedule_.steps.empty() && is_library(schedule_.steps[0].kind))
       return schedule_.steps.size() == 1 ? "" : "a step that is the whole collective has company";
+    if (schedule_.exchanges_once && !is_one_exchange()) return "it does not exchange once only";
     mark_what_is_there();
     std::uint32_t begin = 0;
     for (std::uint32_t end : schedule_.round_ends) {
@@ -52,6 +53,15 @@ class LocalVerifier {
     return operand.at.buffer == Buffer::send || operand.at.buffer == Buffer::recv;
   }
   std::int64_t payload(const Operand& operand) const { return payload_bytes(shape_, operand); }
+
+  bool is_one_exchange() const {
+    bool may_signal = true;
+    for (const Step& step : schedule_.steps) {
+      if (is_posted(step) || (step.kind == StepKind::signal && !may_signal)) return false;
+      may_signal = may_signal && !is_node(step.kind);
+    }
+    return true;
+  }
 
   Failure check_rounds() const {
     std::uint32_t before = 0;

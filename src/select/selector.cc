@@ -174,12 +174,19 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
-bool may_be_left_alone(const Config& config, Library library) {
-  return config.engine == Engine::automatic && library == Library::mpich && !config.blocking;
+bool may_do_without_threads(const Config& config, Library library) {
+  return config.engine == Engine::automatic && library == Library::mpich &&
+         config.blocking != Config::Blocking::always;
 }
 
-bool left_alone(const Config& config, Library library, bool one_node, bool highest_level_asked) {
-  return may_be_left_alone(config, library) && one_node && !highest_level_asked;
+bool does_without_threads(const Config& config, Library library, bool one_node,
+                          bool highest_level_asked) {
+  return may_do_without_threads(config, library) && one_node && !highest_level_asked;
+}
+
+bool needs_no_later_help(const Schedule& schedule, bool blocking) {
+  return schedule.node_bytes > 0 &&
+         (blocking || (schedule.synchronizing && schedule.exchanges_once));
 }
 
 Engine static_rule(Library library, const Shape& shape, bool replayed) {

@@ -17,11 +17,16 @@ struct Choice {
 // An error names the algorithms of a collective for which one was asked that does not exist.
 Result<bool> check_algorithms(const Config& config);
 
-// Engine `auto` leaves a whole job to MPICH inside one node, where MPICH's blocking collectives are
-// several times faster below MPI_THREAD_MULTIPLE: where the application can do without that level,
-// and blocking collectives are not Weft's.
-bool may_be_left_alone(const Config& config, Library library);
-bool left_alone(const Config& config, Library library, bool one_node, bool highest_level_asked);
+// Inside one node engine `auto` does without threads under MPICH, whose own collectives are several
+// times faster below MPI_THREAD_MULTIPLE: where the application can do without that level, and not
+// all blocking collectives are to be Weft's.
+bool may_do_without_threads(const Config& config, Library library);
+bool does_without_threads(const Config& config, Library library, bool one_node,
+                          bool highest_level_asked);
+
+// Where callers alone bring a job forward and its blocking calls stay the library's: what is over
+// before the call returns, or needs nothing of this rank once its first steps are done.
+bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
 // The static rule of engine `auto`, from measurements in docs/results; documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may

@@ -262,6 +262,38 @@ void thousand(MPI_Comm comm, Tally* tally) {
              std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.correct(); }));
 }
 
+// A long message to a rank that already waits in a collective, from one that comes there only once
+// the message has been taken: the wait must let the library go on.
+void message_meanwhile(MPI_Comm comm, const char* form, void (*collective)(MPI_Comm),
+                       Tally* tally) {
+  const int rank = rank_of(comm), partner = rank ^ 1;
+  std::vector<double> message(1 << 17, rank % 2);
+  MPI_Request request = MPI_REQUEST_NULL;
+  tally->begin(std::string("a message taken while waiting in ") + form);
+  if (partner < size_of(comm)) {
+    const int count = static_cast<int>(message.size());
+    if (rank % 2 == 0)
+      MPI_Irecv(message.data(), count, MPI_DOUBLE, partner, 7, comm, &request);
+    else
+      MPI_Ssend(message.data(), count, MPI_DOUBLE, partner, 7, comm);
+  }
+  collective(comm);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  tally->end(partner >= size_of(comm) || message.back() == 1.0);
+}
+
+void blocking_sum(MPI_Comm comm) {
+  int one = 1, sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+}
+
+void awaited_sum(MPI_Comm comm) {
+  int one = 1, sum = 0;
+  MPI_Request request;
+  MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 void from_threads(Tally* tally) {
   tally->begin("three threads, each with a communicator");
   constexpr int kThreads = 3;
@@ -295,6 +327,8 @@ void check_flight(bool threads, Tally* tally) {
   for (const auto& way : kWays) sixteen(way, comms, tally);
   nothing_active(tally);
   thousand(comms[0], tally);
+  message_meanwhile(comms[0], "MPI_Allreduce", blocking_sum, tally);
+  message_meanwhile(comms[0], "MPI_Wait", awaited_sum, tally);
   MPI_Comm_free(&comms[0]);
   MPI_Comm_free(&comms[1]);
   if (threads) {

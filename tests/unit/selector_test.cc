@@ -17,19 +17,19 @@ Shape shape_of(Kind kind, int size, std::int64_t bytes) {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-TEST(LeftAlone, OnlyByAutoInsideOneNodeUnderMpich) {
+TEST(WithoutThreads, OnlyByAutoInsideOneNodeUnderMpich) {
   Config config;
-  EXPECT_TRUE(left_alone(config, Library::mpich, true, false));
-  EXPECT_FALSE(left_alone(config, Library::mpich, false, false));
-  EXPECT_FALSE(left_alone(config, Library::mpich, true, true));
+  EXPECT_TRUE(does_without_threads(config, Library::mpich, true, false));
+  EXPECT_FALSE(does_without_threads(config, Library::mpich, false, false));
+  EXPECT_FALSE(does_without_threads(config, Library::mpich, true, true));
   for (const auto library : {Library::openmpi, Library::intelmpi, Library::other})
-    EXPECT_FALSE(left_alone(config, library, true, false));
-  config.blocking = true;
-  EXPECT_FALSE(left_alone(config, Library::mpich, true, false));
-  config.blocking = false;
+    EXPECT_FALSE(does_without_threads(config, library, true, false));
+  config.blocking = Config::Blocking::always;
+  EXPECT_FALSE(does_without_threads(config, Library::mpich, true, false));
+  config.blocking = Config::Blocking::by_rule;
   for (const auto engine : {Engine::native, Engine::function, Engine::thread, Engine::tcc}) {
     config.engine = engine;
-    EXPECT_FALSE(left_alone(config, Library::mpich, true, false));
+    EXPECT_FALSE(does_without_threads(config, Library::mpich, true, false));
   }
 }
 

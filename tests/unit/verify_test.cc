@@ -148,6 +148,12 @@ TEST(Verify, CatchesRanksThatUseNotAsMuchOfTheNodesMemory) {
   expect_failure(all, "not all ranks use as much of the node's memory");
 }
 
+TEST(Verify, CatchesAFalseClaimToExchangeOnce) {
+  auto all = schedules(Kind::allreduce, "node-ring", 3);
+  all[1].exchanges_once = true;
+  expect_failure(all, "does not exchange once only");
+}
+
 TEST(Verify, CatchesAFalseClaimToBeSynchronizing) {
   auto all = schedules(Kind::bcast, "binomial", 3);
   for (Schedule& schedule : all) schedule.synchronizing = true;

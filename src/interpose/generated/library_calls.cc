@@ -55,6 +55,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Status_set_cancelled, find, "PMPI_Status_set_cancelled", missing);
   bind(library_calls.Send, find, "PMPI_Send", missing);
   bind(library_calls.Recv, find, "PMPI_Recv", missing);
+  bind(library_calls.Iprobe, find, "PMPI_Iprobe", missing);
 #if !defined(WEFT_FAMILY_OPENMPI)
   bind(library_calls.Isend_c, find, "PMPI_Isend_c", optional);
   bind(library_calls.Irecv_c, find, "PMPI_Irecv_c", optional);

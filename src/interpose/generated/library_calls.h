@@ -46,6 +46,7 @@ struct LibraryCalls {
   int (*Status_set_cancelled)(MPI_Status*, int);
   int (*Send)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
   int (*Recv)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
+  int (*Iprobe)(int, int, MPI_Comm, int*, MPI_Status*);
 #if !defined(WEFT_FAMILY_OPENMPI)
   int (*Isend_c)(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   int (*Irecv_c)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);

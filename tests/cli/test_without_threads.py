@@ -1,4 +1,4 @@
-"""Engine auto inside one node under MPICH: the job is left to the library, and the summary says so.
+"""Engine auto inside one node under MPICH: it starts no thread, and the summary says so.
 
 Two nodes are two proxies of Hydra's on this machine.
 """
@@ -14,8 +14,8 @@ from weft import installation
 MPICH = installation.implementation("mpich")
 SOURCE = installation.ROOT / "tests/cli/programs/levels.c"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a,b"]
-REASON = "left to MPICH inside one node"
-SENTENCE = "name an engine (--engine thread) or take --blocking"
+REASON = "needs a thread, and inside one node engine auto starts none"
+SENTENCE = "for overlap name an engine (--engine thread)"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def run(program, tmp_path, environment):
     return job
 
 
-def test_left_alone_and_said(run):
+def test_said(run):
     calls, said = run("funneled", "funneled")
     assert calls["passed_on"] == {REASON: 2}
     assert said.count(SENTENCE) == 1
@@ -89,7 +89,7 @@ def test_ranks_of_different_levels_agree(run, levels):
 def test_hints_say_why_they_have_no_effect(run):
     calls, said = run("funneled", "funneled", "hint")
     assert calls["passed_on"] == {REASON: 2}
-    assert "communicator hints have no effect" in said
+    assert "weft_engine has no effect on a communicator" in said
 
 
 def test_other_libraries_of_the_family_keep_their_threads(run):
