@@ -1,7 +1,7 @@
 // Allgather and allgatherv in the node's memory: every rank copies its block there part after part,
-// and copies the others' out. Each byte is written there once and read by each other rank; blocks
-// of a few bytes travel in the lines of the counters.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+// and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p n;
+// blocks of a few bytes travel in the lines of the counters. Graham, Shipman, MPI support for
+// multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 #include <vector>
 

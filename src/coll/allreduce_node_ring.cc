@@ -1,7 +1,7 @@
 // Allreduce in the node's memory by copy-in with reduction (NodeRing), then everyone copies all
-// blocks out. Each rank moves and reduces its vector once, however many ranks there are, so it is
-// the one for long vectors.
-// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
+// blocks out. Each rank copies n + n / p bytes and reduces the other (p - 1) n / p, so it is the
+// one for long vectors. Jocksch, Piccinali, shared-memory persistent allreduce (copy in with
+// reduction, chunks)
 #include "coll/build_functions.h"
 #include "coll/node_ring.h"
 #include "patterns/blocks.h"

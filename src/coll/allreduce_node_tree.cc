@@ -1,7 +1,8 @@
 // Allreduce in the node's memory along a tree: each rank adds what its children signal to its own
 // vector and signals in turn; the signal of rank 0 tells everyone that the result is there, so that
-// it is the barrier as well. For short vectors and many ranks: each vector is read once, in
-// log(p) steps. The higher the radix, the fewer steps and the more work in each.
+// it is the barrier as well. For short vectors and many ranks: all ranks together reduce (p - 1) n
+// bytes, in log(p) steps, and each copies n out, those without children n in. The higher the radix,
+// the fewer steps and the more work in each.
 // A subtree is a run of consecutive ranks, and children are added in their order, so that the
 // result is right for operators that do not commute.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors

@@ -2,7 +2,7 @@
 // rank copies the one for it out. A part holds as many blocks as have room, or a piece of one.
 // In step i, ranks whose numbers add up to i (modulo their number) exchange their blocks, so that
 // both lie at the same place in a part, and in place each is written over what has just been
-// copied. Each byte is written there once and read once.
+// copied. With blocks of n bytes each rank copies (2 p - 1) n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 #include <vector>

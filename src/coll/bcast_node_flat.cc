@@ -1,6 +1,6 @@
 // Bcast in the node's memory: the root copies the data there part after part, the others copy them
-// out, all at once. The root writes the data once, however many ranks there are; data of a few
-// bytes travel in the line of its counter.
+// out, all at once. Each rank copies n bytes, however many ranks there are; a few bytes travel in
+// the line of the root's counter.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"

@@ -1,6 +1,7 @@
 // Gather in the node's memory: every rank copies its block there part after part, the root copies
-// all of them out. Short blocks ask nobody to wait but the root.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+// all of them out. With blocks of n bytes the root copies p n, the others n. With short blocks
+// nobody waits but the root. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI
+// 2008
 #include <vector>
 
 #include "coll/build_functions.h"

@@ -1,6 +1,6 @@
 // Reduce in the node's memory, flat: every rank puts its vector there part after part, and the root
-// reduces all of them in the order of the ranks. For short vectors, and for operators that do not
-// commute: the root does all the work.
+// reduces all of them in the order of the ranks. The root reduces (p - 1) n bytes, the others copy
+// n: for short vectors, and for operators that do not commute.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"

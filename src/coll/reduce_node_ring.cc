@@ -1,6 +1,7 @@
 // Reduce in the node's memory by copy-in with reduction (NodeRing), then the root copies all blocks
-// out. All ranks share the work of reducing: for long vectors.
-// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
+// out. Each rank copies n / p bytes and reduces the other (p - 1) n / p, the root copies n more:
+// for long vectors. Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction,
+// chunks)
 #include "coll/build_functions.h"
 #include "coll/node_ring.h"
 #include "patterns/blocks.h"

@@ -1,8 +1,8 @@
 // Reduce-scatter in the node's memory, flat: every rank puts its vector there, but for its own
 // block, a piece of each block at a time, and reduces its block from all vectors in the order of
-// the ranks. One exchange; each rank writes and reads as much as its vector has, so that it also
-// serves long vectors of operators that do not commute.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+// the ranks. One exchange; with blocks of n bytes each rank copies (p - 1) n and reduces as much,
+// so that it also serves long vectors of operators that do not commute. Graham, Shipman, MPI
+// support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 
 #include "coll/build_functions.h"

@@ -1,5 +1,6 @@
 // Reduce-scatter in the node's memory by copy-in with reduction (NodeRing): the owner of a block is
-// the last to add to it, and keeps the sum. Each rank reduces its vector once: for long vectors.
+// the last to add to it, and keeps the sum. With blocks of n bytes each rank copies n and reduces
+// (p - 1) n: for long vectors.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
 #include <vector>
 

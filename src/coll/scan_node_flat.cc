@@ -1,6 +1,6 @@
 // Scan and exscan in the node's memory, flat: every rank puts its vector there part after part and
-// reduces those of the ranks below it by itself, in the order of the ranks. One exchange; the last
-// rank reads all vectors.
+// reduces those of the ranks below it by itself, in the order of the ranks. One exchange; rank r
+// copies n bytes and reduces r n, in an exscan (r - 1) n: too much for long vectors.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"

@@ -1,5 +1,5 @@
 // Scatter in the node's memory: the root copies all blocks there part after part, each other rank
-// copies its own out.
+// copies its own out. With blocks of n bytes the root copies p n, the others n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <vector>
 

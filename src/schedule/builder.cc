@@ -92,6 +92,10 @@ std::uint32_t Builder::signal() {
 void Builder::wait(int peer, std::uint32_t value) {
   use_lines();
   has_waited_ = true;
+  waited_for_.resize(static_cast<std::size_t>(shape().size));
+  std::uint32_t& before = waited_for_[static_cast<std::size_t>(peer)];
+  if (value <= before) return;
+  before = value;
   append({.kind = StepKind::wait, .peer = peer, .value = value});
 }
 

@@ -3,6 +3,9 @@
 // of a message agree on its bytes, so both drop it. Only a barrier's messages are sent empty.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "base/result.h"
 #include "schedule/schedule.h"
 
@@ -38,6 +41,7 @@ class Builder {
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
   // Publishes what this rank has written to the node's memory; others wait for the value returned.
   std::uint32_t signal();
+  // Dropped where this rank has waited for it already.
   void wait(int peer, std::uint32_t value);
   // No rank ends before all have begun; the verifier proves it.
   void synchronizes() { schedule_.synchronizing = true; }
@@ -53,12 +57,13 @@ class Builder {
   void append(const Step& step);
   void message(StepKind kind, int peer, const Operand& operand);
 
-  Schedule schedule_;
   void use_lines();
 
+  Schedule schedule_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
-  bool has_waited_ = false;  // an earlier round posted something
+  std::vector<std::uint32_t> waited_for_;  // by rank, the highest value
+  bool has_waited_ = false;                // an earlier round posted something
 };
 
 }  // namespace weft

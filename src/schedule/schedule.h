@@ -81,8 +81,8 @@ Operand result_of(const Step& step);
 inline constexpr std::int64_t kLineBytes = 64;
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
-// What a schedule may use of the node's memory beside the lines: two places of 64 KiB, which stay in
-// a core's own cache while they take turns, and as much again.
+// What a schedule may use of the node's memory beside the lines: two places of 64 KiB, which stay
+// in a core's own cache while they take turns, and as much again.
 inline constexpr std::int64_t kNodeBytesPerRank = 256 * 1024;
 
 struct Schedule {

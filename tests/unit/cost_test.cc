@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "patterns/tree.h"
 #include "simulated_call.h"
 
 namespace weft::test {
@@ -16,6 +17,8 @@ struct Cost {
   int messages = 0;             // by one rank
   int rounds = 0;               // that send or receive
   int copies = 0;
+  std::int64_t copied_bytes = 0;
+  std::int64_t reduced_bytes = 0;  // of each operand
 };
 
 Cost cost(const Schedule& schedule) {
@@ -26,10 +29,13 @@ Cost cost(const Schedule& schedule) {
     for (; i < end; ++i) {
       const Step& step = schedule.steps[i];
       waits = waits || step.kind == StepKind::send || step.kind == StepKind::recv;
+      const std::int64_t bytes = payload_bytes(schedule.shape, step.first);
       cost.copies += step.kind == StepKind::copy ? 1 : 0;
+      cost.copied_bytes += step.kind == StepKind::copy ? bytes : 0;
+      cost.reduced_bytes += step.kind == StepKind::reduce ? bytes : 0;
       if (step.kind != StepKind::send) continue;
       ++cost.messages;
-      cost.sent_bytes += step.first.count * layout_of(schedule.shape, step.first.unit).size;
+      cost.sent_bytes += bytes;
     }
     cost.rounds += waits ? 1 : 0;
   }
@@ -252,6 +258,89 @@ TEST(Cost, BySizeSendsTheLargestFirst) {
   std::vector<std::int64_t> sent;
   for (const Step& step : s.steps) sent.push_back(step.first.count);
   EXPECT_EQ(sent, (std::vector<std::int64_t>{10, 40, 30, 20}));  // those to rank 1 stay in order
+}
+
+// What one rank moves in the node's memory, in bytes: n of the vector or the block.
+struct NodeCost {
+  Kind kind;
+  const char* name;
+  std::int64_t (*copied)(std::int64_t n, const Shape& s);
+  std::int64_t (*reduced)(std::int64_t n, const Shape& s);
+};
+
+bool is_root(const Shape& s) {
+  return s.rank == s.root;
+}
+int children(const Shape& s, int radix) {
+  return static_cast<int>(knomial_children(s.rank, s.size, radix).size());
+}
+
+std::int64_t nothing(std::int64_t, const Shape&) {
+  return 0;
+}
+std::int64_t once(std::int64_t n, const Shape&) {
+  return n;
+}
+std::int64_t all_at_the_root(std::int64_t n, const Shape& s) {
+  return is_root(s) ? s.size * n : n;
+}
+std::int64_t of_all_others(std::int64_t n, const Shape& s) {
+  return (s.size - 1) * n;
+}
+std::int64_t all_but_a_share(std::int64_t n, const Shape& s) {
+  return n - n / s.size;
+}
+
+const NodeCost kNodeCosts[] = {
+    {Kind::bcast, "node-flat", once, nothing},
+    {Kind::gather, "node-flat", all_at_the_root, nothing},
+    {Kind::scatter, "node-flat", all_at_the_root, nothing},
+    {Kind::allgather, "node-flat", [](auto n, auto& s) { return (s.size + 1) * n; }, nothing},
+    {Kind::alltoall, "node-flat", [](auto n, auto& s) { return (2 * s.size - 1) * n; }, nothing},
+    {Kind::reduce, "node-flat", [](auto n, auto& s) { return is_root(s) ? 0 : n; },
+     [](auto n, auto& s) { return is_root(s) ? (s.size - 1) * n : 0; }},
+    {Kind::reduce, "node-ring", [](auto n, auto& s) { return n / s.size + (is_root(s) ? n : 0); },
+     all_but_a_share},
+    {Kind::allreduce, "node-flat", once, of_all_others},
+    {Kind::allreduce, "node-ring", [](auto n, auto& s) { return n + n / s.size; }, all_but_a_share},
+    {Kind::allreduce, "node-tree-2", [](auto n, auto& s) { return children(s, 2) ? n : 2 * n; },
+     [](auto n, auto& s) { return children(s, 2) * n; }},
+    {Kind::allreduce, "node-tree-4", [](auto n, auto& s) { return children(s, 4) ? n : 2 * n; },
+     [](auto n, auto& s) { return children(s, 4) * n; }},
+    {Kind::reduce_scatter_block, "node-flat", of_all_others, of_all_others},
+    {Kind::reduce_scatter_block, "node-ring", once, of_all_others},
+    {Kind::scan, "node-flat",
+     [](auto n, auto& s) { return (s.rank < s.size - 1 ? n : 0) + (s.rank == 0 ? n : 0); },
+     [](auto n, auto& s) { return s.rank * n; }},
+    {Kind::exscan, "node-flat",
+     [](auto n, auto& s) { return (s.rank < s.size - 1 ? n : 0) + (s.rank == 1 ? n : 0); },
+     [](auto n, auto& s) { return std::max(s.rank - 1, 0) * n; }},
+};
+
+TEST(Cost, BytesMovedInTheNodesMemory) {
+  for (const NodeCost& expected : kNodeCosts)
+    for (int p : {2, 3, 5, 8})
+      for (const std::int64_t count : {840, 84'000}) {  // divisible by all p; in one part, in many
+        for (const Schedule& s : schedules(expected.kind, expected.name, p, count)) {
+          const std::string call = std::string(kind_name(expected.kind)) + " " + expected.name;
+          EXPECT_EQ(cost(s).copied_bytes, expected.copied(4 * count, s.shape)) << call << " " << p;
+          EXPECT_EQ(cost(s).reduced_bytes, expected.reduced(4 * count, s.shape))
+              << call << " " << p;
+          EXPECT_EQ(cost(s).messages, 0) << call;
+        }
+      }
+}
+
+// Collectives whose blocks differ are built by the same functions as their regular form.
+TEST(Cost, IsKnownOfEachAlgorithmInTheNodesMemory) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!needs_node(algorithm.needs) || algorithm.kind == Kind::barrier) continue;
+    const bool known =
+        std::any_of(std::begin(kNodeCosts), std::end(kNodeCosts), [&](const NodeCost& cost) {
+          return find_algorithm(cost.kind, cost.name)->build == algorithm.build;
+        });
+    EXPECT_TRUE(known) << kind_name(algorithm.kind) << " " << algorithm.name;
+  }
 }
 
 TEST(Cost, NothingIsSentForNoElements) {

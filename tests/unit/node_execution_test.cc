@@ -1,0 +1,145 @@
+// Schedules in the node's memory, for real: a thread for each rank, one memory, one operation after
+// the other or two at once. What the verifier proves of each schedule, and what NodeWindows keeps
+// apart, a thread sanitizer sees here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <memory>
+#include <new>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "call_memory.h"
+#include "simulated_call.h"
+#include "transport/transport.h"
+
+namespace weft::test {
+namespace {
+
+constexpr int kOperations = 200;
+constexpr std::size_t kPage = 4096;
+
+struct Operation {
+  Operation(const Call& of, Ends end) : call(of), ends(end), schedules(build_all(of)), memory(of) {}
+
+  Call call;
+  Ends ends;
+  std::vector<Schedule> schedules;
+  CallMemory memory;
+};
+
+// One rank's part of it.
+class Part {
+ public:
+  Part(Operation& operation, int rank, NodeWindows& windows)
+      : schedule_(operation.schedules[static_cast<std::size_t>(rank)]),
+        temp_(static_cast<std::size_t>(schedule_.temp_bytes)),
+        turn_(schedule_.node_bytes > 0 ? windows.next(operation.ends) : NodeTurn()),
+        operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data(),
+                   turn_.memory()},
+                  find_kernel(Element::float64, Operator::sum)},
+        execution_(schedule_, nullptr, &operands_, &turn_) {}
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+  bool advance() { return *execution_.advance(); }
+
+ private:
+  const Schedule& schedule_;
+  std::vector<std::byte> temp_;
+  NodeTurn turn_;
+  Operands operands_;
+  Execution execution_;
+};
+
+class Node {
+ public:
+  explicit Node(int ranks)
+      : ranks_(ranks), memory_(static_cast<std::byte*>(::operator new(bytes(), kAlignment))) {
+    std::fill_n(memory_.get(), bytes(), std::byte{});
+  }
+
+  void run(std::deque<Operation>& operations) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks_; ++rank)
+      threads.emplace_back([this, rank, &operations] { run_rank(rank, operations); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{kPage};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+  };
+
+  std::int64_t window_bytes() const { return ranks_ * (kLineBytes + kNodeBytesPerRank); }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(NodeWindows::bytes(ranks_, window_bytes()));
+  }
+
+  // Two may be outstanding that end at any time. Odd ranks turn to the last one first.
+  void run_rank(int rank, std::deque<Operation>& operations) {
+    NodeWindows windows(memory_.get(), rank, ranks_, window_bytes());
+    std::list<Part> outstanding;
+    const auto advance_all = [&] {
+      outstanding.remove_if([](Part& part) { return part.advance(); });
+      std::this_thread::yield();
+    };
+    for (Operation& operation : operations) {
+      if (operation.ends == Ends::any_time) {
+        while (outstanding.size() > 1) advance_all();
+        outstanding.emplace(rank % 2 == 0 ? outstanding.end() : outstanding.begin(), operation,
+                            rank, windows);
+        continue;
+      }
+      Part part(operation, rank, windows);
+      while (!part.advance()) advance_all();  // whose window it may be waiting for
+    }
+    while (!outstanding.empty()) advance_all();
+  }
+
+  const int ranks_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+std::vector<const Algorithm*> node_algorithms() {
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& algorithm : algorithms())
+    if (needs_node(algorithm.needs)) all.push_back(&algorithm);
+  return all;
+}
+
+// In a line, in one part, in many.
+constexpr std::int64_t kCounts[] = {0, 1, 5, 100, 3'000, 20'000};
+
+Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
+  static const std::vector<const Algorithm*> algorithms = node_algorithms();
+  Call call{.size = ranks, .type = &test_types()[1]};
+  call.algorithm = algorithms[random() % algorithms.size()];
+  call.root = has_root(call.kind()) ? static_cast<int>(random() % static_cast<unsigned>(ranks)) : 0;
+  call.count = kCounts[random() % std::size(kCounts)];
+  call.in_place = has_in_place(call.kind()) && random() % 2 == 0;
+  return {call, ends};
+}
+
+class NodeExecution : public testing::TestWithParam<int> {};
+
+TEST_P(NodeExecution, OperationsInTurnGiveWhatTheOracleSays) {
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  std::deque<Operation> operations;
+  for (int i = 0; i < kOperations; ++i) {
+    const Ends ends = random() % 3 == 0 ? Ends::any_time : Ends::in_order;
+    operations.push_back(random_operation(random, GetParam(), ends));
+  }
+  Node(GetParam()).run(operations);
+  for (const Operation& operation : operations)
+    EXPECT_EQ(operation.memory.difference(), "") << operation.call.text();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, NodeExecution, testing::Values(2, 3, 5));
+
+}  // namespace
+}  // namespace weft::test
