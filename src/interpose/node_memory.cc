@@ -35,6 +35,7 @@ Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
   library_calls.Bcast(&name, static_cast<int>(sizeof name), handles.byte, 0, comm);
   if (rank == 0) return segment;
   if (name.bytes == 0) return Error{"rank 0 could not make it"};
+  if (name.bytes != bytes) return Error{"rank 0 makes another call, or has other counts"};
   return Segment::attach(name);
 }
 

@@ -36,7 +36,7 @@ bool PersistentOperation::restart() {
     rewind();
   }
   started_before_ = true;
-  if (node_) take(node_->windows().next(Ends::in_order));
+  if (node_) take(node_->windows().next(Ends::in_order, schedule().fingerprint));
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);

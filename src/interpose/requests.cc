@@ -96,7 +96,7 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 }
 
 void CollectiveOperation::finished(const Error* error) {
-  if (error) error_code_ = error->mpi_code != 0 ? error->mpi_code : MPI_ERR_INTERN;
+  if (error) error_code_ = error->mpi_code != 0 ? error->mpi_code : kOtherCall;
   if (error) temp_.abandon();
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();

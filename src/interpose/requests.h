@@ -96,6 +96,10 @@ class RequestedOperation final : public CollectiveOperation {
   void announce() override;
 };
 
+// What MPI calls it where ranks of one collective have different counts, which memory, unlike
+// messages, shows on both sides.
+inline constexpr int kOtherCall = MPI_ERR_TRUNCATE;
+
 // Where the buffers of a call lie. temp: nullptr where the schedule needs none.
 Operands operands_of(const Call& call, Kernel kernel, std::byte* temp);
 

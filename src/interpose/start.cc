@@ -236,8 +236,10 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
 
 // Where the schedule of a single call needs memory of the node's, it is the communicator's.
 void take_turn(CollectiveOperation& operation, Ends ends) {
-  if (operation.schedule().node_bytes > 0)
-    operation.take(operation.communicator().node->windows().next(ends));
+  if (operation.schedule().node_bytes > 0) {
+    const std::uint32_t fingerprint = operation.schedule().fingerprint;
+    operation.take(operation.communicator().node->windows().next(ends, fingerprint));
+  }
 }
 
 // An initialisation may wait for the other ranks, unlike the start of a collective: what comes from
@@ -277,11 +279,17 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
                                                Engine::function, nullptr);
 }
 
-// Requests may be started in different orders on different ranks.
-std::unique_ptr<NodeMemory> memory_of_its_own(const Plan& plan) {
+// Requests may be started in different orders on different ranks, so each has memory of its own.
+// Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
+std::unique_ptr<NodeMemory> memory_for(Plan& plan) {
   const std::int64_t bytes = plan.schedule->node_bytes;
-  const Communicator& c = *plan.communicator;
-  return bytes > 0 ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
+  Communicator& c = *plan.communicator;
+  auto memory = bytes > 0 ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
+  if (memory || bytes == 0) return memory;
+  Shape shape = plan.schedule->shape;
+  shape.on_one_node = false;
+  plan.schedule = schedule_for(c, shape, {plan.engine, &replayed_algorithm(shape)});
+  return nullptr;
 }
 
 int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operation,
@@ -331,13 +339,15 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
   get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
-  if (const Plan* plan = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
-    const int tag = runtime->persistent_tag_for(plan->communicator->initialised.fetch_add(1));
-    *code = give_request(*runtime,
-                         make_operation<PersistentOperation>(id, call, *plan, tag, plan->engine,
-                                                             memory_of_its_own(*plan)),
-                         request);
-    runtime->summary.handled(id, plan->bytes);
+  if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
+    Plan plan = *found;
+    auto memory = memory_for(plan);
+    const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
+    *code = give_request(
+        *runtime,
+        make_operation<PersistentOperation>(id, call, plan, tag, plan.engine, std::move(memory)),
+        request);
+    runtime->summary.handled(id, plan.bytes);
     return true;
   }
   if (in_library || !runtime) return false;
@@ -361,14 +371,25 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
   if (!temp.there()) return MPI_ERR_NO_MEM;
   NodeTurn turn;
-  if (plan.schedule->node_bytes > 0) turn = plan.communicator->node->windows().next(Ends::in_order);
+  if (plan.schedule->node_bytes > 0) {
+    const std::uint32_t fingerprint = plan.schedule->fingerprint;
+    turn = plan.communicator->node->windows().next(Ends::in_order, fingerprint);
+  }
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   Execution execution(*plan.schedule, nullptr, &operands, &turn);
   Progress& progress = runtime.progress;
-  if (!*execution.advance(progress.polls_before_yield()))
-    progress.drive_until([&] { return *execution.advance(); }, [&] { progress.yield_core(); });
-  return MPI_SUCCESS;
+  auto done = execution.advance(progress.polls_before_yield());
+  if (done && !*done) {
+    const auto over = [&] {
+      done = execution.advance();
+      return !done || *done;
+    };
+    progress.drive_until(over, [&] { progress.yield_core(); });
+  }
+  if (done) return MPI_SUCCESS;
+  library_calls.Comm_call_errhandler(call.comm, kOtherCall);
+  return kOtherCall;
 }
 
 // By messages, or by what only MPI can do on the data.

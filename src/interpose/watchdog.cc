@@ -106,19 +106,21 @@ std::string list(const char* what, const std::set<int>& ranks) {
 // What the round that is under way waits for.
 std::string where(const Schedule& schedule, std::uint32_t round) {
   if (round >= schedule.rounds()) return ", at its end";
-  std::set<int> from, to;
+  std::set<int> from, to, awaited;
   bool in_library = false;
   for (std::uint32_t i = round ? schedule.round_ends[round - 1] : 0; i < schedule.round_ends[round];
        ++i) {
     const Step& step = schedule.steps[i];
     if (step.kind == StepKind::recv) from.insert(step.peer);
     if (step.kind == StepKind::send) to.insert(step.peer);
+    if (step.kind == StepKind::wait) awaited.insert(step.peer);
     if (step.kind == StepKind::library_blocking || step.kind == StepKind::library_nonblocking)
       in_library = true;
   }
   if (in_library) return ", inside the MPI library";
   return ", round " + std::to_string(round + 1) + " of " + std::to_string(schedule.rounds()) +
-         list("receives from rank", from) + list("sends to rank", to);
+         list("receives from rank", from) + list("sends to rank", to) +
+         list("waits in shared memory for rank", awaited);
 }
 
 std::string describe(CollectiveOperation& operation) {

@@ -13,6 +13,18 @@ std::int64_t align(std::int64_t bytes) {
   return (bytes + kAlignment_bytes - 1) / kAlignment_bytes * kAlignment_bytes;
 }
 
+// FNV-1a over the words.
+std::uint32_t fingerprint(const Schedule& schedule) {
+  const Shape& s = schedule.shape;
+  std::uint64_t hash = 14695981039346656037u;
+  const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 1099511628211u; };
+  add(static_cast<std::uint64_t>(s.kind));
+  add(static_cast<std::uint64_t>(s.root));
+  add(static_cast<std::uint64_t>(agreed_bytes(s).value_or(0)));
+  for (const char* c = schedule.algorithm; *c; ++c) add(static_cast<unsigned char>(*c));
+  return static_cast<std::uint32_t>(hash >> (64 - kFingerprintBits)) | 1u;
+}
+
 }  // namespace
 
 Builder::Builder(Shape shape, const char* algorithm) {
@@ -116,6 +128,7 @@ void Builder::end_round() {
 
 Schedule Builder::finish() {
   end_round();
+  schedule_.fingerprint = fingerprint(schedule_);
   return std::move(schedule_);
 }
 

@@ -79,6 +79,8 @@ Operand result_of(const Step& step);
 // The lines at the beginning of the node's memory, one for each rank: the counter, then payload
 // that travels in the same cache line.
 inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
+inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
 // What a schedule may use of the node's memory beside the lines: two places of 64 KiB, which stay
@@ -92,14 +94,17 @@ struct Schedule {
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
   std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
-  std::uint32_t most_posted = 0;          // most sends + receives in one round
+  // Of what all ranks of a call have in common, so that they notice if they do not; with
+  // node_bytes.
+  std::uint32_t fingerprint = 0;
+  std::uint32_t most_posted = 0;  // most sends + receives in one round
   // A send follows after a round that waits. False: no other rank waits for this rank's progress.
   bool sends_after_first_round = false;
   // No rank ends before all have begun, so that the end tells that the last call is over
   // everywhere.
   bool synchronizing = false;
-  // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody waits
-  // for what a rank does after its first advance.
+  // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
+  // waits for what a rank does after its first advance.
   bool exchanges_once = false;
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }

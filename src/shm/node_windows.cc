@@ -30,6 +30,12 @@ NodeWindows::NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t wi
   last_in_order_.fill(true);
 }
 
+NodeTurn::Seen NodeTurn::look_closer(std::uint64_t seen) const {
+  constexpr int kUse = kSignalBits + kFingerprintBits;
+  if (seen >> kUse != base_ >> kUse) return seen > base_ ? Seen::yes : Seen::no;
+  return Seen::other_call;
+}
+
 bool NodeWindows::all_have_passed(std::uint64_t number) {
   if (all_passed_.load(std::memory_order_acquire) > number) return true;
   std::uint64_t least = passed(0).load(std::memory_order_acquire);

@@ -16,8 +16,8 @@ namespace weft {
 
 class NodeWindows;
 
-// One operation's use of a window. Counters never return to zero: each use counts on from a base
-// that is higher than all values of the use before.
+// One operation's use of a window. A counter holds the number of the use, the fingerprint of the
+// call and the signals given, from the highest bits to the lowest: no use begins at zero again.
 class NodeTurn {
  public:
   NodeTurn() = default;
@@ -28,8 +28,14 @@ class NodeTurn {
   void signal(std::uint32_t value) const {
     counter_at(own_line_).store(base_ + value, std::memory_order_release);
   }
-  bool has_signalled(int rank, std::uint32_t value) const {
-    return counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire) >= base_ + value;
+  // other_call: that rank takes part in a call with another fingerprint.
+  enum class Seen : std::uint8_t { no, yes, other_call };
+  Seen look_for(int rank, std::uint32_t value) const {
+    const std::uint64_t seen =
+        counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire);
+    if (seen >> kSignalBits == base_ >> kSignalBits)
+      return seen >= base_ + value ? Seen::yes : Seen::no;
+    return look_closer(seen);
   }
 
   // True once no rank uses the window for an earlier operation any more.
@@ -40,6 +46,7 @@ class NodeTurn {
  private:
   friend class NodeWindows;
 
+  Seen look_closer(std::uint64_t seen) const;
   static std::atomic_ref<std::uint64_t> counter_at(std::byte* line) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line));
   }
@@ -70,7 +77,7 @@ class NodeWindows {
   NodeWindows& operator=(const NodeWindows&) = delete;
 
   // The turn of the next operation; all ranks take the same turns in the same order.
-  NodeTurn next(Ends ends);
+  NodeTurn next(Ends ends, std::uint32_t fingerprint);
 
  private:
   friend class NodeTurn;
@@ -93,14 +100,15 @@ class NodeWindows {
   std::atomic<std::uint64_t> all_passed_{0};
 };
 
-inline NodeTurn NodeWindows::next(Ends ends) {
+inline NodeTurn NodeWindows::next(Ends ends, std::uint32_t fingerprint) {
   const std::uint64_t number = taken_++;
   const auto window = static_cast<std::int64_t>(number % kWindows);
   NodeTurn turn;
   turn.windows_ = this;
   turn.memory_ = windows_ + window * window_bytes_;
   turn.own_line_ = turn.memory_ + rank_ * kLineBytes;
-  turn.base_ = number / kWindows << 32;
+  const std::uint64_t use = number / kWindows + 1;  // 0: what is in fresh memory
+  turn.base_ = use << (kSignalBits + kFingerprintBits) | std::uint64_t{fingerprint} << kSignalBits;
   turn.number_ = number;
   turn.in_order_ = ends == Ends::in_order;
   turn.after_in_order_ = last_in_order_[static_cast<std::size_t>(window)];

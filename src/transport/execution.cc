@@ -47,7 +47,8 @@ Result<bool> Execution::start_round(int polls) {
   for (; next_step_ < end; ++next_step_) {
     const Step& step = schedule_->steps[next_step_];
     if (step.kind == StepKind::wait) {
-      if (!comes(step, polls)) return false;
+      auto came = comes(step, polls);
+      if (!came || !*came) return came;
     } else if (step.kind == StepKind::signal) {
       turn_->signal(step.value);
     } else if (!operands_ || !carry_out(step)) {
@@ -57,12 +58,18 @@ Result<bool> Execution::start_round(int polls) {
   return true;
 }
 
-bool Execution::comes(const Step& wait, int polls) const {
-  while (!turn_->has_signalled(wait.peer, wait.value)) {
+Result<bool> Execution::comes(const Step& wait, int polls) const {
+  for (;;) {
+    const NodeTurn::Seen seen = turn_->look_for(wait.peer, wait.value);
+    if (seen == NodeTurn::Seen::yes) return true;
+    if (seen == NodeTurn::Seen::other_call) {
+      turn_->end(false);
+      return Error{"rank " + std::to_string(wait.peer) +
+                   " has other counts, or makes another call"};
+    }
     if (--polls <= 0) return false;
     pause();
   }
-  return true;
 }
 
 // False: the transport must.

@@ -48,7 +48,7 @@ class Execution {
  private:
   bool begins();
   Result<bool> start_round(int polls);  // false: a wait holds it up
-  bool comes(const Step& wait, int polls) const;
+  Result<bool> comes(const Step& wait, int polls) const;
   bool carry_out(const Step& step) const;
 
   const Schedule* schedule_;

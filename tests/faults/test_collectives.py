@@ -20,11 +20,22 @@ def test_unusual_calls_are_right(mpi, engine):
 
 @pytest.mark.parametrize("engine", OF_WEFT)
 def test_counts_that_differ_end_in_an_error_and_touch_nothing_else(mpi, engine):
-    done = Job(mpi, ["counts-differ"], engine).right()
+    done = Job(mpi, ["counts-differ"], engine, options=["--transport", "mpi"]).right()
     for kind in ("bcast", "allreduce", "allgather", "alltoall"):
         assert f"{kind}: rank 1, 10 elements: truncated" in done.out
         assert f"{kind}: rank 1, 20 elements: no error" in done.out
     assert "reduce: rank 0, 10 elements: truncated" in done.out
+
+
+@pytest.mark.parametrize("engine", OF_WEFT)
+def test_counts_that_differ_in_shared_memory_show_wherever_a_rank_waits(mpi, engine):
+    done = Job(mpi, ["counts-differ"], engine).right()
+    for count in (10, 20):
+        for kind in ("bcast", "allreduce", "allgather", "alltoall"):
+            assert f"{kind}: rank 1, {count} elements: truncated" in done.out
+        for kind in ("allreduce", "allgather", "alltoall", "reduce"):
+            assert f"{kind}: rank 0, {count} elements: truncated" in done.out
+        assert f"bcast: rank 0, {count} elements: no error" in done.out
 
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])

@@ -74,7 +74,8 @@ def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
 
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
 def test_watchdog_names_the_calls_that_wait_for_each_other(mpi, engine):
-    job = Job(mpi, ["misordered"], engine, options=["--watchdog", "1"], limit_s=6)
+    options = ["--watchdog", "1", "--transport", "mpi"]
+    job = Job(mpi, ["misordered"], engine, options=options, limit_s=6)
     done = job.finish(job.start())
     assert done.left == []
     assert done.status != 0
@@ -84,6 +85,13 @@ def test_watchdog_names_the_calls_that_wait_for_each_other(mpi, engine):
         line = rf"{waits}; .*\n  {call}, collective 1 on communicator 1 \(as rank {rank} of 2\), "
         peer = "inside the MPI library" if engine == "tcc" else f"receives from rank {1 - rank}"
         assert re.search(line + ".*" + peer, done.err), done.err
+
+
+@pytest.mark.parametrize("engine", ["function", "thread"])
+def test_calls_that_wait_for_each_other_in_shared_memory_end_in_an_error(mpi, engine):
+    done = Job(mpi, ["misordered"], engine).done()
+    assert done.status != 0
+    assert done.left == []
 
 
 def test_watchdog_says_nothing_where_nothing_hangs(mpi):

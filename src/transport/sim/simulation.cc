@@ -16,16 +16,18 @@ class Node {
     std::int64_t bytes = 0;
     for (const Schedule& schedule : schedules) bytes = std::max(bytes, schedule.node_bytes);
     if (bytes == 0) return;
+    fingerprint_ = schedules[0].fingerprint;
     const int ranks = static_cast<int>(schedules.size());
     memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(ranks, bytes)));
     for (int rank = 0; rank < ranks; ++rank)
       windows_.emplace_back(memory_.data(), rank, ranks, bytes);
   }
   NodeTurn turn(std::size_t rank) {
-    return windows_.empty() ? NodeTurn() : windows_[rank].next(Ends::in_order);
+    return windows_.empty() ? NodeTurn() : windows_[rank].next(Ends::in_order, fingerprint_);
   }
 
  private:
+  std::uint32_t fingerprint_ = 0;
   std::vector<std::byte> memory_;
   std::deque<NodeWindows> windows_;
 };
