@@ -22,7 +22,7 @@ Progress::~Progress() {
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   under_way_.fetch_add(1);
   if (wants_thread) for_thread_.fetch_add(1);
-  if (operation->schedule().sends_after_first_round) awaited_.fetch_add(1);
+  if (operation->schedule().is_awaited()) awaited_.fetch_add(1);
   {
     const std::lock_guard lock(inbox_mutex_);
     inbox_.push_back({std::move(operation), wants_thread});
@@ -57,7 +57,7 @@ bool Progress::advance_all() {
       continue;
     }
     if (entry.wants_thread) for_thread_.fetch_sub(1);
-    if (entry.operation->schedule().sends_after_first_round) awaited_.fetch_sub(1);
+    if (entry.operation->schedule().is_awaited()) awaited_.fetch_sub(1);
     under_way_.fetch_sub(1);
   }
   active_.resize(kept);

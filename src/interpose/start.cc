@@ -281,11 +281,15 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
 
 // Requests may be started in different orders on different ranks, so each has memory of its own.
 // Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
-std::unique_ptr<NodeMemory> memory_for(Plan& plan) {
+std::unique_ptr<NodeMemory> memory_for(CallId id, Plan& plan) {
   const std::int64_t bytes = plan.schedule->node_bytes;
   Communicator& c = *plan.communicator;
-  auto memory = bytes > 0 ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
-  if (memory || bytes == 0) return memory;
+  if (bytes == 0) return nullptr;
+  const BlockingCall guard(id);
+  // A worker may be inside a collective on the shadow.
+  const bool may_wait_for_all = !c.worker && !guard.must_not_block();
+  auto memory = may_wait_for_all ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
+  if (memory) return memory;
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
   plan.schedule = schedule_for(c, shape, {plan.engine, &replayed_algorithm(shape)});
@@ -341,7 +345,8 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
-    auto memory = memory_for(plan);
+    auto memory = memory_for(id, plan);
+    if (runtime->in_memory_only() && !memory) return false;
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
     *code = give_request(
         *runtime,

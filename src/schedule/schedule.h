@@ -107,6 +107,10 @@ struct Schedule {
   // waits for what a rank does after its first advance.
   bool exchanges_once = false;
 
+  // Others wait for this rank's later steps, if only with another collective, for the window that
+  // this one uses in the node's memory.
+  bool is_awaited() const { return sends_after_first_round || node_bytes > 0; }
+
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };
 
