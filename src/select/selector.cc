@@ -132,8 +132,9 @@ bool names_one_twice(std::vector<int> peers) {
 }
 
 // Weft's rounds, advanced by callers, against the library's own; below what is worth a thread.
-bool callers_are_cheaper(Library library, std::int64_t bytes, bool replayed) {
+bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes, bool replayed) {
   constexpr std::int64_t kShort = 2 * 1024, kMiddling = 8 * 1024;
+  if (replayed && shape.on_one_node) return true;
   switch (library) {
     case Library::mpich:
       return replayed || bytes <= kShort;
@@ -194,7 +195,8 @@ Engine static_rule(Library library, const Shape& shape, bool replayed) {
   const std::optional<std::int64_t> bytes = agreed_bytes(shape);
   if (!bytes) return Engine::thread;
   if (*bytes < kWorthAThread)
-    return callers_are_cheaper(library, *bytes, replayed) ? Engine::function : Engine::native;
+    return callers_are_cheaper(library, shape, *bytes, replayed) ? Engine::function
+                                                                 : Engine::native;
   // A single exchange, which goes on alone once it has been posted, but not in Open MPI.
   const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
   if (library != Library::openmpi && one_exchange) return Engine::native;

@@ -17,6 +17,17 @@ Shape shape_of(Kind kind, int size, std::int64_t bytes) {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
+TEST(StaticRule, ReplaysShortOnesInTheNodesMemory) {
+  for (const auto library : {Library::mpich, Library::openmpi, Library::intelmpi, Library::other}) {
+    Shape shape = shape_of(Kind::allreduce, 4, 8);
+    shape.on_one_node = true;
+    EXPECT_EQ(static_rule(library, shape, true), Engine::function);
+    shape.recv.count = 1 << 20;
+    shape.send = shape.recv;
+    EXPECT_EQ(static_rule(library, shape, true), Engine::thread);
+  }
+}
+
 TEST(WithoutThreads, OnlyByAutoInsideOneNodeUnderMpich) {
   Config config;
   EXPECT_TRUE(does_without_threads(config, Library::mpich, true, false));
