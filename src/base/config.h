@@ -41,8 +41,8 @@ struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
   BackOff backoff;
-  // WEFT_BLOCKING: blocking collectives by Weft's schedules always (1), never (0), or by the rule of
-  // engine auto: in the memory that ranks of a node share.
+  // WEFT_BLOCKING: blocking collectives by Weft's schedules always (1), never (0), or by the rule
+  // of engine auto: in the memory that ranks of a node share.
   enum class Blocking : std::uint8_t { by_rule, always, never } blocking = Blocking::by_rule;
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
   int watchdog_s = 0;       // WEFT_WATCHDOG; 0: none

@@ -37,7 +37,8 @@ class Part {
   Part(Operation& operation, int rank, NodeWindows& windows)
       : schedule_(operation.schedules[static_cast<std::size_t>(rank)]),
         temp_(static_cast<std::size_t>(schedule_.temp_bytes)),
-        turn_(schedule_.node_bytes > 0 ? windows.next(operation.ends, schedule_.fingerprint) : NodeTurn()),
+        turn_(schedule_.node_bytes > 0 ? windows.next(operation.ends, schedule_.fingerprint)
+                                       : NodeTurn()),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data(),
                    turn_.memory()},
                   find_kernel(Element::float64, Operator::sum)},
