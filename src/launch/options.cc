@@ -163,7 +163,8 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --transport T    auto: shared memory where all ranks of a        WEFT_TRANSPORT
                    communicator are on one node; mpi: never
   --algorithm K=A  algorithm A for collective K                    WEFT_ALGORITHM_K
-  --blocking       blocking collectives by Weft's schedules too    WEFT_BLOCKING=1
+  --blocking       all blocking collectives by Weft's schedules;   WEFT_BLOCKING=1
+                   without, auto takes those in shared memory      (0: none)
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
                    that does not show which MPI library it uses
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1
