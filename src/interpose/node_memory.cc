@@ -27,16 +27,19 @@ bool all_on_this_node(MPI_Comm comm, int ranks) {
   return code == MPI_SUCCESS && std::find(here.begin(), here.end(), MPI_UNDEFINED) == here.end();
 }
 
-// Rank 0 makes it and tells the others where it is.
+// Rank 0 makes it and tells the others where it is, and for how much it was meant.
 Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
+  struct {
+    SegmentName name;
+    std::int64_t bytes;
+  } offer{{}, bytes};
   auto segment = rank == 0 ? Segment::create(bytes) : Result<Segment>(Error{});
-  SegmentName name{};
-  if (rank == 0 && segment) name = segment->name();
-  library_calls.Bcast(&name, static_cast<int>(sizeof name), handles.byte, 0, comm);
+  if (rank == 0 && segment) offer.name = segment->name();
+  library_calls.Bcast(&offer, static_cast<int>(sizeof offer), handles.byte, 0, comm);
   if (rank == 0) return segment;
-  if (name.bytes == 0) return Error{"rank 0 could not make it"};
-  if (name.bytes != bytes) return Error{"rank 0 makes another call, or has other counts"};
-  return Segment::attach(name);
+  if (offer.name.bytes == 0) return Error{"rank 0 could not make it"};
+  if (offer.bytes != bytes) return Error{"rank 0 makes another call, or has other counts"};
+  return Segment::attach(offer.name);
 }
 
 // The first rank that failed says why, once in a program.

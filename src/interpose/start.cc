@@ -371,10 +371,15 @@ bool blocking_wanted() {
 
 namespace {
 
+int failed(const Call& call, int code) {
+  library_calls.Comm_call_errhandler(call.comm, code);
+  return code;
+}
+
 // All happens in memory: nothing is needed but the stack.
 int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
-  if (!temp.there()) return MPI_ERR_NO_MEM;
+  if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
   NodeTurn turn;
   if (plan.schedule->node_bytes > 0) {
     const std::uint32_t fingerprint = plan.schedule->fingerprint;
@@ -393,8 +398,7 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
     progress.drive_until(over, [&] { progress.yield_core(); });
   }
   if (done) return MPI_SUCCESS;
-  library_calls.Comm_call_errhandler(call.comm, kOtherCall);
-  return kOtherCall;
+  return failed(call, kOtherCall);
 }
 
 // By messages, or by what only MPI can do on the data.

@@ -18,8 +18,16 @@ void pause() {
 
 }  // namespace
 
+// Over, rightly or not, it uses its window no more.
 Result<bool> Execution::advance(int polls) {
   if (!begun_ && !begins()) return false;
+  auto result = go_on(polls);
+  const bool over = !result || *result;
+  if (over && turn_ && turn_->memory()) turn_->end(result && schedule_->synchronizing);
+  return result;
+}
+
+Result<bool> Execution::go_on(int polls) {
   while (round_ < schedule_->rounds()) {
     if (!round_started_) {
       auto started = start_round(polls);
@@ -33,7 +41,6 @@ Result<bool> Execution::advance(int polls) {
     round_started_ = false;
     ++round_;
   }
-  if (turn_ && turn_->memory()) turn_->end(schedule_->synchronizing);
   return true;
 }
 
@@ -62,11 +69,9 @@ Result<bool> Execution::comes(const Step& wait, int polls) const {
   for (;;) {
     const NodeTurn::Seen seen = turn_->look_for(wait.peer, wait.value);
     if (seen == NodeTurn::Seen::yes) return true;
-    if (seen == NodeTurn::Seen::other_call) {
-      turn_->end(false);
+    if (seen == NodeTurn::Seen::other_call)
       return Error{"rank " + std::to_string(wait.peer) +
                    " has other counts, or makes another call"};
-    }
     if (--polls <= 0) return false;
     pause();
   }

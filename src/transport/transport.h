@@ -47,6 +47,7 @@ class Execution {
 
  private:
   bool begins();
+  Result<bool> go_on(int polls);
   Result<bool> start_round(int polls);  // false: a wait holds it up
   Result<bool> comes(const Step& wait, int polls) const;
   bool carry_out(const Step& step) const;
