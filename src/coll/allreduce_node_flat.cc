@@ -7,6 +7,7 @@
 // Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"
+#include "coll/nothing_to_reduce.h"
 #include "coll/reduce_in_order.h"
 
 namespace weft {
@@ -14,8 +15,7 @@ namespace weft {
 void allreduce_node_flat(Builder& b) {
   const Shape& s = b.shape();
   const Location result{Buffer::recv, 0};
-  if (s.size == 1) return b.copy(b.input(), result, s.recv.count);
-  if (s.recv.count == 0) return;
+  if (nothing_to_reduce(b)) return;
   b.synchronizes();
   NodeParts part(b, s.recv.count, s.recv.extent);
   if (!part.is_cut()) b.exchanges_once();

@@ -4,6 +4,7 @@
 // reduction, chunks)
 #include "coll/build_functions.h"
 #include "coll/node_ring.h"
+#include "coll/nothing_to_reduce.h"
 #include "patterns/blocks.h"
 #include "patterns/ring.h"
 
@@ -11,8 +12,7 @@ namespace weft {
 
 void allreduce_node_ring(Builder& b) {
   const Shape& s = b.shape();
-  if (s.size == 1) return b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);
-  if (s.recv.count == 0) return;
+  if (nothing_to_reduce(b)) return;
   b.synchronizes();
   for (NodeRing ring(b, Blocks{s.recv.count, s.size}.borders()); !ring.done(); ring.next()) {
     ring.copy_in(ring.shared(s.rank));

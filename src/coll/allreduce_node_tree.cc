@@ -10,6 +10,7 @@
 
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"
+#include "coll/nothing_to_reduce.h"
 #include "patterns/tree.h"
 
 namespace weft {
@@ -47,8 +48,7 @@ class Subtree {
 void allreduce_node_tree(Builder& b, int radix) {
   const Shape& s = b.shape();
   const Location result{Buffer::recv, 0};
-  if (s.size == 1) return b.copy(b.input(), result, s.recv.count);
-  if (s.recv.count == 0) return;
+  if (nothing_to_reduce(b)) return;
   b.synchronizes();
   NodeParts part(b, s.recv.count, s.recv.extent);
   Subtree subtree(b, part, radix);

@@ -4,14 +4,14 @@
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-in)
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"
+#include "coll/nothing_to_reduce.h"
 #include "coll/reduce_in_order.h"
 
 namespace weft {
 
 void reduce_node_flat(Builder& b) {
   const Shape& s = b.shape();
-  if (s.size == 1) return b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);
-  if (s.recv.count == 0) return;
+  if (nothing_to_reduce(b)) return;
   const bool is_root = s.rank == s.root;
   // In place, the result is written where the root's own part lies, so that a copy is needed.
   const bool copies_in = !is_root || s.in_place;
