@@ -332,7 +332,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   *request = operation->request();
   runtime->requests.add(operation);
   runtime->requests.activated();
-  runtime->summary.handled(id, plan->bytes);
+  runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   if (runtime->observing()) operation->times.started = entered;
   take_turn(*operation, Ends::any_time);
   submit(*runtime, plan->engine, std::move(operation));
@@ -352,7 +352,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
         *runtime,
         make_operation<PersistentOperation>(id, call, plan, tag, plan.engine, std::move(memory)),
         request);
-    runtime->summary.handled(id, plan.bytes);
+    runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;
   }
   if (in_library || !runtime) return false;
@@ -426,7 +426,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
     return false;
   }
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  runtime->summary.handled(id, plan->bytes);
+  runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   const std::uint32_t number = plan->communicator->next_in_sequence();
   *code = plan->alone ? carry_out_alone(*runtime, call, *plan)
                       : carry_out_by_messages(*runtime, id, call, *plan, number);

@@ -24,7 +24,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "arguments that the library must judge",
     "switched off by MPI_Pcontrol"};
 
-constexpr std::size_t kNumbers = 6 + kReasons;
+constexpr std::size_t kInMemory = 6 + kReasons;
+constexpr std::size_t kNumbers = kInMemory + 1;
 using Numbers = std::array<std::int64_t, kNumbers>;
 
 std::int64_t seen(const Numbers& numbers) {
@@ -56,13 +57,13 @@ std::string text_line(CallId id, const Numbers& n) {
 }
 
 std::string json_entry(CallId id, const Numbers& n) {
-  std::string text = "{\"call\":\"" + std::string(call_name(id)) +
-                     "\",\"seen\":" + std::to_string(seen(n)) +
-                     ",\"handled\":" + std::to_string(n[0]) + ",\"bytes\":" + std::to_string(n[1]) +
-                     ",\"completed\":" + std::to_string(n[2]) +
-                     ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
-                     ",\"waited_us\":" + std::to_string(n[4] / 1000) +
-                     ",\"duration_us\":" + std::to_string(n[5] / 1000) + ",\"passed_on\":{";
+  std::string text =
+      "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
+      ",\"handled\":" + std::to_string(n[0]) + ",\"in_memory\":" + std::to_string(n[kInMemory]) +
+      ",\"bytes\":" + std::to_string(n[1]) + ",\"completed\":" + std::to_string(n[2]) +
+      ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
+      ",\"waited_us\":" + std::to_string(n[4] / 1000) +
+      ",\"duration_us\":" + std::to_string(n[5] / 1000) + ",\"passed_on\":{";
   bool first = true;
   for (std::size_t r = 0; r < kReasons; ++r) {
     if (n[6 + r] == 0) continue;
@@ -97,11 +98,12 @@ void write_json(const std::string& file_name, const Config& config, const char* 
 
 }  // namespace
 
-void Summary::handled(CallId id, std::int64_t bytes) {
+void Summary::handled(CallId id, std::int64_t bytes, bool in_memory) {
   if (!wanted_) return;
   Counters& counters = counters_[static_cast<std::size_t>(id)];
   counters.handled.fetch_add(1, std::memory_order_relaxed);
   counters.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  counters.in_memory.fetch_add(in_memory ? 1 : 0, std::memory_order_relaxed);
 }
 
 void Summary::passed_on(CallId id, Reason reason) {
@@ -131,6 +133,7 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
     const Counters& c = counters_[i];
     own[i] = {c.handled, c.bytes, c.completed, c.start_to_wait_ns, c.waited_ns, c.duration_ns};
     for (std::size_t r = 0; r < kReasons; ++r) own[i][6 + r] = c.passed_on[r];
+    own[i][kInMemory] = c.in_memory;
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, handles.comm_world);

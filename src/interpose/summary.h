@@ -36,7 +36,8 @@ class Summary {
   // Counts only what will be told.
   explicit Summary(bool wanted) : wanted_(wanted) {}
 
-  void handled(CallId id, std::int64_t bytes);
+  // in_memory: by a schedule in the node's memory.
+  void handled(CallId id, std::int64_t bytes, bool in_memory);
   void passed_on(CallId id, Reason reason);
   // A collective that the application has completed, in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
@@ -48,6 +49,7 @@ class Summary {
   struct Counters {
     std::atomic<std::int64_t> handled{0};
     std::atomic<std::int64_t> bytes{0};
+    std::atomic<std::int64_t> in_memory{0};
     std::atomic<std::int64_t> completed{0};
     std::atomic<std::int64_t> start_to_wait_ns{0};
     std::atomic<std::int64_t> waited_ns{0};

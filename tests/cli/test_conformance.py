@@ -158,5 +158,9 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
     )
     entry = calls_of(summary)[f"MPI_I{kind}"]
     assert entry["handled"] > 0
+    if algorithm.startswith("node-"):
+        assert entry["in_memory"] > 0
+    else:  # what an operator does not allow goes to the default
+        assert entry["in_memory"] < entry["handled"]
     with capsys.disabled():
         print(f"  {kind} {algorithm} {ranks} ranks: {equal} cases equal")
