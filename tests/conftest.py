@@ -1,0 +1,25 @@
+"""A directory of its own for what the started programs leave in the temporary directory.
+
+Why: a killed launcher of Open MPI leaves TMPDIR/ompi.PID behind, and refuses to start ("The PMIx
+server's listener thread failed to start") when a later one gets the same process id.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+DIRECTORY = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[DIRECTORY] = Path(tempfile.mkdtemp(prefix="weft-"))
+    os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[DIRECTORY], ignore_errors=True)
