@@ -24,6 +24,9 @@ class Operation {
   // Goes on as far as possible without blocking; true once done. One thread at a time: before
   // submission the caller, afterwards the executor that holds the operation.
   bool advance();
+  // The same for an operation in its caller's hand: nobody else looks at it, nobody is woken.
+  // polls: as for an Execution.
+  bool advance_in_hand(int polls);
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
@@ -40,6 +43,8 @@ class Operation {
   virtual void finished(const Error* error) = 0;
 
  private:
+  bool is_over(int polls);  // after going on
+
   std::shared_ptr<const Schedule> schedule_;
   Execution execution_;
   std::atomic<std::uint32_t> round_{0};  // written by the advancing thread; pairs with nothing

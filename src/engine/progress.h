@@ -41,12 +41,22 @@ class Progress {
   template <class Complete, class Sleep>
   void drive_until(Complete complete, Sleep sleep);
 
+  // Brings an operation in the caller's hand to its end: `advance(polls)` as advance_in_hand().
+  template <class Advance>
+  void drive_in_hand(Advance advance);
+
   // Around a call that may block in the MPI library: the thread takes over operations in which
   // other ranks wait for this rank's later rounds (the library itself moves what is posted).
   // caller_returns only where caller_blocks said true.
   bool caller_blocks();
   void caller_returns() { blocked_.fetch_sub(1); }
 
+  int under_way() const { return under_way_.load(std::memory_order_relaxed); }
+
+  // Ends the thread; what is under way stays as it is. For finalize and exit.
+  void stop();
+
+ private:
   // For a caller that waits for another process: how often to look before yield_core().
   int polls_before_yield() const {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
@@ -55,12 +65,6 @@ class Progress {
   // Lets others run, and learns from how long that took whether anybody wanted to.
   void yield_core();
 
-  int under_way() const { return under_way_.load(std::memory_order_relaxed); }
-
-  // Ends the thread; what is under way stays as it is. For finalize and exit.
-  void stop();
-
- private:
   struct Entry {
     std::shared_ptr<Operation> operation;
     bool wants_thread;
@@ -114,6 +118,12 @@ void Progress::drive_until(Complete complete, Sleep sleep) {
   }
   helping_.fetch_sub(1);
   wake_thread();
+}
+
+template <class Advance>
+void Progress::drive_in_hand(Advance advance) {
+  if (advance(polls_before_yield())) return;
+  drive_until([&] { return advance(1); }, [&] { yield_core(); });
 }
 
 }  // namespace weft

@@ -81,8 +81,9 @@ Completion::Completion(Runtime& runtime, CallId id, int count, MPI_Request* requ
     if (requests[i] == handles.request_null) continue;
     auto operation = runtime.requests.find(requests[i]);
     if (!operation) continue;
-    auto* persistent = dynamic_cast<PersistentOperation*>(operation.get());
+    auto* persistent = operation->persistent();
     if (persistent) {
+      persistent->hand_over();
       if (hidden_.empty()) hidden_ = before_;
       hidden_at_.push_back(static_cast<std::size_t>(i));
       hidden_[hidden_at_.back()] = handles.request_null;
@@ -240,17 +241,27 @@ class PersistentAlone {
  public:
   // Null operation: the request is something else, or inactive.
   PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
-    if (runtime.requests.held() == 0) return;
-    held_ = runtime.requests.find(request);
-    if (!held_ || !held_->active()) return;
-    operation_ = dynamic_cast<PersistentOperation*>(held_.get());
-    if (!operation_ || !runtime.observing()) return;
+    auto* const found = runtime.requests.find_persistent(request);
+    if (!found || !found->active()) return;
+    operation_ = found;
+    if (!runtime.observing()) return;
     began_ns_ = now_ns();
     if (operation_->times.waiting_since == 0) operation_->times.waiting_since = began_ns_;
   }
 
   explicit operator bool() const { return operation_ != nullptr; }
-  PersistentOperation* operator->() const { return operation_; }
+
+  void drive_to_end() {
+    if (operation_->in_hand())
+      runtime_.progress.drive_in_hand(
+          [&](int polls) { return operation_->advance_in_hand(polls); });
+    else
+      runtime_.progress.drive_until([&] { return operation_->done(); },
+                                    [&] { operation_->wait_done(); });
+  }
+  bool is_done() {
+    return operation_->in_hand() ? operation_->advance_in_hand(1) : operation_->done();
+  }
 
   int complete(MPI_Status* status) {
     operation_->deactivate();
@@ -268,7 +279,6 @@ class PersistentAlone {
  private:
   Runtime& runtime_;
   const CallId id_;
-  std::shared_ptr<CollectiveOperation> held_;
   PersistentOperation* operation_ = nullptr;
   std::int64_t began_ns_ = 0;
 };
@@ -289,8 +299,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Wait(request, status);
   if (PersistentAlone persistent(*runtime, CallId::Wait, *request); persistent) {
-    runtime->progress.drive_until([&] { return persistent->done(); },
-                                  [&] { persistent->wait_done(); });
+    persistent.drive_to_end();
     return persistent.complete(status);
   }
   Completion completion(*runtime, CallId::Wait, 1, request);
@@ -342,7 +351,7 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!runtime) return next_calls.Test(request, flag, status);
   runtime->progress.poll();
   if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
-    *flag = persistent->done();
+    *flag = persistent.is_done();
     return *flag ? persistent.complete(status) : MPI_SUCCESS;
   }
   Completion completion(*runtime, CallId::Test, 1, request);
@@ -386,10 +395,10 @@ void look_at(int count, const MPI_Request* requests) {
   poll();
   Runtime* runtime = involved();
   for (int i = 0; runtime && i < count; ++i) {
-    const auto operation = runtime->requests.find(requests[i]);
-    if (!operation || !operation->active()) continue;
-    if (auto* persistent = dynamic_cast<PersistentOperation*>(operation.get()))
-      persistent->show_to_library();
+    auto* const persistent = runtime->requests.find_persistent(requests[i]);
+    if (!persistent || !persistent->active()) continue;
+    persistent->hand_over();
+    persistent->show_to_library();
   }
 }
 

@@ -111,7 +111,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
   auto operation = std::make_shared<PersistentOperation>(
       CallId::Neighbor_alltoallw_init, call, communicator, schedule, nullptr,
       runtime.persistent_tag_for(communicator->initialised.fetch_add(1)),
-      threads ? Engine::thread : Engine::function, nullptr);
+      threads ? Engine::thread : Engine::function);
   for (const auto& side : {sent.owned, received.owned})
     for (const auto& type : side) operation->keep(type);
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;

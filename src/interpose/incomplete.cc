@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "interpose/persistent.h"
 
 namespace weft::interpose {
 namespace {
@@ -64,6 +65,8 @@ void settle_incomplete(Runtime& runtime, int rank) {
   std::erase_if(operations, [](auto& one) { return !one->active(); });
   if (operations.empty()) return;
   const std::string who = "rank " + std::to_string(rank) + ": ";
+  for (auto& operation : operations)
+    if (auto* persistent = operation->persistent()) persistent->hand_over();
   say(who + "MPI_Finalize while " + std::to_string(operations.size()) +
       " collectives have not been completed by MPI_Wait or MPI_Test: " + by_name(operations));
   bring_forward(runtime, operations);

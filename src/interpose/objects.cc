@@ -119,7 +119,7 @@ int Request_free(MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   const auto operation =
       runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
-  auto* persistent = dynamic_cast<PersistentOperation*>(operation.get());
+  auto* persistent = operation ? operation->persistent() : nullptr;
   if (operation && operation->active()) {
     int complete = 0;
     if (!persistent) next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);

@@ -40,11 +40,25 @@ bool PersistentOperation::restart() {
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);
-  Runtime::active()->requests.activated();
+  Runtime& runtime = *Runtime::active();
+  in_hand_ = stays_in_hand_ && runtime.completions_are_ours();
+  if (!in_hand_) runtime.requests.activated();
   return true;
 }
 
+void PersistentOperation::hand_over() {
+  if (!in_hand_) return;
+  in_hand_ = false;
+  Runtime& runtime = *Runtime::active();
+  runtime.requests.activated();
+  if (!done()) runtime.progress.submit(runtime.requests.find(request_), false);
+}
+
 void PersistentOperation::deactivate() {
+  if (in_hand_) {
+    active_.store(false, std::memory_order_release);
+    return;
+  }
   {
     const std::lock_guard lock(carrier_mutex_);
     MPI_Request carrier = request_;
@@ -64,6 +78,10 @@ void PersistentOperation::show_to_library() {
 }
 
 void PersistentOperation::announce() {
+  if (in_hand_) {
+    announced_ = true;
+    return;
+  }
   const std::lock_guard lock(carrier_mutex_);
   announced_ = true;
   if (carrier_started_) complete_carrier();
@@ -77,21 +95,21 @@ void PersistentOperation::complete_carrier() {
 namespace {
 
 // The application's request, where it is one of Weft's persistent ones.
-std::shared_ptr<CollectiveOperation> persistent(MPI_Request request) {
+PersistentOperation* persistent(MPI_Request request) {
   Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->requests.held() == 0) return nullptr;
-  auto operation = runtime->requests.find(request);
-  return operation && dynamic_cast<PersistentOperation*>(operation.get()) ? operation : nullptr;
+  return runtime ? runtime->requests.find_persistent(request) : nullptr;
 }
 
-int start_again(std::shared_ptr<CollectiveOperation> operation) {
+int start_again(PersistentOperation& operation) {
   Runtime& runtime = *Runtime::active();
-  auto& persistent = static_cast<PersistentOperation&>(*operation);
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
-  if (!persistent.restart()) return call_error_handler(*operation, MPI_ERR_REQUEST);
-  if (runtime.observing()) operation->times = {entered, 0, 0};
-  if (!runtime.completions_are_ours()) persistent.show_to_library();
-  submit(runtime, persistent.engine, std::move(operation));
+  if (!operation.restart()) return call_error_handler(operation, MPI_ERR_REQUEST);
+  if (runtime.observing()) operation.times = {entered, 0, 0};
+  if (!runtime.completions_are_ours()) operation.show_to_library();
+  if (operation.in_hand())
+    operation.advance_in_hand(1);
+  else
+    submit(runtime, operation.engine, runtime.requests.find(operation.request()));
   return MPI_SUCCESS;
 }
 
@@ -101,7 +119,7 @@ namespace special {
 
 int Start(MPI_Request* request) {
   poll();
-  if (auto operation = persistent(*request)) return start_again(std::move(operation));
+  if (auto* operation = persistent(*request)) return start_again(*operation);
   return next_calls.Start(request);
 }
 
@@ -109,19 +127,19 @@ int Startall(int count, MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   if (!runtime || runtime->requests.held() == 0) return next_calls.Startall(count, requests);
   poll();
-  std::vector<std::shared_ptr<CollectiveOperation>> ours;
+  std::vector<PersistentOperation*> ours;
   std::vector<MPI_Request> others;
   for (int i = 0; i < count; ++i) {
-    if (auto operation = persistent(requests[i]))
-      ours.push_back(std::move(operation));
+    if (auto* operation = persistent(requests[i]))
+      ours.push_back(operation);
     else
       others.push_back(requests[i]);
   }
   if (ours.empty()) return next_calls.Startall(count, requests);
   int code = MPI_SUCCESS;
   if (!others.empty()) code = next_calls.Startall(static_cast<int>(others.size()), others.data());
-  for (auto& operation : ours)
-    if (code == MPI_SUCCESS) code = start_again(std::move(operation));
+  for (auto* operation : ours)
+    if (code == MPI_SUCCESS) code = start_again(*operation);
   return code;
 }
 

@@ -1,4 +1,6 @@
 // PersistentOperation: one MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
+// One that is short and in which nobody waits for this rank's later help stays in the hand of the
+// application's own start and wait: no other thread and no list knows of it.
 // Its request is a persistent receive on Weft's own one-rank communicator, the carrier: started
 // only where a call of the library's has to look at it, and completed by a message to this rank
 // itself. Completion calls that reach Weft are answered without it.
@@ -15,12 +17,15 @@ class PersistentOperation final : public CollectiveOperation {
  public:
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
-                      Engine engine, std::unique_ptr<NodeMemory> node)
+                      Engine engine, std::unique_ptr<NodeMemory> node = nullptr,
+                      bool stays_in_hand = false)
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
         engine(engine),
-        node_(std::move(node)) {}
+        node_(std::move(node)),
+        stays_in_hand_(stays_in_hand) {}
 
   const Engine engine;
+  PersistentOperation* persistent() override { return this; }
 
   // Makes the request that the application gets. MPI error code.
   int make_request();
@@ -29,6 +34,9 @@ class PersistentOperation final : public CollectiveOperation {
 
   // Turns active; false: it already is, or an earlier start failed.
   bool restart();
+  // Only the caller's calls advance it; from hand_over() on, all that advance others.
+  bool in_hand() const { return in_hand_; }
+  void hand_over();
   bool active() const override { return active_.load(std::memory_order_acquire); }
   // From now on the library's completion calls see the request as active, until it is done.
   void show_to_library();
@@ -41,6 +49,8 @@ class PersistentOperation final : public CollectiveOperation {
   void complete_carrier();
 
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
+  const bool stays_in_hand_;
+  bool in_hand_ = false;
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // written by start and completion calls of the application
   int carrier_tag_ = 0;

@@ -3,6 +3,8 @@
 #include "interpose/requests.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "base/clock.h"
 #include "interpose/generated/library_calls.h"
@@ -145,6 +147,7 @@ void Requests::remove(MPI_Request request) {
   if (it == operations_.end()) return;
   removed = std::move(it->second);
   operations_.erase(it);
+  if (removed->persistent()) removals_.fetch_add(1, std::memory_order_release);
   held_.fetch_sub(1);
 }
 
@@ -152,6 +155,19 @@ std::shared_ptr<CollectiveOperation> Requests::find(MPI_Request request) {
   const std::lock_guard lock(mutex_);
   const auto it = operations_.find(request);
   return it == operations_.end() ? nullptr : it->second;
+}
+
+PersistentOperation* Requests::find_persistent(MPI_Request request) {
+  if (held() == 0) return nullptr;
+  static thread_local std::array<Found, 8> recent;
+  const std::size_t hash = std::hash<MPI_Request>{}(request);  // a small number, or an address
+  Found& last = recent[(hash ^ hash >> 6) % recent.size()];
+  const std::uint32_t removals = removals_.load(std::memory_order_acquire);
+  if (last.removals == removals && last.request == request) return last.operation;
+  const auto operation = find(request);
+  auto* const persistent = operation ? operation->persistent() : nullptr;
+  if (persistent) last = {removals, request, persistent};
+  return persistent;
 }
 
 std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {

@@ -27,6 +27,8 @@ struct Times {
   std::int64_t waiting_since = 0;
 };
 
+class PersistentOperation;
+
 // One collective of the application's under way, however it is waited for. As it is, one that the
 // caller carries out to its end (a blocking call).
 class CollectiveOperation : public Operation {
@@ -44,6 +46,7 @@ class CollectiveOperation : public Operation {
   bool has_memory() const { return temp_.there(); }
   MPI_Request request() const { return request_; }
 
+  virtual PersistentOperation* persistent() { return nullptr; }
   // Between the start and the completion by the application.
   virtual bool active() const { return true; }
   bool uses_type(MPI_Datatype type) const;
@@ -120,6 +123,8 @@ class Requests {
   void add(std::shared_ptr<CollectiveOperation> operation);
   void remove(MPI_Request request);
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
+  // nullptr: none of Weft's, or not persistent. Lives until the application frees the request.
+  PersistentOperation* find_persistent(MPI_Request request);
   std::vector<std::shared_ptr<CollectiveOperation>> all();
   // Weft's requests that the application holds: to be completed, or persistent.
   int held() const { return held_.load(std::memory_order_relaxed); }
@@ -134,9 +139,17 @@ class Requests {
   bool watching() const { return watched_count_.load(std::memory_order_relaxed) > 0; }
 
  private:
+  // Those that this thread found last, while none has been removed since.
+  struct Found {
+    std::uint32_t removals = 0;
+    MPI_Request request{};
+    PersistentOperation* operation = nullptr;
+  };
+
   std::mutex mutex_;  // guards both maps
   std::unordered_map<MPI_Request, std::shared_ptr<CollectiveOperation>> operations_;
   std::unordered_map<MPI_Request, NativeRequest> watched_;
+  std::atomic<std::uint32_t> removals_{1};  // of persistent ones
   std::atomic<int> held_{0};
   std::atomic<int> active_{0};
   std::atomic<int> watched_count_{0};

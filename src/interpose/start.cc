@@ -276,7 +276,7 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
   auto schedule =
       std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
   return std::make_shared<PersistentOperation>(id, call, communicator, schedule, nullptr, 0,
-                                               Engine::function, nullptr);
+                                               Engine::function);
 }
 
 // Requests may be started in different orders on different ranks, so each has memory of its own.
@@ -294,6 +294,12 @@ std::unique_ptr<NodeMemory> memory_for(CallId id, Plan& plan) {
   shape.on_one_node = false;
   plan.schedule = schedule_for(c, shape, {plan.engine, &replayed_algorithm(shape)});
   return nullptr;
+}
+
+// No thread is worth waking, and nobody waits for what this rank does after the first advance.
+bool stays_in_hand(const Plan& plan) {
+  return plan.alone && needs_no_later_help(*plan.schedule, false) &&
+         !worth_the_thread(plan.engine, *plan.schedule);
 }
 
 int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operation,
@@ -348,10 +354,9 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
     auto memory = memory_for(id, plan);
     if (runtime->in_memory_only() && !memory) return false;
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
-    *code = give_request(
-        *runtime,
-        make_operation<PersistentOperation>(id, call, plan, tag, plan.engine, std::move(memory)),
-        request);
+    auto operation = make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,
+                                                         std::move(memory), stays_in_hand(plan));
+    *code = give_request(*runtime, std::move(operation), request);
     runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;
   }
@@ -388,17 +393,12 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   Execution execution(*plan.schedule, nullptr, &operands, &turn);
-  Progress& progress = runtime.progress;
-  auto done = execution.advance(progress.polls_before_yield());
-  if (done && !*done) {
-    const auto over = [&] {
-      done = execution.advance();
-      return !done || *done;
-    };
-    progress.drive_until(over, [&] { progress.yield_core(); });
-  }
-  if (done) return MPI_SUCCESS;
-  return failed(call, kOtherCall);
+  Result<bool> done = false;
+  runtime.progress.drive_in_hand([&](int polls) {
+    done = execution.advance(polls);
+    return !done || *done;
+  });
+  return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
 // By messages, or by what only MPI can do on the data.
