@@ -107,8 +107,8 @@ PlanKey key_of(const Call& call, const Communicator& communicator, Use use) {
           call.recvbuf == MPI_IN_PLACE,
           call.sendbuf == call.recvbuf,
           call.root,
-          call.sendcounts.at(0),
-          call.recvcounts.at(0),
+          call.sendcounts.one<std::int64_t>(),
+          call.recvcounts.one<std::int64_t>(),
           call.sendtype,
           call.recvtype,
           call.op};

@@ -1,6 +1,8 @@
 // Runs a schedule's rounds: start every step of a round, wait for what it posted, go on.
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "transport/transport.h"
 
@@ -20,66 +22,71 @@ void pause() {
 
 // Over, rightly or not, it uses its window no more.
 Result<bool> Execution::advance(int polls) {
-  if (!begun_ && !begins()) return false;
-  auto result = go_on(polls);
-  const bool over = !result || *result;
-  if (over && turn_ && turn_->memory()) turn_->end(result && schedule_->synchronizing);
-  return result;
+  const bool has_window = turn_ && turn_->memory();
+  if (!begun_ && has_window && !turn_->may_begin()) return false;
+  begun_ = true;
+  const State state = go_on(polls);
+  if (state == State::held_up) return false;
+  if (has_window) turn_->end(state == State::over && schedule_->synchronizing);
+  if (state == State::failed) return std::move(*error_);
+  return true;
 }
 
-Result<bool> Execution::go_on(int polls) {
-  while (round_ < schedule_->rounds()) {
+Execution::State Execution::go_on(int polls) {
+  for (const std::uint32_t rounds = schedule_->rounds(); round_ < rounds; ++round_) {
     if (!round_started_) {
-      auto started = start_round(polls);
-      if (!started || !*started) return started;
+      if (const State state = start_round(polls); state != State::over) return state;
       round_started_ = true;
     }
     if (transport_) {
-      auto done = transport_->test();
-      if (!done || !*done) return done;
+      const auto done = transport_->test();
+      if (!done) return fail(done.error());
+      if (!*done) return State::held_up;
     }
     round_started_ = false;
-    ++round_;
   }
-  return true;
+  return State::over;
 }
 
-bool Execution::begins() {
-  begun_ = !turn_ || !turn_->memory() || turn_->may_begin();
-  return begun_;
-}
-
-Result<bool> Execution::start_round(int polls) {
+Execution::State Execution::start_round(int polls) {
   const std::uint32_t end = schedule_->round_ends[round_];
-  for (; next_step_ < end; ++next_step_) {
-    const Step& step = schedule_->steps[next_step_];
-    if (step.kind == StepKind::wait) {
-      auto came = comes(step, polls);
-      if (!came || !*came) return came;
-    } else if (step.kind == StepKind::signal) {
-      turn_->signal(step.value);
-    } else if (!operands_ || !carry_out(step)) {
-      if (auto started = transport_->start(step); !started) return started;
-    }
+  for (const Step* step = &schedule_->steps[next_step_]; next_step_ < end; ++next_step_, ++step) {
+    State state = State::over;
+    if (step->kind == StepKind::wait)
+      state = look_for_signal(*step, polls);
+    else if (step->kind == StepKind::signal)
+      turn_->signal(step->value);
+    else if (!step->plain || !operands_ || !carry_out(*step))
+      state = ask_transport(*step);
+    if (state != State::over) return state;
   }
-  return true;
+  return State::over;
 }
 
-Result<bool> Execution::comes(const Step& wait, int polls) const {
+Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   for (;;) {
     const NodeTurn::Seen seen = turn_->look_for(wait.peer, wait.value);
-    if (seen == NodeTurn::Seen::yes) return true;
+    if (seen == NodeTurn::Seen::yes) return State::over;
     if (seen == NodeTurn::Seen::other_call)
-      return Error{"rank " + std::to_string(wait.peer) +
-                   " has other counts, or makes another call"};
-    if (--polls <= 0) return false;
+      return fail(
+          {"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
+    if (--polls <= 0) return State::held_up;
     pause();
   }
 }
 
-// False: the transport must.
+Execution::State Execution::ask_transport(const Step& step) {
+  const auto started = transport_->start(step);
+  return started ? State::over : fail(started.error());
+}
+
+Execution::State Execution::fail(Error error) {
+  error_ = std::move(error);
+  return State::failed;
+}
+
+// Of a step on plain data. False: the transport must.
 bool Execution::carry_out(const Step& step) const {
-  if (!step.plain) return false;
   const std::byte* first = operands_->address(step.first.at);
   std::byte* second = operands_->address(step.second.at);
   if (step.kind == StepKind::copy)

@@ -3,6 +3,8 @@
 // Why the split: the rounds' logic exists once, and the simulator tests the same code that runs.
 #pragma once
 
+#include <optional>
+
 #include "base/result.h"
 #include "schedule/schedule.h"
 #include "shm/node_windows.h"
@@ -46,10 +48,14 @@ class Execution {
   std::uint32_t steps_done() const { return next_step_; }
 
  private:
-  bool begins();
-  Result<bool> go_on(int polls);
-  Result<bool> start_round(int polls);  // false: a wait holds it up
-  Result<bool> comes(const Step& wait, int polls) const;
+  // Instead of a Result: this is what a short collective's time is made of.
+  enum class State : std::uint8_t { held_up, over, failed };
+
+  State go_on(int polls);
+  State start_round(int polls);
+  State look_for_signal(const Step& wait, int polls);
+  State ask_transport(const Step& step);
+  State fail(Error error);
   bool carry_out(const Step& step) const;
 
   const Schedule* schedule_;
@@ -60,6 +66,7 @@ class Execution {
   std::uint32_t round_ = 0;
   bool round_started_ = false;
   bool begun_ = false;
+  std::optional<Error> error_;
 };
 
 // It only needs this process's and the node's memory, and a kernel if it reduces: an Execution can
