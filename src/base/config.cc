@@ -83,6 +83,23 @@ Result<bool> parse_transport(std::string_view text) {
   return Error{"unknown transport '" + std::string(text) + "'; choose one of auto, mpi"};
 }
 
+// Only Weft's own schedules have an order that is known, so all reductions must be its.
+Result<bool> Config::read_reproducible() {
+  const char* const text = std::getenv("WEFT_REPRODUCIBLE");
+  const std::string_view word = text ? text : "";
+  if (word != "0" && word != "1" && !word.empty())
+    return Error{"WEFT_REPRODUCIBLE is 1 or 0, not '" + std::string(word) + "'"};
+  reproducible = word == "1";
+  if (!reproducible) return true;
+  if (engine != Engine::function && engine != Engine::thread && engine != Engine::automatic)
+    return Error{std::string("reproducible reductions need engine function, thread or auto, not ") +
+                 engine_name(engine)};
+  if (blocking == Blocking::never)
+    return Error{"reproducible reductions need the blocking ones too; leave WEFT_BLOCKING=0 out"};
+  blocking = Blocking::always;
+  return true;
+}
+
 Result<Config> Config::from_environment() {
   Config config;
   if (const char* text = std::getenv("WEFT_ENGINE")) {
@@ -127,6 +144,7 @@ Result<Config> Config::from_environment() {
     if (!word.empty())
       config.blocking = word == "1" ? Config::Blocking::always : Config::Blocking::never;
   }
+  if (auto done = config.read_reproducible(); !done) return done.error();
   if (const char* text = std::getenv("WEFT_TRACE")) config.trace_file = text;
   for (int i = 0; i < kKinds; ++i) {
     std::string name = "WEFT_ALGORITHM_";

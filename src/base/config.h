@@ -44,6 +44,9 @@ struct Config {
   // WEFT_BLOCKING: blocking collectives by Weft's schedules always (1), never (0), or by the rule
   // of engine auto: in the memory that ranks of a node share.
   enum class Blocking : std::uint8_t { by_rule, always, never } blocking = Blocking::by_rule;
+  // WEFT_REPRODUCIBLE: reductions come out the same to the last bit, however the ranks are spread
+  // over nodes.
+  bool reproducible = false;
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
   int watchdog_s = 0;       // WEFT_WATCHDOG; 0: none
   bool summary = false;
@@ -52,6 +55,9 @@ struct Config {
   std::array<std::string, kKinds> algorithm{};  // WEFT_ALGORITHM_<KIND>; empty: Selector decides
 
   static Result<Config> from_environment();
+
+ private:
+  Result<bool> read_reproducible();
 };
 
 }  // namespace weft

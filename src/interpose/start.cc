@@ -155,13 +155,9 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   const Engine asked = possible_engine(runtime, runtime.engine_for(communicator), use);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   const bool replayed = use == Use::persistent;
-  Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
-  if (choice.engine == Engine::native) return choice;
-  if (!runtime.threads_allowed())
-    choice = choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
-  if (replayed && choice.algorithm == &default_algorithm(shape))
-    choice.algorithm = &replayed_algorithm(shape);
-  return choice;
+  const Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
+  if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
+  return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
 // The call is Weft's only if the node's memory serves it.
@@ -281,7 +277,7 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
 
 // Requests may be started in different orders on different ranks, so each has memory of its own.
 // Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
-std::unique_ptr<NodeMemory> memory_for(CallId id, Plan& plan) {
+std::unique_ptr<NodeMemory> memory_for(const Runtime& runtime, CallId id, Plan& plan) {
   const std::int64_t bytes = plan.schedule->node_bytes;
   Communicator& c = *plan.communicator;
   if (bytes == 0) return nullptr;
@@ -292,7 +288,9 @@ std::unique_ptr<NodeMemory> memory_for(CallId id, Plan& plan) {
   if (memory) return memory;
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
-  plan.schedule = schedule_for(c, shape, {plan.engine, &replayed_algorithm(shape)});
+  const Algorithm& by_messages =
+      algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
+  plan.schedule = schedule_for(c, shape, {plan.engine, &by_messages});
   return nullptr;
 }
 
@@ -351,7 +349,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
-    auto memory = memory_for(id, plan);
+    auto memory = memory_for(*runtime, id, plan);
     if (runtime->in_memory_only() && !memory) return false;
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
     auto operation = make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,

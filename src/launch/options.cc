@@ -69,6 +69,8 @@ bool set_flag(std::string_view name, RunOptions& options) {
     setenv("WEFT_SUMMARY", "1", 1);
   } else if (name == "--blocking") {
     setenv("WEFT_BLOCKING", "1", 1);
+  } else if (name == "--reproducible") {
+    setenv("WEFT_REPRODUCIBLE", "1", 1);
   } else if (name == "--verbose") {
     options.verbose = true;
   } else if (name == "--help" || name == "-h") {
@@ -136,6 +138,8 @@ std::vector<std::string> options_from_environment(bool verbose) {
     options.push_back(std::string("--summary=") + summary);
   if (const char* blocking = std::getenv("WEFT_BLOCKING"); blocking && *blocking == '1')
     options.push_back("--blocking");
+  if (const char* same = std::getenv("WEFT_REPRODUCIBLE"); same && *same == '1')
+    options.push_back("--reproducible");
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     if (text.substr(0, kAlgorithmVariable.size()) != kAlgorithmVariable) continue;
@@ -165,6 +169,9 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --algorithm K=A  algorithm A for collective K                    WEFT_ALGORITHM_K
   --blocking       all blocking collectives by Weft's schedules;   WEFT_BLOCKING=1
                    without, auto takes those in shared memory      (0: none)
+  --reproducible   reductions come out the same to the last bit    WEFT_REPRODUCIBLE=1
+                   however the ranks are spread over nodes
+                   (implies --blocking)
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
                    that does not show which MPI library it uses
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1

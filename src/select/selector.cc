@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kLong = 64 * 1024;
+constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;  // of all ranks together
 
 bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
@@ -61,7 +62,6 @@ const char* scan_name(const Shape& shape) {
 // Copy-in with reduction moves the data once per rank, but is as many steps long as there are
 // ranks; flat is one step, in which each rank reads the data of all.
 const char* node_reduction_name(const Shape& shape) {
-  constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
   if (bytes * shape.size <= kFlatInAll_bytes) return "node-flat";
   const bool tree = shape.kind == Kind::allreduce && shape.size > 4;
@@ -90,6 +90,27 @@ const char* node_name(const Shape& shape) {
       return node_reduction_name(shape);
     default:
       return nullptr;
+  }
+}
+
+// Those that combine x0 op (x1 op (… op xp-1)), by messages and in memory, and scans along the
+// chain wherever the ranks are.
+const char* in_order_name(const Shape& shape) {
+  const bool in_memory = node_name(shape) != nullptr;
+  switch (shape.kind) {
+    case Kind::reduce:
+      return in_memory ? "node-flat" : "in-order";
+    case Kind::allreduce:
+      if (!in_memory) return "in-order";
+      return shape.recv.bytes() * shape.size <= kFlatInAll_bytes ? "node-flat" : "node-in-order";
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return in_memory ? "node-flat" : "linear";
+    case Kind::scan:
+    case Kind::exscan:
+      return "chain";
+    default:
+      return "";
   }
 }
 
@@ -164,7 +185,13 @@ Result<bool> check_algorithms(const Config& config) {
   for (int i = 0; i < kKinds; ++i) {
     const auto kind = static_cast<Kind>(i);
     const std::string& asked = config.algorithm[static_cast<std::size_t>(i)];
-    if (asked.empty() || find_algorithm(kind, asked)) continue;
+    if (asked.empty()) continue;
+    if (config.reproducible && reduces(kind))
+      return Error{
+          std::string("reproducible reductions have algorithms of their own; leave the one "
+                      "for ") +
+          kind_name(kind) + " out"};
+    if (find_algorithm(kind, asked)) continue;
     std::string choices;
     for (const Algorithm& algorithm : algorithms())
       if (algorithm.kind == kind)
@@ -214,15 +241,25 @@ const Algorithm& replayed_algorithm(const Shape& shape) {
   return *find_algorithm(shape.kind, repeated ? "combined" : "by-size");
 }
 
+const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
+                               const std::string* hinted) {
+  if (config.reproducible && reduces(shape.kind))
+    return *find_algorithm(shape.kind, in_order_name(shape));
+  if (const Algorithm* algorithm = named(hinted, shape)) return *algorithm;
+  const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
+  if (const Algorithm* algorithm = named(&asked, shape)) return *algorithm;
+  return replayed ? replayed_algorithm(shape) : default_algorithm(shape);
+}
+
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
               bool replayed, const std::string* hinted) {
   Engine engine = asked == Engine::automatic ? static_rule(library, shape, replayed) : asked;
   const bool whole_collective = engine == Engine::tcc || engine == Engine::assist;
   if (whole_collective && is_neighborhood(shape.kind)) engine = Engine::thread;
+  const bool in_order = config.reproducible && reduces(shape.kind);
+  if (in_order && !runs_schedules(engine)) engine = Engine::function;
   if (!runs_schedules(engine)) return {engine, nullptr};
-  const Algorithm* algorithm = named(hinted, shape);
-  if (!algorithm) algorithm = named(&config.algorithm[static_cast<std::size_t>(shape.kind)], shape);
-  return {engine, algorithm ? algorithm : &default_algorithm(shape)};
+  return {engine, &algorithm_for(config, shape, replayed, hinted)};
 }
 
 }  // namespace weft

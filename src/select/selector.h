@@ -40,10 +40,13 @@ const Algorithm& default_algorithm(const Shape& shape);
 // the largest message first. Neighbors agree without asking: both know how many blocks they share.
 const Algorithm& replayed_algorithm(const Shape& shape);
 
-// `asked` is never native. The algorithm is that of the communicator's hint, else of the
-// configuration, else the default; a name that is unknown or does not apply is passed over.
-// Neighborhoods are never left to the library as a whole: Weft's own communicators, on which it
-// would run, have no topology.
+// That of the communicator's hint, else of the configuration, else the default; a name that is
+// unknown or does not apply is passed over. Reproducible reductions have theirs.
+const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
+                               const std::string* hinted);
+
+// `asked` is never native. Reproducible reductions are never left to the library, nor are
+// neighborhoods as a whole: Weft's own communicators, on which it would run, have no topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
               bool replayed = false, const std::string* hinted = nullptr);
 

@@ -312,7 +312,7 @@ bool has_in_place(Kind kind) {
 }
 
 std::string Call::text() const {
-  const char* ops[] = {"sum", "max", "affine"};
+  const char* ops[] = {"sum", "max", "affine", "difference"};
   const char* graphs[] = {", grid", ", ring", ", random graph"};
   return std::string(kind_name(kind())) + " " + algorithm->name + ", " + std::to_string(size) +
          " ranks, root " + std::to_string(root) + ", " + std::to_string(count) + " " + type->name +
@@ -328,7 +328,7 @@ RankLayout layout_of_rank(const Call& call, int rank) {
   shape.size = call.size;
   shape.root = call.root;
   shape.in_place = rank_in_place(call, rank);
-  shape.commutative = call.op != Op::affine;
+  shape.commutative = call.op == Op::sum || call.op == Op::max;
   shape.on_one_node = call.algorithm != nullptr && needs_node(call.algorithm->needs);
   set_neighbors(call, shape);
   const Blocks blocks(call, shape);

@@ -96,5 +96,23 @@ TEST_F(ConfigEnvironment, WatchdogIsWholeSeconds) {
   EXPECT_FALSE(Config::from_environment());
 }
 
+TEST_F(ConfigEnvironment, ReproducibleTakesTheBlockingOnesAndSchedules) {
+  set("WEFT_REPRODUCIBLE", "1");
+  ASSERT_TRUE(Config::from_environment());
+  EXPECT_TRUE(Config::from_environment()->reproducible);
+  EXPECT_EQ(Config::from_environment()->blocking, Config::Blocking::always);
+  set("WEFT_BLOCKING", "0");
+  EXPECT_FALSE(Config::from_environment());
+  set("WEFT_BLOCKING", "");
+  for (const char* engine : {"native", "tcc", "assist"}) {
+    set("WEFT_ENGINE", engine);
+    EXPECT_FALSE(Config::from_environment()) << engine;
+  }
+  set("WEFT_ENGINE", "thread");
+  EXPECT_TRUE(Config::from_environment());
+  set("WEFT_REPRODUCIBLE", "yes");
+  EXPECT_FALSE(Config::from_environment());
+}
+
 }  // namespace
 }  // namespace weft

@@ -27,6 +27,7 @@ void combine(Op op, const std::byte* in, std::byte* inout) {
   std::memcpy(&b, inout, sizeof b);
   if (op == Op::sum) b = a + b;
   if (op == Op::max) b = std::max(a, b);
+  if (op == Op::difference) b = a - b;
   if (op == Op::affine) {
     Whole x, y;
     std::memcpy(&x, in, sizeof x);
@@ -37,15 +38,23 @@ void combine(Op op, const std::byte* in, std::byte* inout) {
   std::memcpy(inout, &b, sizeof b);
 }
 
-// Block `block` of each rank's input, combined from rank 0 up to each rank.
-std::vector<Payload> scanned(const Inputs& inputs, const SimOperator& op, std::size_t block = 0) {
-  std::vector<Payload> prefixes{inputs[0][block]};
+// Each rank's input, combined from rank 0 up to each rank.
+std::vector<Payload> scanned(const Inputs& inputs, const SimOperator& op) {
+  std::vector<Payload> prefixes{inputs[0][0]};
   for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    Payload next = inputs[rank][block];
+    Payload next = inputs[rank][0];
     op(prefixes.back().data(), next.data(), static_cast<std::int64_t>(next.size()));
     prefixes.push_back(std::move(next));
   }
   return prefixes;
+}
+
+// The same of all ranks, as x0 op (x1 op (… op xp-1)).
+Payload reduced(const Inputs& inputs, const SimOperator& op, std::size_t block = 0) {
+  Payload sum = inputs.back()[block];
+  for (std::size_t rank = inputs.size() - 1; rank-- > 0;)
+    op(inputs[rank][block].data(), sum.data(), static_cast<std::int64_t>(sum.size()));
+  return sum;
 }
 
 // Block `index` of what each rank gives, or its only one.
@@ -149,14 +158,14 @@ std::vector<std::vector<Output>> expected(const std::vector<Shape>& shapes, cons
         out = column(inputs, rank);
         break;
       case Kind::reduce:
-        if (rank == root) out = {scanned(inputs, op).back()};
+        if (rank == root) out = {reduced(inputs, op)};
         break;
       case Kind::allreduce:
-        out = {scanned(inputs, op).back()};
+        out = {reduced(inputs, op)};
         break;
       case Kind::reduce_scatter:
       case Kind::reduce_scatter_block:
-        out = {scanned(inputs, op, rank).back()};
+        out = {reduced(inputs, op, rank)};
         break;
       case Kind::scan:
         out = {scanned(inputs, op)[rank]};

@@ -12,7 +12,9 @@
 namespace weft::test {
 
 enum class Scalar { i32, f64 };
-enum class Op { sum, max, affine };  // affine: composition of x -> a x + b, does not commute
+// affine: composition of x -> a x + b, does not commute; difference: not even associative, so that
+// it tells in which order the ranks were combined.
+enum class Op { sum, max, affine, difference };
 
 struct TestType {
   std::string name;

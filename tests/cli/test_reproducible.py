@@ -1,0 +1,52 @@
+"""--reproducible: the same bits in the node's memory, by messages, and with each engine."""
+
+import os
+import subprocess
+
+import pytest
+
+from weft import installation
+
+
+def results(mpi: str, *options: str) -> list[str]:
+    """A hash of each rank's sums."""
+    library = installation.implementation(mpi)
+    program = library.program("reductions")
+    if not program.exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(mpi)}")
+    launcher = [library.mpiexec, "-n", "3"]
+    if mpi == "openmpi":
+        launcher += ["--bind-to", "none", "--oversubscribe"]
+    front = [installation.weft_command(), "run", *options, "--"]
+    done = subprocess.run(
+        [str(word) for word in [*launcher, *front, program]],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_the_same_bits_wherever_the_ranks_are(mpi):
+    first = results(mpi, "--reproducible", "--engine", "function")
+    assert len(first) == 3
+    for engine in ("function", "thread", "auto"):
+        messages = ("--reproducible", "--engine", engine, "--transport", "mpi")
+        assert results(mpi, *messages) == first, engine
+    assert results(mpi, "--reproducible") == first
+
+
+def test_without_it_they_differ():
+    memory = results("mpich", "--blocking", "--engine", "function")
+    messages = results("mpich", "--blocking", "--engine", "function", "--transport", "mpi")
+    assert memory != messages
+
+
+def test_what_cannot_be_is_refused(call):
+    refused = call("run", "--reproducible", "--engine", "tcc", "--", "true")
+    assert refused.returncode == 2
+    assert "engine function, thread or auto" in refused.stderr
+    assert call("run", "--reproducible", "--", "true", WEFT_BLOCKING="0").returncode == 2

@@ -1,0 +1,85 @@
+// Reproducible reductions: the same result, to the last bit, by messages and in memory, told by an
+// operator that is not associative. Scans take one algorithm wherever the ranks are.
+#include <gtest/gtest.h>
+
+#include "select/selector.h"
+#include "simulated_call.h"
+
+namespace weft::test {
+namespace {
+
+Config reproducible() {
+  Config config;
+  config.reproducible = true;
+  return config;
+}
+
+const Algorithm& chosen(const Call& call, Kind kind, bool on_one_node) {
+  Shape shape;
+  shape.kind = kind;
+  shape.size = call.size;
+  shape.on_one_node = on_one_node;
+  shape.send = shape.recv = call.type->type.layout(call.count);
+  return algorithm_for(reproducible(), shape, false, nullptr);
+}
+
+void check_order(Kind kind, int size, std::int64_t count, bool on_one_node) {
+  Call call{.size = size,
+            .root = size - 1,
+            .count = count,
+            .op = Op::difference,
+            .type = &test_types()[1]};
+  call.algorithm = &chosen(call, kind, on_one_node);
+  EXPECT_EQ(needs_node(call.algorithm->needs), on_one_node);
+  for (const bool in_place : {false, true}) {
+    call.in_place = in_place;
+    EXPECT_EQ(check(call).failure, "") << call.text();
+  }
+}
+
+TEST(Reproducible, TheOrderOfRanksWhereverTheyAre) {
+  for (const Kind kind :
+       {Kind::reduce, Kind::allreduce, Kind::reduce_scatter, Kind::reduce_scatter_block})
+    for (const int size : {2, 3, 4, 5, 8, 9})
+      for (const std::int64_t count : {1, 40, 9'001})
+        for (const bool on_one_node : {false, true}) check_order(kind, size, count, on_one_node);
+}
+
+// What would make the test above mean nothing.
+TEST(Reproducible, OtherOrdersAreTold) {
+  for (const char* name : {"recursive-doubling", "node-tree-2"}) {
+    const Call call{.algorithm = find_algorithm(Kind::allreduce, name),
+                    .size = 4,
+                    .count = 9,
+                    .op = Op::difference,
+                    .type = &test_types()[1]};
+    EXPECT_NE(check(call).failure, "") << name;
+  }
+}
+
+TEST(Reproducible, ScansTakeOneAlgorithm) {
+  const Call call{.size = 4, .count = 9, .type = &test_types()[1]};
+  for (const Kind kind : {Kind::scan, Kind::exscan})
+    EXPECT_STREQ(chosen(call, kind, false).name, chosen(call, kind, true).name);
+}
+
+TEST(Reproducible, IsNeverLeftToTheLibraryOrToAHint) {
+  const std::string hinted = "ring";
+  for (const std::int64_t count : {8, 1 << 20}) {
+    Shape shape;
+    shape.kind = Kind::allreduce;
+    shape.size = 4;
+    shape.send.count = shape.recv.count = count;
+    for (const Engine engine : {Engine::automatic, Engine::function, Engine::thread, Engine::tcc}) {
+      const Choice choice = choose(reproducible(), Library::openmpi, engine, shape, false, &hinted);
+      ASSERT_NE(choice.algorithm, nullptr) << engine_name(engine);
+      EXPECT_STREQ(choice.algorithm->name, "in-order");
+    }
+    shape.kind = Kind::bcast;
+    EXPECT_STRNE(choose(reproducible(), Library::mpich, Engine::function, shape).algorithm->name,
+                 "in-order");
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
