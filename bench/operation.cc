@@ -96,6 +96,36 @@ void Operation::start(MPI_Comm comm, MPI_Request* request) {
   }
 }
 
+void Operation::initialise(MPI_Comm comm, MPI_Request* request) {
+  const double* in = send_.data();
+  double* out = receive_.data();
+  switch (collective_) {
+    case Collective::allreduce:
+      MPI_Allreduce_init(in, out, count_, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, request);
+      break;
+    case Collective::alltoall:
+      MPI_Alltoall_init(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm, MPI_INFO_NULL,
+                        request);
+      break;
+    case Collective::bcast:
+      MPI_Bcast_init(out, count_, MPI_DOUBLE, 0, comm, MPI_INFO_NULL, request);
+      break;
+    case Collective::reduce:
+      MPI_Reduce_init(in, out, count_, MPI_DOUBLE, MPI_SUM, 0, comm, MPI_INFO_NULL, request);
+      break;
+    case Collective::allgather:
+      MPI_Allgather_init(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, comm, MPI_INFO_NULL,
+                         request);
+      break;
+    case Collective::scan:
+      MPI_Scan_init(in, out, count_, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, request);
+      break;
+    case Collective::barrier:
+      MPI_Barrier_init(comm, MPI_INFO_NULL, request);
+      break;
+  }
+}
+
 bool Operation::receives() const {
   return collective_ != Collective::barrier && (collective_ != Collective::reduce || rank_ == 0);
 }

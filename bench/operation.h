@@ -1,6 +1,6 @@
-// Operation: one MPI collective over doubles with known results, blocking and non-blocking.
-// Why: a measurement of a wrong result is worthless, so each one is followed by a check. Values
-// are integers, so sums are exact in every order.
+// Operation: one MPI collective over doubles with known results, blocking, non-blocking,
+// persistent. Why: a measurement of a wrong result is worthless, so each one is followed by a
+// check. Values are integers, so sums are exact in every order.
 #pragma once
 
 #include <mpi.h>
@@ -22,6 +22,7 @@ class Operation {
   void prepare(int salt);  // fills the send buffer, clears the receive buffer
   void blocking(MPI_Comm comm);
   void start(MPI_Comm comm, MPI_Request* request);
+  void initialise(MPI_Comm comm, MPI_Request* request);  // a persistent request
   bool correct() const;  // of the last call, with the salt of the last prepare
 
  private:

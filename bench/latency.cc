@@ -1,0 +1,134 @@
+// latency: the time of one collective call after the other, in each form, without computation.
+// Why a program of ours: with and without Weft, or two of Weft's forms, must be compared call by
+// call in jobs that take turns. Each sample is the slowest rank's mean over many calls.
+// Prints "form bytes least median" in microseconds per call, one line for each form and size.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "operation.h"
+#include "options.h"
+
+namespace {
+
+struct Settings {
+  bench::Collective collective = bench::Collective::allreduce;
+  std::vector<long> bytes = {8};
+  std::vector<std::string> forms = {"blocking"};
+  int samples = 5;
+  double sample_ms = 10;
+};
+
+const char kUsage[] =
+    "latency [--collective C] [--bytes N,N,...] [--forms blocking,nonblocking,persistent]\n"
+    "        [--samples 5] [--sample-ms 10]\n";
+
+bool set(Settings* settings, const std::string& name, const std::string& value) {
+  if (name == "--collective") {
+    const auto found = bench::find_collective(value);
+    if (found) settings->collective = *found;
+    return found.has_value();
+  }
+  if (name == "--bytes") {
+    settings->bytes.clear();
+    for (const auto& word : bench::list(value)) {
+      const auto bytes = bench::size_in_bytes(word);
+      if (!bytes || *bytes < 8) return false;
+      settings->bytes.push_back(*bytes);
+    }
+    return !settings->bytes.empty();
+  }
+  if (name == "--forms") {
+    settings->forms = bench::list(value);
+    return !settings->forms.empty() &&
+           std::all_of(settings->forms.begin(), settings->forms.end(), [](const auto& form) {
+             return form == "blocking" || form == "nonblocking" || form == "persistent";
+           });
+  }
+  const auto amount = bench::number(value, 1, 1e4);
+  if (name == "--samples" && amount) settings->samples = static_cast<int>(*amount);
+  if (name == "--sample-ms" && amount) settings->sample_ms = *amount;
+  return amount && (name == "--samples" || name == "--sample-ms");
+}
+
+class Latency {
+ public:
+  Latency(const Settings& settings, const std::string& form, long bytes, int rank, int ranks)
+      : settings_(settings), form_(form), operation_(settings.collective, bytes, rank, ranks) {
+    operation_.prepare(1);
+    if (form_ == "persistent") operation_.initialise(MPI_COMM_WORLD, &request_);
+  }
+  ~Latency() {
+    if (form_ == "persistent") MPI_Request_free(&request_);
+  }
+
+  // Microseconds per call, sorted.
+  std::vector<double> measure() {
+    const double first_us = std::max(sample(8), 0.01);
+    const auto calls = static_cast<int>(std::clamp(settings_.sample_ms * 1e3 / first_us, 4.0, 1e6));
+    std::vector<double> times;
+    sample(calls / 4 + 1);
+    for (int i = 0; i < settings_.samples; ++i) times.push_back(sample(calls));
+    std::sort(times.begin(), times.end());
+    return times;
+  }
+  bool correct() const { return operation_.correct(); }
+
+ private:
+  void call() {
+    if (form_ == "blocking") return operation_.blocking(MPI_COMM_WORLD);
+    if (form_ == "persistent")
+      MPI_Start(&request_);
+    else
+      operation_.start(MPI_COMM_WORLD, &request_);
+    MPI_Wait(&request_, MPI_STATUS_IGNORE);
+  }
+  double sample(int calls) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < calls; ++i) call();
+    const double own_us = (MPI_Wtime() - begin) * 1e6 / calls;
+    double slowest_us = 0;
+    PMPI_Allreduce(&own_us, &slowest_us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest_us;
+  }
+
+  const Settings& settings_;
+  const std::string form_;
+  bench::Operation operation_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Settings settings;
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 < argc && set(&settings, argv[i], argv[i + 1])) continue;
+    if (rank == 0) std::fprintf(stderr, "latency: cannot use '%s'\n%s", argv[i], kUsage);
+    MPI_Finalize();
+    return 2;
+  }
+  int wrong = 0;
+  for (const std::string& form : settings.forms) {
+    for (const long bytes : settings.bytes) {
+      Latency latency(settings, form, bytes, rank, ranks);
+      const std::vector<double> times = latency.measure();
+      wrong += !latency.correct();
+      if (rank == 0)
+        std::printf("%s %ld %.4f %.4f\n", form.c_str(), bytes, times[0], times[times.size() / 2]);
+    }
+  }
+  int wrong_anywhere = 0;
+  PMPI_Allreduce(&wrong, &wrong_anywhere, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0 && wrong_anywhere) std::fprintf(stderr, "latency: wrong results\n");
+  MPI_Finalize();
+  return wrong_anywhere ? 1 : 0;
+}
