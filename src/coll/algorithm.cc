@@ -34,6 +34,10 @@ bool needs_node(Needs needs) {
   return needs == Needs::node || needs == Needs::node_commutative;
 }
 
+bool needs_memory(Needs needs) {
+  return needs_node(needs) || needs == Needs::nodes;
+}
+
 bool node_serves(Kind kind) {
   static const auto served = [] {
     std::array<bool, kKinds> kinds{};
@@ -43,6 +47,15 @@ bool node_serves(Kind kind) {
   }();
   return served[static_cast<std::size_t>(kind)];
 }
+
+namespace {
+
+bool in_memory_of_nodes(const Shape& shape) {
+  if (!shape.nodes || (reduces(shape.kind) && !shape.recv.plain)) return false;
+  return shape.commutative || shape.nodes->are_in_order();
+}
+
+}  // namespace
 
 bool applies(const Algorithm& algorithm, const Shape& shape) {
   if (algorithm.kind != shape.kind) return false;
@@ -58,6 +71,8 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
     case Needs::node_commutative:
       return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain) &&
              (algorithm.needs == Needs::node || commutes);
+    case Needs::nodes:
+      return in_memory_of_nodes(shape);
   }
   return false;
 }

@@ -16,6 +16,9 @@ enum class Needs : std::uint8_t {
   power_of_two,  // the number of ranks must be a power of two
   node,          // all ranks share memory, and what is reduced is plain
   node_commutative,
+  // Not all ranks share memory, but some do, and what is reduced is plain; where the operator does
+  // not commute, the ranks of each node are consecutive.
+  nodes,
 };
 
 struct Algorithm {
@@ -28,7 +31,8 @@ struct Algorithm {
 
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
-bool needs_node(Needs needs);
+bool needs_node(Needs needs);    // one for all ranks
+bool needs_memory(Needs needs);  // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape);

@@ -24,7 +24,7 @@ class NodeParts {
         most_(std::min(count, std::max<std::int64_t>(kMost_bytes / extent, 1))),
         stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
         in_lines_(most_ * extent <= kLinePayloadBytes) {
-    if (!in_lines_) places_ = b.node(kPlaces * b.shape().size * stride_);
+    if (!in_lines_) places_ = b.node(kPlaces * ranks_here(b.shape()) * stride_);
   }
 
   bool done() const { return begin() >= total_; }
@@ -43,8 +43,9 @@ class NodeParts {
 
   // The slot of a rank for this part.
   Location of(int rank) const {
-    if (in_lines_) return b_.line(rank);
-    return places_ + (part_ % kPlaces * b_.shape().size + rank) * stride_;
+    const int place = place_of(b_.shape(), rank);
+    if (in_lines_) return b_.line(place);
+    return places_ + (part_ % kPlaces * ranks_here(b_.shape()) + place) * stride_;
   }
 
   void signal() { b_.signal(); }

@@ -89,6 +89,17 @@ std::unique_ptr<Worker> start_worker(Observer& observer, int core) {
 Communicator::Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
     : user(user), shadow(shadow), rank(rank), size(size), number(next_number.fetch_add(1)) {}
 
+void Communicator::share_memory() {
+  nodes = nodes_of(shadow, size);
+  if (!nodes) return;
+  const int ranks = nodes->ranks_on(nodes->of(rank));
+  auto made = make_node_memory(shadow, rank, *nodes, ranks * (kLineBytes + kNodeBytesPerRank));
+  if (made)
+    memory = std::move(*made);
+  else
+    nodes = nullptr;
+}
+
 Communicator::~Communicator() {
   if (shadow == user) return;
   const std::lock_guard lock(released().mutex);
@@ -109,8 +120,7 @@ void Communicators::add(MPI_Comm user, const Hints& hints, Observer* worker_for,
   communicator->hints = hints;
   communicator->neighbors = neighbors_of(user);
   communicator->worker = std::move(worker);
-  communicator->node =
-      make_node_memory(shadow, rank, size, size * (kLineBytes + kNodeBytesPerRank));
+  communicator->share_memory();
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);

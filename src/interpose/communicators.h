@@ -36,6 +36,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const int rank;
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
+  // Collective, once: finds out which ranks share memory, and makes it.
+  void share_memory();
+
   Hints hints;
   std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
   std::atomic<bool> freed{false};      // the application has freed `user`
@@ -52,8 +55,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
 
-  std::unique_ptr<Worker> worker;    // of engine tcc only
-  std::unique_ptr<NodeMemory> node;  // nullptr where the ranks do not all share memory
+  std::unique_ptr<Worker> worker;      // of engine tcc only
+  std::shared_ptr<const Nodes> nodes;  // nullptr where no ranks share memory
+  std::unique_ptr<NodeMemory> memory;  // of this rank's node; nullptr where it shares none
+  bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:
   struct Cached {

@@ -1,7 +1,8 @@
-// Finding the node once, then a segment for each communicator that lies within it.
+// Finding the nodes once, then a segment on each node for each communicator.
 #include "interpose/node_memory.h"
 
-#include <algorithm>
+#include <atomic>
+#include <numeric>
 #include <vector>
 
 #include "base/log.h"
@@ -12,22 +13,9 @@
 namespace weft::interpose {
 namespace {
 
-MPI_Group node_group;
-bool node_known = false;
+std::vector<int> node_of_world_rank;  // by the lowest rank there; empty: not known
 
-bool all_on_this_node(MPI_Comm comm, int ranks) {
-  if (!node_known) return false;
-  MPI_Group group;
-  if (library_calls.Comm_group(comm, &group) != MPI_SUCCESS) return false;
-  std::vector<int> members(static_cast<std::size_t>(ranks)), here(members.size());
-  for (int rank = 0; rank < ranks; ++rank) members[static_cast<std::size_t>(rank)] = rank;
-  const int code =
-      library_calls.Group_translate_ranks(group, ranks, members.data(), node_group, here.data());
-  library_calls.Group_free(&group);
-  return code == MPI_SUCCESS && std::find(here.begin(), here.end(), MPI_UNDEFINED) == here.end();
-}
-
-// Rank 0 makes it and tells the others where it is, and for how much it was meant.
+// Rank 0 of those on one node makes it and tells the others where, and for how much it was meant.
 Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
   struct {
     SegmentName name;
@@ -37,47 +25,86 @@ Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
   if (rank == 0 && segment) offer.name = segment->name();
   library_calls.Bcast(&offer, static_cast<int>(sizeof offer), handles.byte, 0, comm);
   if (rank == 0) return segment;
-  if (offer.name.bytes == 0) return Error{"rank 0 could not make it"};
-  if (offer.bytes != bytes) return Error{"rank 0 makes another call, or has other counts"};
+  if (offer.name.bytes == 0) return Error{"the first of them could not make it"};
+  if (offer.bytes != bytes) return Error{"the first of them makes another call, or has other counts"};
   return Segment::attach(offer.name);
 }
 
 // The first rank that failed says why, once in a program.
-bool all_have_it(MPI_Comm comm, int rank, const Result<Segment>& segment) {
+bool all_have_it(MPI_Comm comm, int rank, const Result<std::unique_ptr<NodeMemory>>& memory) {
   static std::atomic<bool> said{false};
-  const std::int64_t failed = segment ? 0 : 1;
+  const std::int64_t failed = memory ? 0 : 1;
   std::int64_t up_to_here = 0, all = 0;
   library_calls.Scan(&failed, &up_to_here, 1, handles.int64, handles.sum, comm);
   library_calls.Allreduce(&failed, &all, 1, handles.int64, handles.sum, comm);
   if (failed && up_to_here == 1 && !said.exchange(true))
     say("rank " + std::to_string(rank) + " cannot share memory with the other ranks of its node (" +
-        segment.error().message + "): Weft's messages go through MPI instead");
+        memory.error().message + "): Weft's messages go through MPI instead");
   return all == 0;
+}
+
+// Collective over the ranks of one node.
+Result<std::unique_ptr<NodeMemory>> share_memory(MPI_Comm here, int place, int ranks,
+                                                 std::int64_t window_bytes) {
+  auto segment = share_segment(here, place, NodeWindows::bytes(ranks, window_bytes));
+  if (!segment) return segment.error();
+  return std::make_unique<NodeMemory>(std::move(*segment), place, ranks, window_bytes);
+}
+
+// The same where `comm` has several nodes; nullptr: this rank is alone on its own.
+Result<std::unique_ptr<NodeMemory>> share_memory_by_node(MPI_Comm comm, int rank,
+                                                         const Nodes& nodes,
+                                                         std::int64_t window_bytes) {
+  MPI_Comm here;
+  const int code = library_calls.Comm_split(comm, nodes.of(rank), rank, &here);
+  if (code != MPI_SUCCESS) return Error{"the MPI library gives no communicator for a node"};
+  Result<std::unique_ptr<NodeMemory>> memory{std::unique_ptr<NodeMemory>()};
+  const int ranks = nodes.ranks_on(nodes.of(rank));
+  if (ranks > 1) memory = share_memory(here, nodes.place(rank), ranks, window_bytes);
+  library_calls.Comm_free(&here);
+  return memory;
 }
 
 }  // namespace
 
-void find_node() {
-  MPI_Comm node;
+void find_nodes() {
+  MPI_Comm here;
   const int code = library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0,
-                                                 handles.info_null, &node);
+                                                 handles.info_null, &here);
   if (code != MPI_SUCCESS) return;
-  node_known = library_calls.Comm_group(node, &node_group) == MPI_SUCCESS;
-  library_calls.Comm_free(&node);
+  int rank = 0, ranks = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  constexpr int kBytes = sizeof(int);
+  library_calls.Bcast(&rank, kBytes, handles.byte, 0, here);
+  node_of_world_rank.resize(static_cast<std::size_t>(ranks));
+  library_calls.Allgather(&rank, kBytes, handles.byte, node_of_world_rank.data(), kBytes,
+                          handles.byte, handles.comm_world);
+  library_calls.Comm_free(&here);
 }
 
-void forget_node() {
-  if (node_known) library_calls.Group_free(&node_group);
-  node_known = false;
+std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks) {
+  if (node_of_world_rank.empty()) return nullptr;
+  MPI_Group group, world;
+  std::vector<int> members(static_cast<std::size_t>(ranks)), nodes(members.size());
+  std::iota(members.begin(), members.end(), 0);
+  library_calls.Comm_group(comm, &group);
+  library_calls.Comm_group(handles.comm_world, &world);
+  library_calls.Group_translate_ranks(group, ranks, members.data(), world, nodes.data());
+  for (MPI_Group* made : {&group, &world}) library_calls.Group_free(made);
+  for (int& node : nodes) node = node_of_world_rank[static_cast<std::size_t>(node)];
+  auto found = std::make_shared<const Nodes>(nodes);
+  return found->some_share() ? found : nullptr;
 }
 
-std::unique_ptr<NodeMemory> make_node_memory(MPI_Comm comm, int rank, int ranks,
-                                             std::int64_t window_bytes) {
-  if (ranks == 1 || !all_on_this_node(comm, ranks)) return nullptr;
-  auto segment = share_segment(comm, rank, NodeWindows::bytes(ranks, window_bytes));
-  if (!all_have_it(comm, rank, segment)) return nullptr;
-  segment->close_to_others();
-  return std::make_unique<NodeMemory>(std::move(*segment), rank, ranks, window_bytes);
+std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int rank,
+                                                            const Nodes& nodes,
+                                                            std::int64_t window_bytes) {
+  auto memory = nodes.count() == 1 ? share_memory(comm, rank, nodes.ranks_on(0), window_bytes)
+                                   : share_memory_by_node(comm, rank, nodes, window_bytes);
+  if (!all_have_it(comm, rank, memory)) return std::nullopt;
+  if (*memory) (*memory)->close_to_others();
+  return std::move(*memory);
 }
 
 }  // namespace weft::interpose

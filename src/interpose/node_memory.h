@@ -1,4 +1,4 @@
-// NodeMemory: what the ranks of a communicator share if all of them run on one node.
+// NodeMemory: what those ranks of a communicator share that run on one node, on each node for itself.
 // Why asked of the MPI library which ranks these are, and then tried: ranks on one kernel may be in
 // different containers or user namespaces, where one cannot map what the other made.
 #pragma once
@@ -6,8 +6,10 @@
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "schedule/nodes.h"
 #include "shm/node_windows.h"
 #include "shm/segment.h"
 
@@ -15,23 +17,30 @@ namespace weft::interpose {
 
 class NodeMemory {
  public:
-  NodeMemory(Segment segment, int rank, int ranks, std::int64_t window_bytes)
-      : segment_(std::move(segment)), windows_(segment_.data(), rank, ranks, window_bytes) {}
+  // This rank is at `place` among the ranks of its node.
+  NodeMemory(Segment segment, int place, int ranks, std::int64_t window_bytes)
+      : segment_(std::move(segment)), windows_(segment_.data(), place, ranks, window_bytes) {}
 
   NodeWindows& windows() { return windows_; }
+  // All have mapped it.
+  void close_to_others() { segment_.close_to_others(); }
 
  private:
-  const Segment segment_;
+  Segment segment_;
   NodeWindows windows_;
 };
 
-// Which ranks share this process's node. Collective over MPI_COMM_WORLD, once.
-void find_node();
-void forget_node();
+// Which ranks run on which node. Collective over MPI_COMM_WORLD, once.
+void find_nodes();
 
-// Collective over `comm`, a communicator of Weft's own. nullptr on all ranks where not all are on
-// one node, or not all can map the memory; why is said once.
-std::unique_ptr<NodeMemory> make_node_memory(MPI_Comm comm, int rank, int ranks,
-                                             std::int64_t window_bytes);
+// The same of a communicator; nullptr where it is not known, or no two ranks are on one node.
+std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);
+
+// Collective over `comm`, a communicator of Weft's own whose ranks are on these nodes. No value on
+// all ranks where not all can map the memory of their node; why is said once. nullptr where this
+// rank is alone on its node. window_bytes may differ between nodes.
+std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int rank,
+                                                            const Nodes& nodes,
+                                                            std::int64_t window_bytes);
 
 }  // namespace weft::interpose

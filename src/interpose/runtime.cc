@@ -150,7 +150,7 @@ void Runtime::begin(const Config& config, int thread_level, bool without_threads
   if (!runtime->native()) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
     if (threads_allowed) runtime->agree_on_threads(rank);
-    if (config.node_memory) find_node();
+    if (config.node_memory) find_nodes();
     runtime->add_communicator(handles.comm_world, {});
   }
   owner = getpid();
@@ -253,7 +253,6 @@ void Runtime::end() {
   for (auto& operation : runtime->requests.all())
     if (!operation->active()) static_cast<PersistentOperation&>(*operation).free_request();
   free_self_communicator();
-  forget_node();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   const bool without_threads =
       runtime->scope_ != Scope::all && runtime->config.engine != Engine::native;

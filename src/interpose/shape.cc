@@ -223,7 +223,8 @@ Shape shape_of(const Call& call, const Communicator& communicator) {
   shape.rank = communicator.rank;
   shape.size = communicator.size;
   shape.root = call.root;
-  shape.on_one_node = communicator.node != nullptr;
+  shape.on_one_node = communicator.on_one_node();
+  if (!shape.on_one_node) shape.nodes = communicator.nodes;
   if (call.kind == Kind::barrier) return shape;
   const Sides sides = sides_of(call, communicator);
   shape.in_place = sides.in_place;

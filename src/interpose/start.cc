@@ -78,6 +78,7 @@ struct Plan {
   Engine engine = Engine::native;
   std::shared_ptr<const Schedule> schedule;
   Kernel kernel = nullptr;  // of reductions; nullptr: MPI_Reduce_local
+  bool in_memory = false;   // of a node, on this rank or on others
   bool alone = false;       // no message: all happens in memory
   std::int64_t bytes = 0;   // of this rank
 };
@@ -180,6 +181,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
   plan->schedule = schedule_for(communicator, shape, choice);
+  plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
     return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -202,7 +204,7 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
                                                    : Reason::without_threads;
   if (!communicator) return Reason::communicator;
   if (!in_memory_only(runtime, use)) return std::nullopt;
-  const bool served = communicator->node && use != Use::request && node_serves(kind);
+  const bool served = communicator->on_one_node() && use != Use::request && node_serves(kind);
   return served ? std::nullopt : std::optional(Reason::without_threads);
 }
 
@@ -234,7 +236,7 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
 void take_turn(CollectiveOperation& operation, Ends ends) {
   if (operation.schedule().node_bytes > 0) {
     const std::uint32_t fingerprint = operation.schedule().fingerprint;
-    operation.take(operation.communicator().node->windows().next(ends, fingerprint));
+    operation.take(operation.communicator().memory->windows().next(ends, fingerprint));
   }
 }
 
@@ -278,16 +280,18 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
 // Requests may be started in different orders on different ranks, so each has memory of its own.
 // Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
 std::unique_ptr<NodeMemory> memory_for(const Runtime& runtime, CallId id, Plan& plan) {
-  const std::int64_t bytes = plan.schedule->node_bytes;
   Communicator& c = *plan.communicator;
-  if (bytes == 0) return nullptr;
+  if (!plan.in_memory) return nullptr;
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   const bool may_wait_for_all = !c.worker && !guard.must_not_block();
-  auto memory = may_wait_for_all ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
-  if (memory) return memory;
+  if (may_wait_for_all) {
+    auto memory = make_node_memory(c.shadow, c.rank, *c.nodes, plan.schedule->node_bytes);
+    if (memory) return std::move(*memory);
+  }
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
+  shape.nodes = nullptr;
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
   plan.schedule = schedule_for(c, shape, {plan.engine, &by_messages});
@@ -386,7 +390,7 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   NodeTurn turn;
   if (plan.schedule->node_bytes > 0) {
     const std::uint32_t fingerprint = plan.schedule->fingerprint;
-    turn = plan.communicator->node->windows().next(Ends::in_order, fingerprint);
+    turn = plan.communicator->memory->windows().next(Ends::in_order, fingerprint);
   }
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();

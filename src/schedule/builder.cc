@@ -41,7 +41,7 @@ Location Builder::temp(std::int64_t count, Unit unit) {
 }
 
 void Builder::use_lines() {
-  if (schedule_.node_bytes == 0) schedule_.node_bytes = shape().size * kLineBytes;
+  if (schedule_.node_bytes == 0) schedule_.node_bytes = ranks_here(shape()) * kLineBytes;
 }
 
 Location Builder::node(std::int64_t bytes) {
@@ -51,9 +51,9 @@ Location Builder::node(std::int64_t bytes) {
   return origin;
 }
 
-Location Builder::line(int rank) {
+Location Builder::line(int place) {
   use_lines();
-  return {Buffer::node, rank * kLineBytes + kLineHeaderBytes};
+  return {Buffer::node, place * kLineBytes + kLineHeaderBytes};
 }
 
 std::int64_t Builder::extent(Unit unit) const {

@@ -24,10 +24,10 @@ class Builder {
   // Space for `count` elements of `unit` in the temp buffer, from an element-aligned origin.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
-  // The same in the node's memory: at the same place on all ranks, if all ask for the same.
+  // The same in the node's memory: at the same place on all its ranks, if all ask for the same.
   Location node(std::int64_t bytes);
-  // The payload of a rank's line, kLinePayloadBytes.
-  Location line(int rank);
+  // The payload of the line of a rank that shares memory, by its place: kLinePayloadBytes.
+  Location line(int place);
 
   void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);

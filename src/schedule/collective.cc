@@ -97,4 +97,9 @@ std::int64_t local_bytes(const Shape& shape) {
       side(shape.recv, shape.recv_blocks, is_neighborhood(shape.kind) ? shape.sources.size() : 1));
 }
 
+bool shares_memory_with(const Shape& shape, int rank) {
+  if (rank < 0 || rank >= shape.size) return false;
+  return shape.on_one_node || (shape.nodes && shape.nodes->of(rank) == shape.nodes->of(shape.rank));
+}
+
 }  // namespace weft

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
+
+#include "schedule/nodes.h"
 
 namespace weft {
 
@@ -66,8 +69,8 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// Rank-invariant: kind, size, root, commutative, on_one_node, in_place (except where only the root
-// may say it), and agreed_bytes(). A layout's count and extent may differ between ranks (different
+// Rank-invariant: kind, size, root, commutative, on_one_node, nodes, in_place (except where only the
+// root may say it), and agreed_bytes(). A layout's count and extent may differ between ranks (different
 // but matching types), and so may all that concerns one peer only: never let them decide what
 // travels, except between the two ranks that both know it.
 struct Shape {
@@ -80,6 +83,8 @@ struct Shape {
   bool in_place = false;
   bool commutative = true;
   bool on_one_node = false;  // all ranks share memory
+  // Where not all do, but some: which. Shapes of one communicator have the same object.
+  std::shared_ptr<const Nodes> nodes;
   // Of reductions and bcast: send == recv. Not significant on this rank: count 0.
   Layout send;
   Layout recv;
@@ -103,5 +108,21 @@ struct Shape {
 std::optional<std::int64_t> agreed_bytes(const Shape& shape);
 // Payload in this rank's buffers, the larger of what it gives and what it gets.
 std::int64_t local_bytes(const Shape& shape);
+
+// The ranks that share memory with this one, itself included, are told apart by their places.
+inline int place_of(const Shape& shape, int rank) {
+  return shape.nodes ? shape.nodes->place(rank) : rank;
+}
+inline int ranks_here(const Shape& shape) {
+  return shape.nodes ? shape.nodes->ranks_on(shape.nodes->of(shape.rank)) : shape.size;
+}
+inline int rank_here(const Shape& shape, int place) {
+  if (!shape.nodes) return place;
+  return shape.nodes->ranks(shape.nodes->of(shape.rank))[static_cast<std::size_t>(place)];
+}
+inline int node_of(const Shape& shape) {
+  return shape.nodes ? shape.nodes->of(shape.rank) : 0;
+}
+bool shares_memory_with(const Shape& shape, int rank);
 
 }  // namespace weft

@@ -18,7 +18,7 @@
 namespace weft {
 
 // Operands are (buffer, offset), never addresses: a schedule outlives the call it was built for.
-// node: one memory that all ranks of the call share.
+// node: the memory that the ranks of a node share, one on each node.
 enum class Buffer : std::uint8_t { send, recv, temp, node };
 inline constexpr int kBuffers = 4;
 
@@ -45,7 +45,7 @@ enum class StepKind : std::uint8_t {
   reduce,               // into = first op second (first is the lower-ranked operand)
   copy,                 // first -> second; packs or unpacks when one side's unit is byte
   signal,               // this rank's counter becomes `value`; what it wrote before is visible
-  wait,                 // until the counter of `peer` is at least `value`
+  wait,                 // until the counter of `peer`, of the same node, is at least `value`
   library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
@@ -76,7 +76,7 @@ struct Step {
 // What a local step writes.
 Operand result_of(const Step& step);
 
-// The lines at the beginning of the node's memory, one for each rank: the counter, then payload
+// The lines at the beginning of the node's memory, one for each of its ranks: the counter, then payload
 // that travels in the same cache line.
 inline constexpr std::int64_t kLineBytes = 64;
 inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1

@@ -33,7 +33,7 @@ Result<bool> verify_local(const Schedule& schedule);
 //  - schedule i is that of rank i, and all are of the same collective, root and algorithm;
 //  - for each ordered pair of ranks, the sends match the receives, in order, in payload bytes;
 //  - no deadlock, even if each send waits for its receive;
-//  - all use as much of the node's memory, so that they take the same turns there;
+//  - all ranks of a node use as much of its memory, so that they take the same turns there;
 //  - whatever one rank writes to the node's memory and another reads or writes there is kept in
 //    order by signals, waits and messages, in every run;
 //  - if they say so, that they are synchronizing.

@@ -30,7 +30,7 @@ class LocalVerifier {
 
   Failure verify() {
     if (Failure failure = check_rounds(); !failure.empty()) return failure;
-    if (schedule_.node_bytes > shape_.size * (kLineBytes + kNodeBytesPerRank))
+    if (schedule_.node_bytes > ranks_here(shape_) * (kLineBytes + kNodeBytesPerRank))
       return "more of the node's memory than there is";
     if (!schedule_.steps.empty() && is_library(schedule_.steps[0].kind))
       return schedule_.steps.size() == 1 ? "" : "a step that is the whole collective has company";
@@ -99,15 +99,15 @@ class LocalVerifier {
       return "an operand outside the node's memory";
     const std::int64_t in_line = range.begin % kLineBytes;
     const std::int64_t room = in_line < kLineHeaderBytes ? 0 : kLineBytes - in_line;
-    const bool in_lines = range.begin < shape_.size * kLineBytes;
+    const bool in_lines = range.begin < ranks_here(shape_) * kLineBytes;
     return in_lines && range.end - range.begin > room ? "an operand across a line's counter" : "";
   }
 
   Failure check_node_step(const Step& step) {
     if (step.kind == StepKind::signal)
       return step.value == ++signals_ ? "" : "signals that do not count up";
-    const bool valid = step.peer >= 0 && step.peer < shape_.size && step.value > 0;
-    return valid ? "" : "a wait for no rank of the call";
+    const bool valid = shares_memory_with(shape_, step.peer) && step.value > 0;
+    return valid ? "" : "a wait for no rank of this node";
   }
 
   Failure check_step(const Step& step) {

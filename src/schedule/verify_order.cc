@@ -27,7 +27,7 @@ struct Event {
   }
 };
 
-// The node's memory: who wrote a range last, and who has read it since.
+// The memory of a node: who wrote a range last, and who has read it since.
 class SharedMemory {
  public:
   // False: something in the range was written by nobody, or by somebody at no known time before.
@@ -159,6 +159,7 @@ class Machine {
       ++channel.awaited;
   }
 
+  // Until then, messages use what they send and write what they receive.
   bool end_round(int rank) {
     RankState& own = state(rank);
     for (const auto& [peer, number] : own.sends)
@@ -167,10 +168,23 @@ class Machine {
       if (channels_[{peer, rank}].sent.size() <= number) return false;
     for (const auto& [peer, number] : own.recvs)
       take_over(own.clock, channels_[{peer, rank}].sent[number]);
+    if (!own.sends.empty() || !own.recvs.empty()) complete_messages(rank);
     own.sends.clear();
     own.recvs.clear();
     ++own.round;
     return true;
+  }
+
+  void complete_messages(int rank) {
+    RankState& own = state(rank);
+    const Schedule& of_rank = schedule(rank);
+    const Event event{rank, ++own.clock[static_cast<std::size_t>(rank)]};
+    std::uint32_t i = own.round == 0 ? 0 : of_rank.round_ends[own.round - 1];
+    for (; i < of_rank.round_ends[own.round]; ++i) {
+      const Step& step = of_rank.steps[i];
+      if (step.kind == StepKind::send) read(step.first, event);
+      if (step.kind == StepKind::recv) write(step.first, event);
+    }
   }
 
   void read(const Operand& operand, const Event& event) {
@@ -183,8 +197,10 @@ class Machine {
   template <class Access>
   void access(const Operand& operand, const Event& event, Access access, const char* wrong) {
     if (operand.at.buffer != Buffer::node || operand.count == 0) return;
-    const Range range = touched_bytes(schedule(event.rank).shape, operand);
-    if ((memory_.*access)(range, event, state(event.rank).clock)) return;
+    const Shape& shape = schedule(event.rank).shape;
+    const Range range = touched_bytes(shape, operand);
+    SharedMemory& memory = memories_[node_of(shape)];
+    if ((memory.*access)(range, event, state(event.rank).clock)) return;
     failure_ = "rank " + std::to_string(event.rank) + ", step " +
                std::to_string(state(event.rank).next) + ": " + wrong + ", node[" +
                std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
@@ -204,7 +220,7 @@ class Machine {
   std::span<const Schedule> all_;
   std::vector<RankState> ranks_;
   std::map<std::pair<int, int>, Channel> channels_;  // by sender and receiver
-  SharedMemory memory_;
+  std::map<int, SharedMemory> memories_;            // by node
   std::string failure_;
 };
 

@@ -114,8 +114,16 @@ const char* in_order_name(const Shape& shape) {
   }
 }
 
+// Where several ranks run on each of several nodes, or on some of them.
+const char* hierarchical_name(const Shape& shape) {
+  const Algorithm* algorithm =
+      shape.nodes ? find_algorithm(shape.kind, "hierarchical") : nullptr;
+  return algorithm && applies(*algorithm, shape) ? algorithm->name : nullptr;
+}
+
 const char* default_name(const Shape& shape) {
   if (const char* name = node_name(shape)) return name;
+  if (const char* name = hierarchical_name(shape)) return name;
   switch (shape.kind) {
     case Kind::barrier:
       return "dissemination";

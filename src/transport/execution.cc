@@ -35,7 +35,8 @@ Result<bool> Execution::advance(int polls) {
 Execution::State Execution::go_on(int polls) {
   for (const std::uint32_t rounds = schedule_->rounds(); round_ < rounds; ++round_) {
     if (!round_started_) {
-      if (const State state = start_round(polls); state != State::over) return state;
+      if (const State state = start_round(polls); state != State::over)
+        return state == State::held_up ? bring_messages_forward() : state;
       round_started_ = true;
     }
     if (transport_) {
@@ -46,6 +47,13 @@ Execution::State Execution::go_on(int polls) {
     round_started_ = false;
   }
   return State::over;
+}
+
+// Of a round that a wait holds up.
+Execution::State Execution::bring_messages_forward() {
+  if (schedule_->most_posted == 0) return State::held_up;
+  const auto tested = transport_->test();
+  return tested ? State::held_up : fail(tested.error());
 }
 
 Execution::State Execution::start_round(int polls) {
@@ -64,8 +72,9 @@ Execution::State Execution::start_round(int polls) {
 }
 
 Execution::State Execution::look_for_signal(const Step& wait, int polls) {
+  const int place = place_of(schedule_->shape, wait.peer);
   for (;;) {
-    const NodeTurn::Seen seen = turn_->look_for(wait.peer, wait.value);
+    const NodeTurn::Seen seen = turn_->look_for(place, wait.value);
     if (seen == NodeTurn::Seen::yes) return State::over;
     if (seen == NodeTurn::Seen::other_call)
       return fail(

@@ -21,7 +21,8 @@ class Transport {
   // Carries out a local step or posts a communication step, without blocking
   // (library_blocking excepted).
   virtual Result<bool> start(const Step& step) = 0;
-  // True once everything posted since the last true has completed.
+  // True once everything posted since the last true has completed. Also called in the midst of a
+  // round, which is held up by a wait.
   virtual Result<bool> test() = 0;
 };
 
@@ -53,6 +54,7 @@ class Execution {
 
   State go_on(int polls);
   State start_round(int polls);
+  State bring_messages_forward();
   State look_for_signal(const Step& wait, int polls);
   State ask_transport(const Step& step);
   State fail(Error error);

@@ -18,9 +18,17 @@ constexpr int kMostRanksWithMany = 8;
 
 class AlgorithmTest : public testing::TestWithParam<const Algorithm*> {
  protected:
-  // Checks the call with every operator, in place and not.
   void check_variants(Call call) {
     call.algorithm = GetParam();
+    for (const Placing placing : kPlacings) {
+      call.placing = placing;
+      check_operators(call);
+      if (HasFatalFailure() || call.algorithm->needs != Needs::nodes) return;
+    }
+  }
+
+  // Checks the call with every operator, in place and not.
+  void check_operators(Call call) {
     const Kind kind = call.algorithm->kind;
     for (Op op : {Op::sum, Op::max, Op::affine}) {
       if (op != Op::sum && !reduces(kind)) break;
@@ -76,11 +84,16 @@ TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
   check_roots({.size = 8, .count = 6'011, .type = &test_types()[2]});
 }
 
-// Long enough for every place in the node's memory to be used again and again.
+// Long enough for every place in the memory of a node to be used again and again.
 TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
-  if (!needs_node(GetParam()->needs)) return;
+  if (!needs_memory(GetParam()->needs)) return;
   for (int size : {2, 3, 5}) {
     check_roots({.size = size, .count = 70'001, .type = &test_types()[1]});
+    if (HasFatalFailure()) return;
+  }
+  if (GetParam()->needs != Needs::nodes) return;
+  for (int size : {4, 6, 8}) {  // several nodes with as many ranks
+    check_roots({.size = size, .count = 20'001 * size, .type = &test_types()[0]});
     if (HasFatalFailure()) return;
   }
 }

@@ -301,7 +301,38 @@ void describe_layouts(const Call& call, const RankLayout& rank, Shape& shape) {
   shape.send = rank.given_in_recv ? Layout{} : significant(rank.given);
 }
 
+void set_nodes(const Call& call, Shape& shape) {
+  if (call.algorithm == nullptr || call.algorithm->needs != Needs::nodes) return;
+  auto nodes = std::make_shared<const Nodes>(node_of_rank(call.placing, call.size));
+  if (nodes->count() > 1 && nodes->some_share()) shape.nodes = nodes;
+}
+
 }  // namespace
+
+std::vector<int> node_of_rank(Placing placing, int size) {
+  std::vector<int> nodes;
+  for (int rank = 0, next = 1, node = 0; rank < size; ++rank) {
+    if (placing == Placing::growing && rank == next) next += ++node + 1;
+    switch (placing) {
+      case Placing::pairs:
+      case Placing::threes:
+      case Placing::fours:
+        nodes.push_back(rank / (2 + static_cast<int>(placing)));
+        break;
+      case Placing::cyclic_2:
+      case Placing::cyclic_3:
+        nodes.push_back(rank % (placing == Placing::cyclic_2 ? 2 : 3));
+        break;
+      case Placing::growing:
+        nodes.push_back(node);
+        break;
+      case Placing::crowded:
+        nodes.push_back(std::min(rank, 4));
+        break;
+    }
+  }
+  return nodes;
+}
 
 bool has_root(Kind kind) {
   return kind == Kind::reduce || (kind >= Kind::bcast && kind <= Kind::scatterv);
@@ -313,11 +344,14 @@ bool has_in_place(Kind kind) {
 
 std::string Call::text() const {
   const char* ops[] = {"sum", "max", "affine", "difference"};
+  const char* placings[] = {", pairs",    ", threes",  ", fours",  ", cyclic 2",
+                            ", cyclic 3", ", growing", ", crowded"};
   const char* graphs[] = {", grid", ", ring", ", random graph"};
   return std::string(kind_name(kind())) + " " + algorithm->name + ", " + std::to_string(size) +
          " ranks, root " + std::to_string(root) + ", " + std::to_string(count) + " " + type->name +
          ", " + ops[static_cast<int>(op)] + (in_place ? ", in place" : "") +
-         (is_neighborhood(kind()) ? graphs[static_cast<int>(graph)] : "");
+         (is_neighborhood(kind()) ? graphs[static_cast<int>(graph)] : "") +
+         (algorithm->needs == Needs::nodes ? placings[static_cast<int>(placing)] : "");
 }
 
 RankLayout layout_of_rank(const Call& call, int rank) {
@@ -330,6 +364,7 @@ RankLayout layout_of_rank(const Call& call, int rank) {
   shape.in_place = rank_in_place(call, rank);
   shape.commutative = call.op == Op::sum || call.op == Op::max;
   shape.on_one_node = call.algorithm != nullptr && needs_node(call.algorithm->needs);
+  set_nodes(call, shape);
   set_neighbors(call, shape);
   const Blocks blocks(call, shape);
   const bool scatters = shape.kind == Kind::scatter || shape.kind == Kind::scatterv;

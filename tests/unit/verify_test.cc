@@ -157,7 +157,7 @@ TEST(Verify, CatchesMoreOfTheNodesMemoryThanThereIs) {
 TEST(Verify, CatchesRanksThatUseNotAsMuchOfTheNodesMemory) {
   auto all = schedules(Kind::allreduce, "node-flat", 3);
   all[2].node_bytes += kLineBytes;
-  expect_failure(all, "not all ranks use as much of the node's memory");
+  expect_failure(all, "not all ranks of a node use as much of its memory");
 }
 
 TEST(Verify, CatchesAFalseClaimToExchangeOnce) {

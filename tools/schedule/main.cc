@@ -21,6 +21,7 @@ struct Options {
   std::string bytes = "1MiB";
   int element_bytes = 1;
   int ranks = 4;
+  int ranks_per_node = 2;
   int rank = -1;  // all
   int root = 0;
   bool in_place = false;
@@ -57,7 +58,8 @@ Result<Kind> find_kind(const std::string& name) {
 
 int list_algorithms() {
   constexpr const char* needs[] = {"", "commutative operators only", "powers of two only",
-                                   "one node only", "one node and commutative operators only"};
+                                   "one node only", "one node and commutative operators only",
+                                   "several nodes with several ranks"};
   for (const Algorithm& algorithm : algorithms()) {
     std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
                 algorithm.needs == Needs::nothing ? "" : "; ",
@@ -90,6 +92,12 @@ Shape make_shape(const Options& options, Kind kind, std::int64_t bytes) {
   shape.in_place = options.in_place;
   shape.send = shape.recv = layout;
   return shape;
+}
+
+std::shared_ptr<const Nodes> nodes_of(int ranks, int ranks_per_node) {
+  std::vector<int> node_of_rank;
+  for (int rank = 0; rank < ranks; ++rank) node_of_rank.push_back(rank / ranks_per_node);
+  return std::make_shared<const Nodes>(node_of_rank);
 }
 
 bool only_the_root_is_in_place(Kind kind) {
@@ -138,6 +146,10 @@ int run(const Options& options) {
     return refuse("--bytes must be a multiple of --element-bytes");
   Shape shape = make_shape(options, *kind, *bytes);
   shape.on_one_node = needs_node(algorithm->needs);
+  if (algorithm->needs == Needs::nodes && (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks))
+    return refuse("--ranks-per-node must be 2 or more, and less than --ranks");
+  if (algorithm->needs == Needs::nodes)
+    shape.nodes = nodes_of(options.ranks, options.ranks_per_node);
   if (!applies(*algorithm, shape))
     return refuse(options.algorithm + " needs a power of two as --ranks");
   return print_schedules(build_all(*algorithm, shape, options.in_place), options.rank);
@@ -153,6 +165,8 @@ int main(int argc, char** argv) {
   app.add_option("collective", options.collective, "one of " + weft::collective_names());
   app.add_option("--algorithm", options.algorithm, "see --list");
   app.add_option("--ranks", options.ranks, "number of ranks (4)");
+  app.add_option("--ranks-per-node", options.ranks_per_node,
+                 "of hierarchical algorithms; the last node may have fewer (2)");
   app.add_option("--bytes", options.bytes,
                  "data, such as 64KiB or 2MB (1MiB); per block where there are several");
   app.add_option("--element-bytes", options.element_bytes, "size of an element (1)");

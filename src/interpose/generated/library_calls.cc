@@ -23,6 +23,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   std::vector<const char*> optional;  // younger than MPI-3
   bind(library_calls.Comm_idup, find, "PMPI_Comm_idup", missing);
   bind(library_calls.Comm_create, find, "PMPI_Comm_create", missing);
+  bind(library_calls.Comm_split, find, "PMPI_Comm_split", missing);
   bind(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
   bind(library_calls.Group_translate_ranks, find, "PMPI_Group_translate_ranks", missing);
   bind(library_calls.Group_free, find, "PMPI_Group_free", missing);

@@ -13,6 +13,7 @@ namespace weft::interpose {
 struct LibraryCalls {
   int (*Comm_idup)(MPI_Comm, MPI_Comm*, MPI_Request*);
   int (*Comm_create)(MPI_Comm, MPI_Group, MPI_Comm*);
+  int (*Comm_split)(MPI_Comm, int, int, MPI_Comm*);
   int (*Comm_group)(MPI_Comm, MPI_Group*);
   int (*Group_translate_ranks)(MPI_Group, int, const int*, MPI_Group, int*);
   int (*Group_free)(MPI_Group*);

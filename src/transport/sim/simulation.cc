@@ -3,31 +3,27 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 
 #include "transport/sim/sim_transport.h"
 
 namespace weft {
 namespace {
 
-// The memory that the ranks share, and each one's view of it.
+// The memory that the ranks of a node share, and each one's view of it.
 class Node {
  public:
-  explicit Node(std::span<const Schedule> schedules) {
-    std::int64_t bytes = 0;
-    for (const Schedule& schedule : schedules) bytes = std::max(bytes, schedule.node_bytes);
-    if (bytes == 0) return;
-    fingerprint_ = schedules[0].fingerprint;
-    const int ranks = static_cast<int>(schedules.size());
+  NodeTurn turn(const Schedule& schedule) {
+    const std::int64_t bytes = schedule.node_bytes;
+    if (bytes == 0) return {};
+    const int ranks = ranks_here(schedule.shape);
     memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(ranks, bytes)));
-    for (int rank = 0; rank < ranks; ++rank)
-      windows_.emplace_back(memory_.data(), rank, ranks, bytes);
-  }
-  NodeTurn turn(std::size_t rank) {
-    return windows_.empty() ? NodeTurn() : windows_[rank].next(Ends::in_order, fingerprint_);
+    windows_.emplace_back(memory_.data(), place_of(schedule.shape, schedule.shape.rank), ranks,
+                          bytes);
+    return windows_.back().next(Ends::in_order, schedule.fingerprint);
   }
 
  private:
-  std::uint32_t fingerprint_ = 0;
   std::vector<std::byte> memory_;
   std::deque<NodeWindows> windows_;
 };
@@ -87,11 +83,11 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
                                    std::span<const SimRank> ranks, const SimOperator& op) const {
   const int size = static_cast<int>(schedules.size());
   SimNetwork network(model_, size);
-  Node node(schedules);
+  std::map<int, Node> nodes;
   std::deque<Runner> runners;
   for (int rank = 0; rank < size; ++rank)
     runners.emplace_back(network, model_, schedules[rank], ranks[rank], op,
-                         node.turn(static_cast<std::size_t>(rank)));
+                         nodes[node_of(schedules[rank].shape)].turn(schedules[rank]));
   // The first visit only posts: that is progress too, so it is not asked for.
   for (Runner& runner : runners) {
     auto advanced = runner.execution.advance();

@@ -1,0 +1,74 @@
+// Allreduce by levels: the ranks of a node sum up in its memory, leaders do so between the nodes,
+// and what they have goes back through the memory. While a part is under way between the nodes, the
+// next one is summed up in the node. Where all nodes have as many ranks, each rank leads for its
+// block of the vector; otherwise, or if that is short, one leads.
+// Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J. Supercomputing
+// 73, 2017; Jocksch, Piccinali, shared-memory persistent allreduce (nodes; pipelining as to come)
+#include "coll/across_nodes.h"
+#include "coll/build_functions.h"
+#include "coll/node_sums.h"
+
+namespace weft {
+namespace {
+
+// A message of less than this costs hardly less than a longer one.
+constexpr std::int64_t kLeastShare_bytes = 4 * 1024;
+
+int leaders_per_node(const Shape& s) {
+  const int here = ranks_here(s);
+  const bool each = s.nodes->all_alike() && s.commutative &&
+                    s.recv.bytes() >= here * kLeastShare_bytes && s.recv.count >= here;
+  return each ? here : 1;
+}
+
+// By node, those that lead for the same block.
+std::vector<int> fellow_leaders(const Nodes& nodes, int place) {
+  std::vector<int> all;
+  for (int node = 0; node < nodes.count(); ++node)
+    all.push_back(nodes.ranks(node)[static_cast<std::size_t>(place)]);
+  return all;
+}
+
+void lead(Builder& b, NodeSums& sums) {
+  const Shape& s = b.shape();
+  const int place = place_of(s, s.rank);
+  AcrossNodes across(b, fellow_leaders(*s.nodes, place), node_of(s), sums.most());
+  const auto reduce_here = [&](std::int64_t part) {
+    sums.reduce(part, across.operand(part, sums.shared(part)));
+  };
+  reduce_here(0);
+  b.end_round();
+  for (std::int64_t part = 0; part < sums.parts(); ++part) {
+    across.reduce(part, sums.shared(part), sums.count(part), [&] {
+      if (part + 1 < sums.parts()) reduce_here(part + 1);
+      if (part > 0) sums.copy_out(part - 1);
+    });
+    sums.publish(part);
+  }
+  sums.copy_out(sums.parts() - 1);
+}
+
+void follow(NodeSums& sums) {
+  sums.reduce(0, {});
+  for (std::int64_t part = 0; part < sums.parts(); ++part) {
+    if (part + 1 < sums.parts()) sums.reduce(part + 1, {});
+    if (part > 0) sums.copy_out(part - 1);
+    sums.publish(part);
+  }
+  sums.copy_out(sums.parts() - 1);
+}
+
+}  // namespace
+
+void allreduce_hierarchical(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.recv.count == 0) return;
+  b.synchronizes();
+  NodeSums sums(b, leaders_per_node(s), NodeSums::Result::for_all);
+  if (sums.leads())
+    lead(b, sums);
+  else
+    follow(sums);
+}
+
+}  // namespace weft

@@ -1,0 +1,141 @@
+// A rank signals each time it has added to a block that is not its own, and when it has published.
+// Each rank knows what the others have signalled by then, since all take the same parts in the same
+// order: added to part 0; then added to part i + 1 and published part i, for each i.
+#include "coll/node_sums.h"
+
+#include <algorithm>
+
+#include "coll/reduce_in_order.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+std::int64_t round_up(std::int64_t bytes) {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+}  // namespace
+
+NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
+    : b_(b),
+      ranks_(ranks_here(b.shape())),
+      place_(place_of(b.shape(), b.shape().rank)),
+      leaders_(leaders),
+      leader_place_(leader_place),
+      result_(result),
+      block_(leaders > 1 ? place_ : 0),
+      blocks_{b.shape().recv.count, leaders},
+      most_(std::min(blocks_.length(0), std::max<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1))),
+      parts_((blocks_.length(0) + most_ - 1) / most_),
+      all_at_the_leader_(leaders == 1 && parts_ == 1),
+      in_lines_(all_at_the_leader_ && most_ * b.extent(Unit::recv) <= kLinePayloadBytes) {
+  if (ranks_ == 1 || in_lines_) return;
+  stride_ = round_up(most_ * b.extent(Unit::recv));
+  const int slots = all_at_the_leader_ ? ranks_ : leaders_;
+  slots_ = b.node(std::min(parts_, kPlaces) * slots * stride_);
+}
+
+std::int64_t NodeSums::offset_of(int block, std::int64_t part) const {
+  return (blocks_.begin(block) + part * most_) * b_.extent(Unit::recv);
+}
+
+std::int64_t NodeSums::count_of(int block, std::int64_t part) const {
+  return std::clamp<std::int64_t>(blocks_.length(block) - part * most_, 0, most_);
+}
+
+Location NodeSums::slot(int slot, std::int64_t part) const {
+  if (in_lines_) return b_.line(slot);
+  const int slots = all_at_the_leader_ ? ranks_ : leaders_;
+  return slots_ + (part % kPlaces * slots + slot) * stride_;
+}
+
+Location NodeSums::shared(std::int64_t part) const {
+  if (ranks_ == 1) return {Buffer::recv, offset_of(block_, part)};
+  return slot(all_at_the_leader_ ? leader_place_ : block_, part);
+}
+
+void NodeSums::reduce(std::int64_t part, Location own) {
+  if (ranks_ == 1) return b_.copy(b_.input() + offset_of(block_, part), own, count(part));
+  if (all_at_the_leader_) return reduce_all_at_the_leader(own);
+  wait_until_unused(part - kPlaces);
+  for (int step = 0; step < ranks_; ++step) {
+    const int leader = ring_at(place_, step + 1, ranks_);
+    if (is_leader(leader)) add_to_block(leaders_ > 1 ? leader : 0, part, own);
+  }
+}
+
+void NodeSums::reduce_all_at_the_leader(Location own) {
+  if (!leads()) {
+    b_.copy(b_.input(), slot(place_, 0), most_);
+    b_.signal();
+    return;
+  }
+  const auto at = [&](int place) {
+    if (place == place_) return b_.input();
+    b_.wait(rank_at(place), added(place, 0, 1));
+    return slot(place, 0);
+  };
+  reduce_in_order(b_, ranks_, at, own, most_);
+}
+
+void NodeSums::add_to_block(int block, std::int64_t part, Location own) {
+  const int leader = leader_of(block);
+  const int above = ring_at(place_, 1, ranks_);
+  const Location input = b_.input() + offset_of(block, part), sum = slot(block, part);
+  const std::int64_t count = count_of(block, part);
+  if (above == leader) {
+    b_.copy(input, sum, count);
+  } else {
+    // Of the rank above, the block is one more, or the first of its own.
+    const int nth = leaders_ > 1 ? ring_at(leader, -above, ranks_) : 1;
+    if (count > 0) b_.wait(rank_at(above), added(above, part, nth));
+    b_.reduce(input, sum, leader == place_ ? own : sum, count);
+  }
+  if (leader != place_) b_.signal();
+}
+
+// By those who still read what lies in the place that the part after the next ones goes to.
+void NodeSums::wait_until_unused(std::int64_t part) const {
+  const bool begins_a_block = leaders_ > 1 || ring_at(place_, 1, ranks_) == leader_place_;
+  if (part < 0 || !begins_a_block) return;
+  if (result_ == Result::for_the_leader)
+    return b_.wait(rank_at(leader_place_), published(leader_place_, part));
+  for (int place = 0; place < ranks_; ++place)
+    if (place != place_) b_.wait(rank_at(place), published(place, part + 1));
+}
+
+void NodeSums::publish(std::int64_t) {
+  if (ranks_ > 1 && publishes(place_)) b_.signal();
+}
+
+void NodeSums::copy_out(std::int64_t part) {
+  if (ranks_ == 1) return;
+  for (int i = 0; i < leaders_; ++i) {
+    const int block = leaders_ > 1 ? ring_at(place_, i, ranks_) : 0;
+    const int leader = leader_of(block);
+    const std::int64_t count = count_of(block, part);
+    if (count == 0) continue;
+    if (leader != place_) b_.wait(rank_at(leader), published(leader, part));
+    const Location at = slot(all_at_the_leader_ ? leader_place_ : block, part);
+    b_.copy(at, Location{Buffer::recv, offset_of(block, part)}, count);
+  }
+}
+
+bool NodeSums::publishes(int place) const {
+  const bool reused = parts_ > kPlaces;
+  return is_leader(place) ? reused || result_ == Result::for_all
+                          : reused && result_ == Result::for_all;
+}
+
+std::uint32_t NodeSums::added(int place, std::int64_t part, int nth) const {
+  const std::int64_t before = std::max<std::int64_t>(part - 1, 0);
+  return static_cast<std::uint32_t>(part * additions(place) +
+                                    (publishes(place) ? before : 0) + nth);
+}
+
+std::uint32_t NodeSums::published(int place, std::int64_t part) const {
+  return static_cast<std::uint32_t>(std::min(part + 2, parts_) * additions(place) + part + 1);
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Nodes: which ranks of a communicator share memory, where not all of them do.
+// Why rank-invariant numbers: algorithms by levels must find the same leaders on every rank.
+#pragma once
+
+#include <vector>
+
+namespace weft {
+
+class Nodes {
+ public:
+  // node_of_rank: any number for each node, the same for ranks that share memory.
+  explicit Nodes(const std::vector<int>& node_of_rank);
+
+  // Nodes count from 0 in the order of their lowest ranks.
+  int count() const { return static_cast<int>(ranks_.size()); }
+  int of(int rank) const { return at(rank).node; }
+  // Place of a rank among those of its node, which count from 0 in the order of their ranks.
+  int place(int rank) const { return at(rank).place; }
+  const std::vector<int>& ranks(int node) const { return ranks_[static_cast<std::size_t>(node)]; }
+  int ranks_on(int node) const { return static_cast<int>(ranks(node).size()); }
+
+  bool some_share() const;    // some node has several ranks
+  bool all_alike() const;     // all nodes have the same number of ranks
+  bool are_in_order() const;  // the ranks of each node are consecutive
+
+  bool operator==(const Nodes& other) const { return ranks_ == other.ranks_; }
+
+ private:
+  struct Home {
+    int node;
+    int place;
+  };
+  const Home& at(int rank) const { return homes_[static_cast<std::size_t>(rank)]; }
+
+  std::vector<Home> homes_;              // by rank
+  std::vector<std::vector<int>> ranks_;  // by node
+};
+
+}  // namespace weft
