@@ -43,7 +43,7 @@ void lead(Builder& b, NodeSums& sums) {
       if (part + 1 < sums.parts()) reduce_here(part + 1);
       if (part > 0) sums.copy_out(part - 1);
     });
-    sums.publish(part);
+    sums.publish();
   }
   sums.copy_out(sums.parts() - 1);
 }
@@ -53,7 +53,7 @@ void follow(NodeSums& sums) {
   for (std::int64_t part = 0; part < sums.parts(); ++part) {
     if (part + 1 < sums.parts()) sums.reduce(part + 1, {});
     if (part > 0) sums.copy_out(part - 1);
-    sums.publish(part);
+    sums.publish();
   }
   sums.copy_out(sums.parts() - 1);
 }

@@ -24,11 +24,12 @@ class NodeParts {
         most_(std::min(count, std::max<std::int64_t>(kMost_bytes / extent, 1))),
         stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
         in_lines_(most_ * extent <= kLinePayloadBytes) {
-    if (!in_lines_) places_ = b.node(kPlaces * ranks_here(b.shape()) * stride_);
+    if (!in_lines_ && !is_alone()) places_ = b.node(kPlaces * ranks_here(b.shape()) * stride_);
   }
 
   bool done() const { return begin() >= total_; }
   void next() { ++part_; }
+  std::int64_t parts() const { return (total_ + most_ - 1) / most_; }
 
   bool is_cut() const { return most_ < total_; }
   std::int64_t begin() const { return part_ * most_; }  // elements
@@ -48,7 +49,9 @@ class NodeParts {
     return places_ + (part_ % kPlaces * ranks_here(b_.shape()) + place) * stride_;
   }
 
-  void signal() { b_.signal(); }
+  void signal() {
+    if (!is_alone()) b_.signal();
+  }
   // For a rank that shows nothing itself: others may have to know how far it has read.
   void signal_if_reused() {
     if (total_ > kPlaces * most_) b_.signal();
@@ -67,6 +70,7 @@ class NodeParts {
  private:
   static constexpr std::int64_t kPlaces = 2;
 
+  bool is_alone() const { return ranks_here(b_.shape()) == 1; }
   std::uint32_t value(std::int64_t part, int nth) const {
     return static_cast<std::uint32_t>(part * signals_ + nth);
   }

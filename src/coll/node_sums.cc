@@ -105,7 +105,7 @@ void NodeSums::wait_until_unused(std::int64_t part) const {
     if (place != place_) b_.wait(rank_at(place), published(place, part + 1));
 }
 
-void NodeSums::publish(std::int64_t) {
+void NodeSums::publish() {
   if (ranks_ > 1 && publishes(place_)) b_.signal();
 }
 

@@ -35,14 +35,15 @@ class NodeSums {
   // What this leader has of a part: elements, where in the vector, where the result is shared (in
   // the vector itself where this rank is alone on its node).
   std::int64_t count(std::int64_t part) const { return count_of(block_, part); }
+  std::int64_t offset(std::int64_t part) const { return offset_of(block_, part); }
   std::int64_t most() const { return most_; }  // elements of any part
   Location shared(std::int64_t part) const;
 
   // This rank's share of the work on a part; the sum of the leader's own block goes to `own`, which
   // may be shared(part).
   void reduce(std::int64_t part, Location own);
-  // Called once for each part, after the next part's reduce() and before the one after that.
-  void publish(std::int64_t part);
+  // Called once for each part; for_all: after the next part's reduce(), before the one after that.
+  void publish();
   // Waits for each leader's publish() of the part. To be called before the next part's publish().
   void copy_out(std::int64_t part);
 

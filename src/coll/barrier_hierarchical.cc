@@ -1,0 +1,38 @@
+// Barrier by levels: the first rank of a node waits for the counters of the others there, meets
+// those of the other nodes by dissemination, and raises its own for the others to go on.
+// Mellor-Crummey, Scott, ACM TOCS 9(1), 1991
+#include "coll/build_functions.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+void disseminate(Builder& b) {
+  const Nodes& nodes = *b.shape().nodes;
+  const int node = node_of(b.shape());
+  const auto leader = [&](int distance) {
+    return nodes.ranks(ring_at(node, distance, nodes.count()))[0];
+  };
+  for (int distance = 1; distance < nodes.count(); distance *= 2) {
+    b.recv(leader(-distance), {Buffer::temp, 0}, 0, Unit::byte);
+    b.send(leader(distance), {Buffer::temp, 0}, 0, Unit::byte);
+    b.end_round();
+  }
+}
+
+}  // namespace
+
+void barrier_hierarchical(Builder& b) {
+  const Shape& s = b.shape();
+  const std::vector<int>& here = s.nodes->ranks(node_of(s));
+  b.synchronizes();
+  if (s.rank != here[0]) {
+    b.wait(here[0], b.signal());
+    return;
+  }
+  for (std::size_t place = 1; place < here.size(); ++place) b.wait(here[place], 1);
+  disseminate(b);
+  if (here.size() > 1) b.signal();
+}
+
+}  // namespace weft

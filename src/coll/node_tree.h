@@ -1,0 +1,36 @@
+// The tree along which data goes from a node to all others, or from all to it, part after part.
+// A chain passes each part on once and is as many steps long as there are nodes; a binomial tree
+// is short, but its root handles each part several times. So long data take the chain.
+// Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain)
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "patterns/ring.h"
+#include "patterns/tree.h"
+
+namespace weft {
+
+struct NodeTree {
+  int parent = -1;            // -1: the root
+  std::vector<int> children;  // each with a run of nodes behind it, in their order from the root on
+};
+
+inline NodeTree tree_of_nodes(int node, int root, int nodes, std::int64_t parts) {
+  const int at = ring_at(node, -root, nodes);
+  const auto absolute = [&](int relative) { return ring_at(relative, root, nodes); };
+  NodeTree tree;
+  const std::int64_t levels = std::bit_width(static_cast<unsigned>(nodes - 1));
+  if (nodes - 2 + parts < levels * parts) {
+    if (at > 0) tree.parent = absolute(at - 1);
+    if (at + 1 < nodes) tree.children.push_back(absolute(at + 1));
+    return tree;
+  }
+  if (at > 0) tree.parent = absolute(binomial_parent(at));
+  for (int child : binomial_children(at, nodes)) tree.children.push_back(absolute(child));
+  return tree;
+}
+
+}  // namespace weft

@@ -1,0 +1,121 @@
+// Reduce by levels: the ranks of a node sum up in its memory, and the leaders of the nodes along a
+// tree, part after part. While a part is under way between the nodes, the next one is summed up in
+// the node. (k - 1) n bytes go between k nodes, the least there is.
+// The root leads in its node. Where the operator does not commute, the first ranks of the nodes do,
+// the sum ends at rank 0, and goes to the root as a whole.
+// Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J. Supercomputing
+// 73, 2017
+#include <vector>
+
+#include "coll/build_functions.h"
+#include "coll/node_sums.h"
+#include "coll/node_tree.h"
+
+namespace weft {
+namespace {
+
+// The rank where the sum ends.
+int last_of(const Shape& s) {
+  return s.commutative ? s.root : 0;
+}
+
+int leader_of(const Shape& s, int node) {
+  const int last = last_of(s);
+  return node == s.nodes->of(last) ? last : s.nodes->ranks(node)[0];
+}
+
+class Leader {
+ public:
+  Leader(Builder& b, NodeSums& sums)
+      : b_(b),
+        s_(b.shape()),
+        sums_(sums),
+        tree_(tree_of_nodes(node_of(s_), s_.nodes->of(last_of(s_)), s_.nodes->count(),
+                            sums.parts())) {
+    for (std::size_t i = 0; i < 2 * tree_.children.size(); ++i)
+      inboxes_.push_back(b.temp(sums.most(), Unit::recv));
+    if (is_last()) result_ = s_.rank == s_.root ? Location{Buffer::recv, 0} : whole_in_temp();
+  }
+
+  void run() {
+    sums_.reduce(0, own(0));
+    for (std::int64_t part = 0; part < sums_.parts(); ++part) {
+      b_.end_round();
+      for (std::size_t i = 0; i < tree_.children.size(); ++i)
+        b_.recv(leader_of(s_, tree_.children[i]), inbox(i, part), sums_.count(part));
+      if (part > 0) pass_on(part - 1);
+      if (part + 1 < sums_.parts()) sums_.reduce(part + 1, own(part + 1));
+      b_.end_round();
+      if (part > 0) sums_.publish();
+      add_children(part);
+    }
+    b_.end_round();
+    pass_on(sums_.parts() - 1);
+  }
+
+  Location result() const { return result_; }
+
+ private:
+  bool is_last() const { return tree_.parent < 0; }
+  Location whole_in_temp() { return b_.temp(s_.recv.count, Unit::recv); }
+  Location own(std::int64_t part) const {
+    return ranks_here(s_) == 1 ? b_.input() + sums_.offset(part) : sums_.shared(part);
+  }
+  Location inbox(std::size_t child, std::int64_t part) const {
+    return inboxes_[2 * child + static_cast<std::size_t>(part % 2)];
+  }
+
+  void pass_on(std::int64_t part) {
+    if (is_last()) return;
+    const Location sum =
+        tree_.children.empty() ? own(part) : inbox(tree_.children.size() - 1, part);
+    b_.send(leader_of(s_, tree_.parent), sum, sums_.count(part));
+  }
+
+  void add_children(std::int64_t part) {
+    Location sum = own(part);
+    for (std::size_t i = 0; i < tree_.children.size(); ++i) {
+      const bool finishes = is_last() && i + 1 == tree_.children.size();
+      // A sum is written over its lower operand nowhere.
+      const bool directly = finishes && sum.buffer != result_.buffer;
+      const Location into = directly ? result_ + sums_.offset(part) : inbox(i, part);
+      b_.reduce(sum, inbox(i, part), into, sums_.count(part));
+      if (finishes && !directly) b_.copy(into, result_ + sums_.offset(part), sums_.count(part));
+      sum = into;
+    }
+  }
+
+  Builder& b_;
+  const Shape& s_;
+  NodeSums& sums_;
+  const NodeTree tree_;
+  std::vector<Location> inboxes_;  // two for each child
+  Location result_;
+};
+
+void give_to_root(Builder& b, Location result) {
+  const Shape& s = b.shape();
+  b.end_round();
+  if (s.rank == last_of(s)) b.send(s.root, result, s.recv.count);
+  if (s.rank == s.root) b.recv(last_of(s), {Buffer::recv, 0}, s.recv.count);
+}
+
+}  // namespace
+
+void reduce_hierarchical(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.recv.count == 0) return;
+  const int leader = leader_of(s, node_of(s));
+  NodeSums sums(b, 1, NodeSums::Result::for_the_leader, place_of(s, leader));
+  Location result;
+  if (s.rank == leader) {
+    Leader leads(b, sums);
+    leads.run();
+    result = leads.result();
+  } else {
+    for (std::int64_t part = 0; part < sums.parts(); ++part) sums.reduce(part, {});
+  }
+  if (last_of(s) != s.root) give_to_root(b, result);
+}
+
+}  // namespace weft
