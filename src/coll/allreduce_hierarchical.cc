@@ -2,8 +2,9 @@
 // and what they have goes back through the memory. While a part is under way between the nodes, the
 // next one is summed up in the node. Where all nodes have as many ranks, each rank leads for its
 // block of the vector; otherwise, or if that is short, one leads.
-// Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J. Supercomputing
-// 73, 2017; Jocksch, Piccinali, shared-memory persistent allreduce (nodes; pipelining as to come)
+// Bayatpour, Chakraborty, Subramoni, Lu, Panda, Scalable reduction collectives with data
+// partitioning-based multi-leader design, SC17; Jocksch, Piccinali, shared-memory persistent
+// allreduce (pipelining with the network)
 #include "coll/across_nodes.h"
 #include "coll/build_functions.h"
 #include "coll/node_sums.h"

@@ -16,7 +16,8 @@ namespace weft {
 //  receive: in whole elements of a
 //    block or of blocks without gaps, or in bytes of plain data); the two sides of a copy or a
 //    reduce have the same payload;
-//  - it uses no more of the node's memory than there is;
+//  - it uses no more of the node's memory than there is, and none where this rank is alone;
+//  - it waits for ranks of its own node only;
 //  - nothing writes to the send buffer, and no reduce over its own lower operand;
 //  - signals count from 1 on;
 //  - within a round, no step writes what another posted step reads or writes, and no local step

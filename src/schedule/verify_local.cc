@@ -32,6 +32,8 @@ class LocalVerifier {
     if (Failure failure = check_rounds(); !failure.empty()) return failure;
     if (schedule_.node_bytes > ranks_here(shape_) * (kLineBytes + kNodeBytesPerRank))
       return "more of the node's memory than there is";
+    if (schedule_.node_bytes > 0 && ranks_here(shape_) == 1)
+      return "memory of a node where this rank is alone";
     if (!schedule_.steps.empty() && is_library(schedule_.steps[0].kind))
       return schedule_.steps.size() == 1 ? "" : "a step that is the whole collective has company";
     if (schedule_.exchanges_once && !is_one_exchange()) return "it does not exchange once only";

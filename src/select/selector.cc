@@ -2,6 +2,7 @@
 #include "select/selector.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <vector>
 
@@ -114,11 +115,24 @@ const char* in_order_name(const Shape& shape) {
   }
 }
 
-// Where several ranks run on each of several nodes, or on some of them.
+// By levels there are fewer messages between nodes, and fewer bytes wherever the flat algorithm
+// sends some of them twice to one node. An allgather's blocks go round the nodes, which takes
+// longer than flat ones by doubling if they are short and the nodes many; an alltoall has as many
+// bytes either way, and its blocks take a copy more.
+bool saves_messages(const Shape& shape) {
+  constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
+  const int nodes = shape.nodes->count();
+  if (shape.kind == Kind::alltoall) return shape.recv.bytes() <= kLongBlock_bytes;
+  const int doublings = std::bit_width(static_cast<unsigned>(shape.size - 1));
+  return shape.kind != Kind::allgather || is_long(shape) || nodes - 1 <= doublings;
+}
+
+// Where some of several nodes have several ranks; nullptr: flat.
 const char* hierarchical_name(const Shape& shape) {
-  const Algorithm* algorithm =
-      shape.nodes ? find_algorithm(shape.kind, "hierarchical") : nullptr;
-  return algorithm && applies(*algorithm, shape) ? algorithm->name : nullptr;
+  if (!shape.nodes) return nullptr;
+  const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical");
+  const bool takes_it = algorithm && applies(*algorithm, shape) && saves_messages(shape);
+  return takes_it ? algorithm->name : nullptr;
 }
 
 const char* default_name(const Shape& shape) {

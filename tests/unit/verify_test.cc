@@ -110,7 +110,7 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
     const Kind kind = algorithm.kind;
     const bool may_be_implied =
         kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::alltoall;
-    if (!needs_node(algorithm.needs) || may_be_implied) continue;
+    if (!needs_memory(algorithm.needs) || may_be_implied) continue;
     for (const std::int64_t count : {12, 4 * 16 * 1024}) {
       Call call{.size = 4, .count = count, .type = &test_types()[0]};
       call.algorithm = &algorithm;

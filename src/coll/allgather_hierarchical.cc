@@ -1,0 +1,149 @@
+// Allgather by levels: blocks go round the nodes, and what comes is shown to the ranks of the node
+// in its memory while the next blocks are under way. Where all nodes have as many ranks, each rank
+// carries the blocks of those at its own place; otherwise the first rank carries all of them. With
+// blocks of n bytes, a node with m ranks of p sends at most (p - m) n and gets as much, the least
+// that reaches all.
+// Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather algorithms
+// for multi-core clusters, IPDPS 2009 workshops
+#include <algorithm>
+#include <vector>
+
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/own_block.h"
+#include "coll/packed_block.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+class Allgather {
+ public:
+  explicit Allgather(Builder& b)
+      : b_(b),
+        s_(b.shape()),
+        nodes_(*s_.nodes),
+        here_(nodes_.ranks(node_of(s_))),
+        each_carries_(nodes_.all_alike()),
+        bytes_(s_.recv.bytes()),
+        piece_(std::min(bytes_, NodeParts::kMost_bytes)),
+        pieces_((bytes_ + piece_ - 1) / piece_),
+        part_(b, sheets() * pieces_, piece_, 1, 1) {}
+
+  void run() {
+    copy_own_block(b_);
+    if (!each_carries_) show(0);
+    b_.end_round();
+    for (int wave = 1; wave < nodes_.count(); ++wave) {
+      if (carries()) pass_on(wave);
+      if (wave > 1 || each_carries_) show(wave - 1);
+      b_.end_round();
+    }
+    show(nodes_.count() - 1);
+  }
+
+ private:
+  // The node whose blocks reach this one in a wave; in the first, its own are shown.
+  int origin(int wave) const { return ring_at(node_of(s_), -wave, nodes_.count()); }
+  bool carries() const { return each_carries_ || s_.rank == here_[0]; }
+  bool each_shows(int wave) const { return each_carries_ || wave == 0; }
+
+  // How many blocks one after the other: several ranks may show one at the same time.
+  std::int64_t sheets(int wave) const {
+    return each_shows(wave) ? 1 : nodes_.ranks_on(origin(wave));
+  }
+  std::int64_t sheets() const {
+    std::int64_t all = 0;
+    for (int wave = 0; wave < nodes_.count(); ++wave) all += sheets(wave);
+    return all;
+  }
+
+  // What this rank carries of a node, those one after the other taken together.
+  std::vector<Operand> carried(int node) const {
+    std::vector<Operand> blocks;
+    for (int rank : nodes_.ranks(node)) {
+      if (each_carries_ && nodes_.place(rank) != place_of(s_, s_.rank)) continue;
+      const Operand block = incoming(s_, rank);
+      if (!blocks.empty() && nodes_.place(rank) > 0 && follows(rank))
+        blocks.back().count += block.count;
+      else
+        blocks.push_back(block);
+    }
+    return blocks;
+  }
+  bool follows(int rank) const { return nodes_.of(rank - 1) == nodes_.of(rank); }
+
+  int carrier(int node) const {
+    return nodes_.ranks(node)[each_carries_ ? static_cast<std::size_t>(place_of(s_, s_.rank)) : 0];
+  }
+
+  void pass_on(int wave) {
+    for (const Operand& block : carried(origin(wave))) b_.recv(carrier(origin(1)), block);
+    for (const Operand& block : carried(origin(wave - 1))) b_.send(carrier(origin(-1)), block);
+  }
+
+  void show(int wave) {
+    if (here_.size() == 1) return;
+    const std::vector<int>& ranks = nodes_.ranks(origin(wave));
+    if (!each_shows(wave)) {
+      for (int rank : ranks) show({{here_[0], rank}});
+      return;
+    }
+    std::vector<Shown> all;
+    for (std::size_t i = 0; i < here_.size(); ++i)
+      all.push_back({here_[ring_place(i)], ranks[ring_place(i)]});
+    show(all);
+  }
+  // This rank's own place first, then those behind it.
+  std::size_t ring_place(std::size_t i) const {
+    return (static_cast<std::size_t>(place_of(s_, s_.rank)) + i) % here_.size();
+  }
+
+  struct Shown {
+    int by;
+    int block;
+  };
+
+  void show(const std::vector<Shown>& all) {
+    std::vector<PackedBlock> blocks;
+    for (const Shown& shown : all) {
+      blocks.emplace_back(b_, incoming(s_, shown.block), pieces_ > 1);
+      if (shown.by == s_.rank) blocks.back().pack();
+    }
+    for (std::int64_t i = 0; i < pieces_; ++i, part_.next()) {
+      const std::int64_t begin = i * piece_, length = std::min(piece_, bytes_ - begin);
+      const bool shows = all[0].by == s_.rank;
+      if (shows) {
+        for (int rank : here_) part_.wait_until_read(rank);
+        blocks[0].copy_to(part_.of(s_.rank), begin, length);
+      }
+      part_.signal();
+      for (std::size_t n = shows ? 1 : 0; n < all.size(); ++n) {
+        part_.wait(all[n].by);
+        blocks[n].copy_from(part_.of(all[n].by), begin, length);
+      }
+    }
+    for (std::size_t n = 0; n < all.size(); ++n)
+      if (all[n].by != s_.rank) blocks[n].unpack();
+  }
+
+  Builder& b_;
+  const Shape& s_;
+  const Nodes& nodes_;
+  const std::vector<int>& here_;
+  const bool each_carries_;
+  const std::int64_t bytes_;  // of a block
+  const std::int64_t piece_;
+  const std::int64_t pieces_;
+  NodeParts part_;  // a piece of a block
+};
+
+}  // namespace
+
+void allgather_hierarchical(Builder& b) {
+  if (b.shape().recv.bytes() == 0) return;
+  b.synchronizes();
+  Allgather(b).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,172 @@
+// Alltoall by levels: all that one node has for another goes as one message. The ranks of a node
+// write their blocks to its memory in the order of the nodes and ranks they are for, one rank for
+// each other node sends that node's and receives from it into the memory, and all copy theirs out.
+// (k - 1) messages leave each of k nodes instead of (k - 1) m^2 with m ranks on each: for short
+// blocks. Long ones go piece by piece; while one is under way, the next one is written.
+// Träff, Rougier, MPI collectives and datatypes for hierarchical all-to-all communication, EuroMPI/
+// ASIA 2014
+#include <algorithm>
+#include <vector>
+
+#include "coll/build_functions.h"
+#include "coll/own_block.h"
+#include "coll/packed_block.h"
+#include "coll/packer.h"
+
+namespace weft {
+namespace {
+
+// Of the blocks of one rank, what lies in the memory for one exchange; as much comes in. Two take
+// turns, so that four times as much fits.
+constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
+
+class Alltoall {
+ public:
+  explicit Alltoall(Builder& b)
+      : b_(b),
+        s_(b.shape()),
+        nodes_(*s_.nodes),
+        here_(nodes_.ranks(node_of(s_))),
+        place_(place_of(s_, s_.rank)),
+        bytes_(s_.recv.bytes()),
+        piece_(std::clamp<std::int64_t>(kOfOneRank_bytes / s_.size, 1, bytes_)),
+        turns_((bytes_ + piece_ - 1) / piece_) {
+    const std::int64_t of_all = ranks_here(s_) * s_.size * piece_;
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(turns_, 2); ++i) {
+      going_.push_back(is_alone() ? b.temp(of_all, Unit::byte) : b.node(of_all));
+      coming_.push_back(is_alone() ? b.temp(of_all, Unit::byte) : b.node(of_all));
+    }
+    for (int rank = 0; rank < s_.size; ++rank) {
+      const bool is_cut = turns_ > 1 && rank != s_.rank;
+      given_.emplace_back(b, outgoing(s_, rank), is_cut);
+      taken_.emplace_back(b, incoming(s_, rank), is_cut);
+    }
+  }
+
+  void run() {
+    for (PackedBlock& block : given_) block.pack();
+    copy_in(0);
+    for (std::int64_t turn = 0; turn < turns_; ++turn) {
+      exchange(turn);
+      if (turn + 1 < turns_) copy_in(turn + 1);
+      copy_out(turn, node_of(s_));
+      if (turn > 0) copy_out_of_others(turn - 1);
+      b_.end_round();
+      signal();
+    }
+    copy_out_of_others(turns_ - 1);
+    for (PackedBlock& block : taken_) block.unpack();
+    copy_own_block(b_);
+  }
+
+ private:
+  bool is_alone() const { return here_.size() == 1; }
+  void signal() {
+    if (!is_alone()) b_.signal();
+  }
+
+  std::int64_t length(std::int64_t turn) const { return std::min(piece_, bytes_ - turn * piece_); }
+  // Who exchanges what two nodes have for each other, on the one.
+  int speaker(int node, int other) const {
+    const auto place = static_cast<std::size_t>(other % nodes_.ranks_on(node));
+    return nodes_.ranks(node)[place];
+  }
+  bool speaks_with(int node) const {
+    return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
+  }
+
+  // What is for a node, or comes from it: first what is from the first rank, for all in turn.
+  Location area(const std::vector<Location>& areas, std::int64_t turn, int node) const {
+    std::int64_t blocks = 0;
+    for (int before = 0; before < node; ++before) blocks += nodes_.ranks_on(before);
+    return areas[static_cast<std::size_t>(turn % 2)] + blocks * ranks_here(s_) * length(turn);
+  }
+  std::int64_t area_bytes(std::int64_t turn, int node) const {
+    return nodes_.ranks_on(node) * ranks_here(s_) * length(turn);
+  }
+
+  // Each rank signals when it has written a turn's blocks, and at the end of a turn, when the one
+  // after has been written, its own messages are over, and so is copying out up to the turn before.
+  std::uint32_t written(std::int64_t turn) const {
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(2 * turn, 1));
+  }
+  std::uint32_t ended(std::int64_t turn) const {
+    return static_cast<std::uint32_t>(std::min(2 * turn + 3, 2 * turns_));
+  }
+  void wait_for_all(std::uint32_t value) {
+    for (int rank : here_)
+      if (rank != s_.rank) b_.wait(rank, value);
+  }
+  void wait_for(int rank, std::uint32_t value) {
+    if (rank != s_.rank) b_.wait(rank, value);
+  }
+
+  void copy_in(std::int64_t turn) {
+    if (turn > 1) wait_for_all(ended(turn - 2));
+    for (int node = 0; node < nodes_.count(); ++node) {
+      const Location begin =
+          area(going_, turn, node) + place_ * nodes_.ranks_on(node) * length(turn);
+      Packer row(b_, Packer::Way::pack, begin);
+      for (int rank : nodes_.ranks(node)) {
+        const Operand piece =
+            given_[static_cast<std::size_t>(rank)].piece(turn * piece_, length(turn));
+        if (rank == s_.rank)
+          row.skip({piece.at, length(turn), Unit::byte});
+        else
+          row.add(piece);
+      }
+      row.finish();
+    }
+    signal();
+  }
+
+  void exchange(std::int64_t turn) {
+    for (int node = 0; node < nodes_.count(); ++node) {
+      if (!speaks_with(node)) continue;
+      wait_for_all(written(turn));
+      if (turn > 1) wait_for_all(ended(turn - 1));
+      if (turn == 0) b_.end_round();
+      const int peer = speaker(node, node_of(s_));
+      b_.recv(peer, area(coming_, turn, node), area_bytes(turn, node), Unit::byte);
+      b_.send(peer, area(going_, turn, node), area_bytes(turn, node), Unit::byte);
+    }
+  }
+
+  void copy_out_of_others(std::int64_t turn) {
+    for (int node = 0; node < nodes_.count(); ++node)
+      if (node != node_of(s_)) copy_out(turn, node);
+  }
+  void copy_out(std::int64_t turn, int node) {
+    const bool own = node == node_of(s_);
+    if (!own) wait_for(speaker(node_of(s_), node), ended(turn));
+    Location at = area(own ? going_ : coming_, turn, node) + place_ * length(turn);
+    for (int rank : nodes_.ranks(node)) {
+      const PackedBlock& block = taken_[static_cast<std::size_t>(rank)];
+      if (own) wait_for(rank, written(turn));
+      if (rank != s_.rank)
+        b_.copy({at, length(turn), Unit::byte}, block.piece(turn * piece_, length(turn)));
+      at = at + ranks_here(s_) * length(turn);
+    }
+  }
+
+  Builder& b_;
+  const Shape& s_;
+  const Nodes& nodes_;
+  const std::vector<int>& here_;
+  const int place_;
+  const std::int64_t bytes_;  // of a block
+  const std::int64_t piece_;
+  const std::int64_t turns_;
+  std::vector<Location> going_, coming_;   // by turn
+  std::vector<PackedBlock> given_, taken_;  // by rank
+};
+
+}  // namespace
+
+void alltoall_hierarchical(Builder& b) {
+  if (b.shape().recv.bytes() == 0) return;
+  b.synchronizes();
+  Alltoall(b).run();
+}
+
+}  // namespace weft
