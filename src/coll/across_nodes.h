@@ -1,8 +1,9 @@
 // AcrossNodes: an allreduce of one part of the vector between the leaders of nodes, one on each,
 // while the caller does something else in its first round.
-// Two nodes, short parts, and operators that do not commute: recursive doubling, which keeps the
-// order of the nodes. Else a ring, in which a leader sends 2 (k - 1) / k of the part with k nodes.
-// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005; Patarasuk, Yuan, JPDC 69(2), 2009
+// Recursive doubling keeps the order of the nodes, and is for two of them, for short parts, and for
+// operators that do not commute. Otherwise recursive halving, then doubling: of a part of n bytes,
+// k leaders together send 2 (k - 1) n, the least there is, in 2 log(k) rounds.
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005; Rabenseifner, ICCS 2004
 #pragma once
 
 #include <array>
@@ -28,28 +29,24 @@ class AcrossNodes {
               const std::function<void()>& meanwhile);
 
  private:
-  struct Exchange {
-    int peer;
-    bool sends;
-    bool peer_is_lower;
-  };
-
-  std::vector<Exchange> exchanges() const;
   int size() const { return static_cast<int>(leaders_.size()); }
   int leader(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
+  // The node with which this one exchanges at a distance, a power of two.
+  int partner(int distance) const { return fold_.rank_at(fold_.position(node_) ^ distance); }
   Location scratch(std::int64_t part) const { return scratch_[static_cast<std::size_t>(part % 2)]; }
 
+  void leave_to_the_other(std::int64_t part, Location result, std::int64_t count,
+                          const std::function<void()>& meanwhile);
   void by_doubling(std::int64_t part, Location result, std::int64_t count,
                    const std::function<void()>& meanwhile);
-  void around_the_ring(std::int64_t part, Location result, std::int64_t count,
-                       const std::function<void()>& meanwhile);
+  void by_halving(std::int64_t part, Location result, std::int64_t count,
+                  const std::function<void()>& meanwhile);
 
   Builder& b_;
   const std::vector<int> leaders_;
   const int node_;
   const Fold fold_;
-  const bool ring_;
-  const std::vector<Exchange> exchanges_;
+  const bool halves_;
   std::array<Location, 2> scratch_;
 };
 

@@ -2,7 +2,6 @@
 #include "select/selector.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <vector>
 
@@ -116,15 +115,15 @@ const char* in_order_name(const Shape& shape) {
 }
 
 // By levels there are fewer messages between nodes, and fewer bytes wherever the flat algorithm
-// sends some of them twice to one node. An allgather's blocks go round the nodes, which takes
-// longer than flat ones by doubling if they are short and the nodes many; an alltoall has as many
-// bytes either way, and its blocks take a copy more.
+// sends some of them twice to one node. But an allgather's blocks go round the nodes, in more
+// messages than short ones by doubling if the nodes are many; an alltoall has as many bytes either
+// way, and its blocks take a copy more.
 bool saves_messages(const Shape& shape) {
   constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
   const int nodes = shape.nodes->count();
   if (shape.kind == Kind::alltoall) return shape.recv.bytes() <= kLongBlock_bytes;
-  const int doublings = std::bit_width(static_cast<unsigned>(shape.size - 1));
-  return shape.kind != Kind::allgather || is_long(shape) || nodes - 1 <= doublings;
+  constexpr int kFewNodes = 3;
+  return shape.kind != Kind::allgather || is_long(shape) || nodes <= kFewNodes;
 }
 
 // Where some of several nodes have several ranks; nullptr: flat.

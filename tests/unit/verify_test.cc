@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "simulated_call.h"
@@ -102,6 +103,20 @@ TEST(Verify, CatchesWritesToTheSendBuffer) {
   expect_failure(all, "a write to the send buffer");
 }
 
+// Each schedule with a wait less than is right.
+void expect_each_wait_needed(const Call& call) {
+  const std::vector<Schedule> right = build_all(call);
+  ASSERT_TRUE(verify(right));
+  for (std::size_t rank = 0; rank < right.size(); ++rank) {
+    for (std::size_t i = 0; i < right[rank].steps.size(); ++i) {
+      if (right[rank].steps[i].kind != StepKind::wait) continue;
+      auto all = right;
+      drop(all[rank], i);
+      EXPECT_FALSE(verify(all)) << call.text() << ": rank " << rank << " without step " << i;
+    }
+  }
+}
+
 // Of each algorithm there, in one part or several: no wait is there for nothing. But where blocks
 // differ, one may only keep ranks together that have nothing to read, and in an alltoall a third
 // rank may have told already.
@@ -110,22 +125,63 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
     const Kind kind = algorithm.kind;
     const bool may_be_implied =
         kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::alltoall;
-    if (!needs_memory(algorithm.needs) || may_be_implied) continue;
+    if (!needs_node(algorithm.needs) || may_be_implied) continue;
     for (const std::int64_t count : {12, 4 * 16 * 1024}) {
       Call call{.size = 4, .count = count, .type = &test_types()[0]};
       call.algorithm = &algorithm;
-      const std::vector<Schedule> right = build_all(call);
-      ASSERT_TRUE(verify(right));
-      for (std::size_t rank = 0; rank < right.size(); ++rank) {
-        for (std::size_t i = 0; i < right[rank].steps.size(); ++i) {
-          if (right[rank].steps[i].kind != StepKind::wait) continue;
-          auto all = right;
-          drop(all[rank], i);
-          EXPECT_FALSE(verify(all)) << call.text() << ": rank " << rank << " without step " << i;
-        }
-      }
+      expect_each_wait_needed(call);
     }
   }
+}
+
+// Where each of several leaders has parts of a long vector, one tells of the others.
+TEST(Verify, CatchesAWaitTooFewOnSeveralNodes) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.needs != Needs::nodes) continue;
+    const bool may_be_implied =
+        algorithm.kind == Kind::allreduce || algorithm.kind == Kind::alltoall;
+    for (const Placing placing : {Placing::pairs, Placing::fours, Placing::cyclic_2})
+      for (const std::int64_t count : {12, 6 * 16 * 1024}) {
+        if (count > 12 && may_be_implied) continue;
+        Call call{.size = 6, .count = count, .type = &test_types()[0], .placing = placing};
+        call.algorithm = &algorithm;
+        expect_each_wait_needed(call);
+      }
+  }
+}
+
+TEST(Verify, CatchesAWaitForARankOfAnotherNode) {
+  auto all = schedules(Kind::barrier, "hierarchical", 4);
+  ASSERT_EQ(nth(all[1], StepKind::wait).peer, 0);
+  nth(all[1], StepKind::wait).peer = 2;
+  expect_failure(all, "a wait for no rank of this node");
+}
+
+TEST(Verify, CatchesMemoryWhereARankIsAlone) {
+  auto all = schedules(Kind::barrier, "hierarchical", 5);
+  all[4].node_bytes = kLineBytes;
+  expect_failure(all, "memory of a node where this rank is alone");
+}
+
+TEST(Verify, CatchesNodesThatAreNotTheSameOnAllRanks) {
+  auto all = schedules(Kind::barrier, "hierarchical", 4);
+  all[3].shape.nodes = std::make_shared<const Nodes>(std::vector{0, 1, 0, 1});
+  expect_failure(all, "not those of one call");
+}
+
+// Until the round ends, what is received may not be there: signalled in the same round, it is too
+// early.
+TEST(Verify, CatchesASignalBeforeAMessageIsThere) {
+  auto all = schedules(Kind::alltoall, "hierarchical", 4);
+  ASSERT_TRUE(verify(all));
+  Schedule& speaker = all[1];
+  ASSERT_EQ(nth(speaker, StepKind::recv).first.at.buffer, Buffer::node);
+  const auto end = std::find_if(
+      speaker.round_ends.begin(), speaker.round_ends.end(),
+      [&](std::uint32_t next) { return speaker.steps[next].kind == StepKind::signal; });
+  ASSERT_NE(end, speaker.round_ends.end());
+  ++*end;
+  expect_failure(all, "writes what another may be using");
 }
 
 TEST(Verify, CatchesASignalTooEarly) {
