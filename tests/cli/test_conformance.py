@@ -50,13 +50,26 @@ def algorithms(ranks: int) -> list[tuple[str, str, int]]:
     ]
 
 
-def run(mpi: str, ranks: int, summary: Path, engine: str | None, options=(), environment=None):
-    """Runs the program; returns the number of equal cases and the summary (None without Weft)."""
+def run(
+    mpi: str,
+    ranks: int,
+    summary: Path,
+    engine: str | None,
+    options=(),
+    environment=None,
+    nodes: str = "",
+):
+    """Runs the program; returns the number of equal cases and the summary (None without Weft).
+
+    nodes: Hydra's hosts, all on this machine.
+    """
     library = installation.implementation(mpi)
     program = library.program("conformance")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {installation.make_target(mpi)}")
     launcher = [library.mpiexec, "-n", ranks]
+    if nodes:
+        launcher += ["-launcher", "fork", "-hosts", nodes]
     if mpi == "openmpi":
         launcher += ["--bind-to", "none", "--oversubscribe"]
     front = []
@@ -162,10 +175,11 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
         ["--groups", "results", "--only", kind, "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
         {f"WEFT_ALGORITHM_{kind.upper()}": algorithm},
+        {4: "a:2,b:2", 5: "a:3,b:2"}[ranks] if algorithm == "hierarchical" else "",
     )
     entry = calls_of(summary)[f"MPI_I{kind}"]
     assert entry["handled"] > 0
-    if algorithm.startswith("node-"):
+    if algorithm.startswith("node-") or algorithm == "hierarchical":
         assert entry["in_memory"] > 0
     else:  # what an operator does not allow goes to the default
         assert entry["in_memory"] < entry["handled"]

@@ -28,6 +28,45 @@ TEST(StaticRule, ReplaysShortOnesInTheNodesMemory) {
   }
 }
 
+std::shared_ptr<const Nodes> four_nodes() {
+  return std::make_shared<const Nodes>(std::vector{0, 0, 1, 1, 2, 2, 3, 3});
+}
+
+TEST(Default, ByLevelsOnSeveralNodes) {
+  for (const Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce})
+    for (const std::int64_t bytes : {8L, 64 * 1024L, kMiB}) {
+      Shape shape = shape_of(kind, 8, bytes);
+      shape.nodes = four_nodes();
+      EXPECT_STREQ(default_algorithm(shape).name, "hierarchical") << kind_name(kind);
+      EXPECT_EQ(&replayed_algorithm(shape), &default_algorithm(shape));
+    }
+}
+
+TEST(Default, FlatWhereLevelsSaveNothing) {
+  const auto is_hierarchical = [](Shape shape) {
+    shape.nodes = four_nodes();
+    return default_algorithm(shape).needs == Needs::nodes;
+  };
+  EXPECT_FALSE(is_hierarchical(shape_of(Kind::allgather, 8, 8)));
+  EXPECT_TRUE(is_hierarchical(shape_of(Kind::allgather, 8, kMiB)));
+  EXPECT_TRUE(is_hierarchical(shape_of(Kind::alltoall, 8, 8)));
+  EXPECT_FALSE(is_hierarchical(shape_of(Kind::alltoall, 8, kMiB)));
+  EXPECT_FALSE(is_hierarchical(shape_of(Kind::scan, 8, 8)));
+}
+
+TEST(Default, FlatWhereALevelWouldMixUpTheOrder) {
+  Shape shape = shape_of(Kind::allreduce, 8, 8);
+  shape.commutative = false;
+  shape.nodes = four_nodes();
+  EXPECT_STREQ(default_algorithm(shape).name, "hierarchical");
+  shape.nodes = std::make_shared<const Nodes>(std::vector{0, 1, 0, 1, 0, 1, 0, 1});
+  EXPECT_STREQ(default_algorithm(shape).name, "recursive-doubling");
+  shape.commutative = true;
+  EXPECT_STREQ(default_algorithm(shape).name, "hierarchical");
+  shape.recv.plain = false;
+  EXPECT_STREQ(default_algorithm(shape).name, "recursive-doubling");
+}
+
 TEST(WithoutThreads, OnlyByAutoInsideOneNodeUnderMpich) {
   Config config;
   EXPECT_TRUE(does_without_threads(config, Library::mpich, true, false));

@@ -1,0 +1,134 @@
+"""Several nodes with several ranks each: right results, in the memory of each node, and exactly the
+bytes on the links that the leaders' algorithm needs.
+
+Under MPICH two nodes are two proxies of Hydra's; otherwise nodes of the lab.
+"""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from weft import installation
+from weft.lab import Lab, LabUnavailable
+
+SOURCE = installation.ROOT / "tests/cli/programs/many_allreduces.c"
+BY_LEVELS = ("Iallreduce", "Ibcast", "Ireduce", "Iallgather", "Ialltoall", "Ibarrier")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def lab():
+    """Opens a lab of two nodes with two ranks each; skips where there may be none."""
+    opened = []
+
+    def open_lab(mpi, **options):
+        try:
+            made = Lab(nodes=2, per_node=2, mpi=mpi, check=False, **options)
+            opened.append(made.__enter__())
+        except LabUnavailable as error:
+            pytest.skip(f"this machine permits no lab: {error}")
+        return made
+
+    yield open_lab
+    for made in opened:
+        made.close()
+
+
+def check_summary(path):
+    """Each of the collectives was Weft's, and used the memory of nodes."""
+    calls = {entry["call"]: entry for entry in json.loads(path.read_text())["calls"]}
+    for kind in BY_LEVELS:
+        entry = calls[f"MPI_{kind}"]
+        assert entry["in_memory"] > 0, entry
+
+
+def conformance(mpi):
+    program = installation.implementation(mpi).program("conformance")
+    left_out = {"mpich": "scattered-derived", "openmpi": "negative,alltoallw-in-place"}[mpi]
+    groups = ["--groups", "results", "--largest-count", 7, "--limit-s", 100]
+    return [program, *groups, "--without", left_out]
+
+
+def weft_run(engine, summary, *options):
+    return [
+        installation.weft_command(),
+        "run",
+        f"--engine={engine}",
+        f"--summary=json:{summary}",
+        *options,
+        "--",
+    ]
+
+
+# Ranks in order, one alone on its node, in turn (a variable for MPICH's own tests).
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "variables", "engine"),
+    [
+        (4, ["-hosts", "a:2,b:2"], {}, "function"),
+        (3, ["-hosts", "a:2,b:1"], {}, "thread"),
+        (4, [], {"MPIR_CVAR_NUM_CLIQUES": "2"}, "thread"),
+    ],
+)
+def test_mpich_over_two_nodes(ranks, hosts, variables, engine, tmp_path, environment):
+    mpi = installation.implementation("mpich")
+    summary = tmp_path / "summary.json"
+    command = [mpi.mpiexec, "-launcher", "fork", *hosts, "-n", ranks]
+    command += [*weft_run(engine, summary), *conformance("mpich")]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**environment, **variables},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_summary(summary)
+
+
+def test_open_mpi_over_two_nodes(lab, tmp_path):
+    summary = tmp_path / "summary.json"
+    variables = {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    result = lab("openmpi", rate="1gbit").run(
+        [*weft_run("thread", summary), *conformance("openmpi")],
+        env=variables,
+        capture=True,
+        timeout=110,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    check_summary(summary)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Compiled for an MPI library."""
+
+    def compiled(mpi):
+        library = installation.implementation(mpi)
+        path = tmp_path_factory.mktemp(mpi) / "many_allreduces"
+        linked = f"-Wl,-rpath,{library.prefix / 'lib'}"
+        command = [library.prefix / "bin/mpicc", "-O1", SOURCE, "-o", path, linked]
+        variables = {**os.environ, **library.environment()}
+        subprocess.run(command, check=True, timeout=60, env=variables)
+        return path
+
+    return compiled
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_bytes_on_the_links(mpi, lab, program, tmp_path):
+    """With two nodes, each sends a vector once, beside what TCP adds."""
+    compiled = program(mpi)
+    made = lab(mpi, rate="1gbit")
+    sent = []
+    for calls in (4, 12):
+        result = made.run(
+            [*weft_run("thread", tmp_path / "none"), compiled, calls, MIB // 8],
+            capture=True,
+            timeout=60,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        sent.append(result.sent_bytes)
+    for few, many in zip(*sent, strict=True):
+        assert 1.0 <= (many - few) / 8 / MIB <= 1.03
