@@ -31,8 +31,8 @@ struct Algorithm {
 
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
-bool needs_node(Needs needs);    // one for all ranks
-bool needs_memory(Needs needs);  // of one node or of several
+bool needs_node(Needs needs);                                       // one for all ranks
+bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape);

@@ -3,8 +3,8 @@
 // carries the blocks of those at its own place; otherwise the first rank carries all of them. With
 // blocks of n bytes, a node with m ranks of p sends at most (p - m) n and gets as much, the least
 // that reaches all.
-// Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather algorithms
-// for multi-core clusters, IPDPS 2009 workshops
+// Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather
+// algorithms for multi-core clusters, IPDPS 2009 workshops
 #include <algorithm>
 #include <vector>
 

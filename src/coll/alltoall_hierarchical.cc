@@ -157,7 +157,7 @@ class Alltoall {
   const std::int64_t bytes_;  // of a block
   const std::int64_t piece_;
   const std::int64_t turns_;
-  std::vector<Location> going_, coming_;   // by turn
+  std::vector<Location> going_, coming_;    // by turn
   std::vector<PackedBlock> given_, taken_;  // by rank
 };
 

@@ -21,8 +21,7 @@ class Leader {
         s_(b.shape()),
         part_(part),
         data_(data),
-        tree_(tree_of_nodes(node_of(s_), s_.nodes->of(s_.root), s_.nodes->count(), part.parts())) {
-  }
+        tree_(tree_of_nodes(node_of(s_), s_.nodes->of(s_.root), s_.nodes->count(), part.parts())) {}
 
   void run() {
     if (is_root())

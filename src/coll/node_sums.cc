@@ -26,7 +26,8 @@ NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
       result_(result),
       block_(leaders > 1 ? place_ : 0),
       blocks_{b.shape().recv.count, leaders},
-      most_(std::min(blocks_.length(0), std::max<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1))),
+      most_(std::min(blocks_.length(0),
+                     std::max<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1))),
       parts_((blocks_.length(0) + most_ - 1) / most_),
       all_at_the_leader_(leaders == 1 && parts_ == 1),
       in_lines_(all_at_the_leader_ && most_ * b.extent(Unit::recv) <= kLinePayloadBytes) {
@@ -130,8 +131,8 @@ bool NodeSums::publishes(int place) const {
 
 std::uint32_t NodeSums::added(int place, std::int64_t part, int nth) const {
   const std::int64_t before = std::max<std::int64_t>(part - 1, 0);
-  return static_cast<std::uint32_t>(part * additions(place) +
-                                    (publishes(place) ? before : 0) + nth);
+  return static_cast<std::uint32_t>(part * additions(place) + (publishes(place) ? before : 0) +
+                                    nth);
 }
 
 std::uint32_t NodeSums::published(int place, std::int64_t part) const {

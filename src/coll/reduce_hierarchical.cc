@@ -3,8 +3,8 @@
 // the node. (k - 1) n bytes go between k nodes, the least there is.
 // The root leads in its node. Where the operator does not commute, the first ranks of the nodes do,
 // the sum ends at rank 0, and goes to the root as a whole.
-// Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J. Supercomputing
-// 73, 2017
+// Hasanov, Lastovetsky, Hierarchical redesign of classic MPI reduction algorithms, J.
+// Supercomputing 73, 2017
 #include <vector>
 
 #include "coll/build_functions.h"

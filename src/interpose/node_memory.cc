@@ -26,7 +26,8 @@ Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
   library_calls.Bcast(&offer, static_cast<int>(sizeof offer), handles.byte, 0, comm);
   if (rank == 0) return segment;
   if (offer.name.bytes == 0) return Error{"the first of them could not make it"};
-  if (offer.bytes != bytes) return Error{"the first of them makes another call, or has other counts"};
+  if (offer.bytes != bytes)
+    return Error{"the first of them makes another call, or has other counts"};
   return Segment::attach(offer.name);
 }
 

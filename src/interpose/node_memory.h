@@ -1,6 +1,6 @@
-// NodeMemory: what those ranks of a communicator share that run on one node, on each node for itself.
-// Why asked of the MPI library which ranks these are, and then tried: ranks on one kernel may be in
-// different containers or user namespaces, where one cannot map what the other made.
+// NodeMemory: what those ranks of a communicator share that run on one node, on each node for
+// itself. Why asked of the MPI library which ranks these are, and then tried: ranks on one kernel
+// may be in different containers or user namespaces, where one cannot map what the other made.
 #pragma once
 
 #include <mpi.h>

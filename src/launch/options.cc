@@ -164,8 +164,8 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --engine E       native, assist, function, thread, tcc, auto     WEFT_ENGINE
   --placement P    bind, numa, pack:K, list:C,C,...                WEFT_PLACEMENT
   --backoff B      yield, spin, sleep:US (microseconds)            WEFT_BACKOFF
-  --transport T    auto: shared memory where all ranks of a        WEFT_TRANSPORT
-                   communicator are on one node; mpi: never
+  --transport T    auto: shared memory between ranks of one node;  WEFT_TRANSPORT
+                   mpi: never
   --algorithm K=A  algorithm A for collective K                    WEFT_ALGORITHM_K
   --blocking       all blocking collectives by Weft's schedules;   WEFT_BLOCKING=1
                    without, auto takes those in shared memory      (0: none)

@@ -76,8 +76,8 @@ struct Step {
 // What a local step writes.
 Operand result_of(const Step& step);
 
-// The lines at the beginning of the node's memory, one for each of its ranks: the counter, then payload
-// that travels in the same cache line.
+// The lines at the beginning of the node's memory, one for each of its ranks: the counter, then
+// payload that travels in the same cache line.
 inline constexpr std::int64_t kLineBytes = 64;
 inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
 inline constexpr int kFingerprintBits = 12;  // never 0

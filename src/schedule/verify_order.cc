@@ -220,7 +220,7 @@ class Machine {
   std::span<const Schedule> all_;
   std::vector<RankState> ranks_;
   std::map<std::pair<int, int>, Channel> channels_;  // by sender and receiver
-  std::map<int, SharedMemory> memories_;            // by node
+  std::map<int, SharedMemory> memories_;             // by node
   std::string failure_;
 };
 

@@ -15,8 +15,8 @@ namespace weft::test {
 // both neighbours are the same one; in the random graph, ranks come up several times, in any order.
 enum class Graph { grid, ring, random };
 
-// Which ranks run on which node: two, three or four on each, the rest on the last one; in turn on two
-// or three nodes; alone, two, three, … on a node; most on the last of five.
+// Which ranks run on which node: two, three or four on each, the rest on the last one; in turn on
+// two or three nodes; alone, two, three, … on a node; most on the last of five.
 enum class Placing { pairs, threes, fours, cyclic_2, cyclic_3, growing, crowded };
 inline constexpr Placing kPlacings[] = {Placing::pairs,    Placing::threes,   Placing::fours,
                                         Placing::cyclic_2, Placing::cyclic_3, Placing::growing,

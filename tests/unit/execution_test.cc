@@ -1,7 +1,9 @@
 // Execution over a transport that the test controls: order of steps, waiting, errors.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "coll/algorithm.h"
 #include "schedule/builder.h"
@@ -92,6 +94,41 @@ TEST(Execution, ReportsWhatTestFinds) {
   auto done = execution.advance();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().mpi_code, 18);
+}
+
+// Ranks 0 and 2 share memory. Round 1: send, wait for rank 2, receive.
+Schedule held_up_by_rank_2() {
+  Shape shape;
+  shape.kind = Kind::allreduce;
+  shape.size = 3;
+  shape.send.count = shape.recv.count = 1;
+  shape.nodes = std::make_shared<const Nodes>(std::vector{0, 1, 0});
+  Builder b(shape, "test");
+  b.send(1, {Buffer::send, 0}, 1);
+  b.wait(2, 1);
+  b.recv(1, {Buffer::recv, 0}, 1);
+  return b.finish();
+}
+
+TEST(Execution, BringsMessagesForwardWhileAWaitHoldsUpTheirRound) {
+  const Schedule schedule = held_up_by_rank_2();
+  const std::int64_t window_bytes = 2 * kLineBytes;
+  const auto bytes = static_cast<std::size_t>(NodeWindows::bytes(2, window_bytes));
+  std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t));
+  auto* begin = reinterpret_cast<std::byte*>(memory.data());
+  NodeWindows of_rank_0(begin, 0, 2, window_bytes), of_rank_2(begin, 1, 2, window_bytes);
+  const NodeTurn turn = of_rank_0.next(Ends::in_order, schedule.fingerprint);
+  ScriptedTransport transport;
+  transport.complete = false;
+  Execution execution(schedule, &transport, nullptr, &turn);
+  EXPECT_FALSE(*execution.advance());
+  EXPECT_FALSE(*execution.advance());
+  EXPECT_EQ(transport.log, "s??");
+  of_rank_2.next(Ends::in_order, schedule.fingerprint).signal(1);
+  EXPECT_FALSE(*execution.advance());
+  EXPECT_EQ(transport.log, "s??r?");
+  transport.complete = true;
+  EXPECT_TRUE(*execution.advance());
 }
 
 TEST(Execution, AnEmptyScheduleIsDone) {

@@ -57,8 +57,11 @@ Result<Kind> find_kind(const std::string& name) {
 }
 
 int list_algorithms() {
-  constexpr const char* needs[] = {"", "commutative operators only", "powers of two only",
-                                   "one node only", "one node and commutative operators only",
+  constexpr const char* needs[] = {"",
+                                   "commutative operators only",
+                                   "powers of two only",
+                                   "one node only",
+                                   "one node and commutative operators only",
                                    "several nodes with several ranks"};
   for (const Algorithm& algorithm : algorithms()) {
     std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
@@ -146,7 +149,8 @@ int run(const Options& options) {
     return refuse("--bytes must be a multiple of --element-bytes");
   Shape shape = make_shape(options, *kind, *bytes);
   shape.on_one_node = needs_node(algorithm->needs);
-  if (algorithm->needs == Needs::nodes && (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks))
+  if (algorithm->needs == Needs::nodes &&
+      (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks))
     return refuse("--ranks-per-node must be 2 or more, and less than --ranks");
   if (algorithm->needs == Needs::nodes)
     shape.nodes = nodes_of(options.ranks, options.ranks_per_node);
