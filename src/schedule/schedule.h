@@ -83,9 +83,9 @@ inline constexpr int kSignalBits = 20;       // most signals of a rank in one sc
 inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
-// What a schedule may use of the node's memory beside the lines: two places of 64 KiB, which stay
-// in a core's own cache while they take turns, and as much again.
-inline constexpr std::int64_t kNodeBytesPerRank = 256 * 1024;
+// What a schedule may use of the node's memory beside the lines: three places of 128 KiB, which fit
+// into a core's own cache while they take turns.
+inline constexpr std::int64_t kNodeBytesPerRank = 384 * 1024;
 
 struct Schedule {
   Shape shape;

@@ -450,7 +450,7 @@ TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
 // A part goes between the nodes while the next one is summed up in the node.
 TEST(Cost, HierarchicalReductionsArePipelined) {
   for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
-    const auto all = build_all(hierarchical_call(kind, 4, Placing::pairs, 8 * 32'768));
+    const auto all = build_all(hierarchical_call(kind, 4, Placing::pairs, 16 * 32'768));
     const Schedule& s = all[0];
     int rounds_with_both = 0;
     std::uint32_t i = 0;
