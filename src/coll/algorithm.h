@@ -31,7 +31,7 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: 
 bool needs_node(Needs needs);
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 bool applies(const Algorithm& algorithm, const Shape& shape);
-Schedule build(const Algorithm& algorithm, Shape shape);
+Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 
 // The whole collective as one step of the MPI library (engines tcc and assist).
 Schedule build_library(Shape shape, StepKind kind);

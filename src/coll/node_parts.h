@@ -14,14 +14,12 @@ namespace weft {
 
 class NodeParts {
  public:
-  static constexpr std::int64_t kMost_bytes = 64 * 1024;  // what stays in a core's own cache
-
   // For `count` elements of `extent` bytes in each slot, the same on all ranks.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1)
       : b_(b),
         signals_(signals),
         total_(count),
-        most_(std::min(count, std::max<std::int64_t>(kMost_bytes / extent, 1))),
+        most_(std::min(count, std::max<std::int64_t>(b.tuning().part_bytes / extent, 1))),
         stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
         in_lines_(most_ * extent <= kLinePayloadBytes) {
     if (!in_lines_) places_ = b.node(kPlaces * b.shape().size * stride_);

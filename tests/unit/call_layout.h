@@ -29,6 +29,7 @@ struct Call {
   const TestType* odd_type = nullptr;
   std::int64_t odd_count = 0;
   Graph graph = Graph::grid;
+  Tuning tuning = {};
 
   Kind kind() const { return algorithm->kind; }
   std::string text() const;
