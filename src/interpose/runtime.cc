@@ -120,6 +120,7 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Sc
     : config(config),
       library(library),
       summary(config.summary || !config.summary_json_file.empty()),
+      plans(config.plan_cache_file),
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
       scope_(scope),
