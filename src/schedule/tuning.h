@@ -9,7 +9,7 @@ namespace weft {
 
 struct Tuning {
   // Longer data are shown in the node's memory in parts of so much per rank. 64 KiB stay in a
-  // core's own cache.
+  // core's own cache. At least twice what a line holds, at most half of kNodeBytesPerRank.
   std::int64_t part_bytes = 64 * 1024;
 
   bool operator==(const Tuning&) const = default;
