@@ -93,7 +93,8 @@ std::string json_entry(const PlanRecord& record) {
                      record.operation + "\",\"algorithm\":\"" + record.plan.algorithm +
                      "\",\"part_bytes\":" + std::to_string(record.plan.part_bytes) +
                      ",\"source\":\"" + source_name(record.source) + "\",\"why\":\"" + record.why +
-                     "\",\"spent_ns\":" + std::to_string(record.spent_ns) + ",\"candidates\":[";
+                     "\",\"trial_bytes\":" + std::to_string(record.trial_bytes) +
+                     ",\"spent_ns\":" + std::to_string(record.spent_ns) + ",\"candidates\":[";
   for (const MeasuredCandidate& candidate : record.plan.candidates)
     text += std::string(text.back() == '[' ? "" : ",") + "{\"algorithm\":\"" + candidate.algorithm +
             "\",\"part_bytes\":" + std::to_string(candidate.part_bytes) +

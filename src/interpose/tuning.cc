@@ -225,6 +225,7 @@ class Tuner {
                                    candidates[i].candidate.tuning.part_bytes, trials.least_ns(i)});
     chosen_ = best;
     record_.source = Source::measured;
+    record_.trial_bytes = agreed_bytes(candidates.front().schedule.shape).value_or(0);
     record_.why = trials.best() > 0 ? "the fastest" : "nothing is a tenth faster than the rule";
     if (is_first()) runtime_.plans.put(key_, plan);
   }

@@ -26,6 +26,7 @@ struct PlanRecord {
   int ranks = 0;
   std::string operation;  // of reductions: "sum float64"
   MeasuredPlan plan;
+  std::int64_t trial_bytes = 0;  // of the call that was measured now
   std::int64_t spent_ns = 0;
 };
 
