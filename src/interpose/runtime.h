@@ -74,6 +74,7 @@ class Runtime final : public Observer {
   Requests requests;
   Summary summary;
   PlanCache plans;
+  const std::string platform;  // where plans hold: machine and MPI library; read at start
   Progress progress;
 
  private:

@@ -10,11 +10,9 @@
 #include "base/buffer_pool.h"
 #include "base/clock.h"
 #include "interpose/alone.h"
-#include "interpose/bind.h"
 #include "interpose/runtime.h"
 #include "select/candidates.h"
 #include "select/trials.h"
-#include "topo/machine.h"
 #include "transport/mpi/kernels.h"
 
 namespace weft::interpose {
@@ -134,9 +132,8 @@ class Tuner {
   bool is_first() const { return communicator_.rank == 0; }
 
   std::string key() const {
-    static const std::string machine = machine_words(), library = library_words();
     const auto bytes = static_cast<std::uint64_t>(record_.bytes);
-    return plan_key({"weft " WEFT_VERSION, machine, library,
+    return plan_key({"weft " WEFT_VERSION, runtime_.platform,
                      std::to_string(communicator_.size) + " ranks", kind_name(shape_.kind),
                      "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", record_.operation,
                      runtime_.in_memory_only() ? "at once" : "any"});
@@ -171,7 +168,7 @@ class Tuner {
     if (first[1] < 0) return true;
     chosen_ = {&algorithms()[static_cast<std::size_t>(first[1])], {.part_bytes = first[2]}};
     record_.source = Source::cache;
-    record_.why = first[3] ? "known from the cache" : "not measured: the budget was too short";
+    record_.why = first[3] ? "measured before" : "not measured: the budget was too short";
     if (known) record_.plan.candidates = known->candidates;
     return true;
   }

@@ -44,12 +44,15 @@ def test_option_wins_over_variable(call):
 
 def test_options_become_variables(call):
     arguments = "--placement list:0,1 --backoff sleep:20 --summary --trace out.json"
+    arguments += " --init-budget 5ms --plan-cache plans"
     result = call("run", *arguments.split(), "--algorithm", "bcast=binomial", "--", "env")
     for line in (
         "WEFT_PLACEMENT=list:0,1",
         "WEFT_BACKOFF=sleep:20",
         "WEFT_SUMMARY=1",
         "WEFT_TRACE=out.json",
+        "WEFT_INIT_BUDGET=5ms",
+        "WEFT_PLAN_CACHE=plans",
         "WEFT_ALGORITHM_BCAST=binomial",
     ):
         assert line in result.stdout.splitlines()
