@@ -2,7 +2,8 @@
 // Why apart from the measuring: all ranks must come to the same answers, so these rest on nothing
 // but numbers that the ranks have agreed on, and can be tested without a clock.
 // Interleaved, so that a change of the machine's state meets all candidates alike; the least of a
-// candidate's times counts, since everything else that happens can only make it slower.
+// candidate's times counts, since everything else that happens can only make it slower. Its median
+// counts as well, so that one lucky moment on a busy machine does not decide.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +37,17 @@ class Trials {
 
  private:
   struct Record {
-    int times = 0;
-    std::int64_t first_ns = 0;  // with everything cold: it only tells what the next may take
-    std::int64_t least_ns = 0;  // of those after it
+    std::int64_t cold_ns = 0;           // the first time: it only tells what the next may take
+    std::vector<std::int64_t> each_ns;  // those after it, the least first
+
+    bool is_measured() const { return !each_ns.empty(); }
+    std::int64_t least_ns() const { return each_ns.front(); }
+    std::int64_t median_ns() const { return each_ns[each_ns.size() / 2]; }
   };
 
   bool is_out(const Record& record) const;
   std::int64_t expected_ns(const Record& record) const;
+  bool beats_the_rule(const Record& record) const;
 
   const std::int64_t limit_ns_;
   std::vector<Record> records_;

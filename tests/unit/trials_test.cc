@@ -57,12 +57,22 @@ TEST(Trials, TheFirstTimeOfEachDoesNotCount) {
 
 TEST(Trials, TheLeastOfATimeCounts) {
   Trials trials(2, 10 * kMs);
-  for (const std::int64_t ns : {1, 500, 9'000, 300, 700}) {
-    trials.add({0, 1}, 400);
+  for (const std::int64_t ns : {1, 500, 9'000, 300, 310}) {
+    trials.add({0, 1}, 600);
     trials.add({1, 1}, ns);
   }
   EXPECT_EQ(trials.best(), 1u);
   EXPECT_EQ(trials.least_ns(1), 300);
+}
+
+TEST(Trials, OneLuckyMomentDoesNotDecide) {
+  Trials trials(3, 10 * kMs);
+  for (const std::int64_t ns : {1, 500, 510, 100, 520, 530}) {
+    trials.add({0, 1}, 400);
+    trials.add({1, 1}, ns);
+    trials.add({2, 1}, 350);
+  }
+  EXPECT_EQ(trials.best(), 2u);
 }
 
 TEST(Trials, WhoIsFarBehindIsMeasuredNoMore) {
