@@ -1,7 +1,8 @@
 """What the started programs leave behind: a temporary directory of their own, and no plans.
 
-Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves TMPDIR/ompi.PID behind, and refuses to start ("The PMIx
-server's listener thread failed to start") when a later one gets the same process id.
+Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves
+TMPDIR/ompi.PID behind, and refuses to start ("The PMIx server's listener thread failed to start")
+when a later one gets the same process id.
 """
 
 from __future__ import annotations
