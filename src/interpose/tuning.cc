@@ -117,7 +117,7 @@ class Tuner {
   // The candidate that all ranks take.
   Candidate choose() {
     if (is_first()) key_ = key();
-    if (!meet() || record_.source == Source::cache) return chosen_;
+    if (meet() != Met::new_here) return chosen_;
     const Shape trial = shape_on_trial(shape_);
     const auto candidates = node_candidates(trial, *chosen_.algorithm, runtime_.in_memory_only());
     if (candidates.size() < 2) {
@@ -129,6 +129,8 @@ class Tuner {
   }
 
  private:
+  enum class Met : std::uint8_t { in_different_calls, known, new_here };
+
   bool is_first() const { return communicator_.rank == 0; }
 
   std::string key() const {
@@ -150,8 +152,8 @@ class Tuner {
     return static_cast<std::int64_t>(number);
   }
 
-  // All ranks are here, and rank 0 says what the cache knows. False: they are not in the same call.
-  bool meet() {
+  // All ranks are here, and rank 0 says what it knows.
+  Met meet() {
     const auto known = is_first() ? runtime_.plans.find(key_) : std::nullopt;
     Words own{call_number(), -1, 0, 0};
     if (known)
@@ -161,16 +163,16 @@ class Tuner {
     const auto* all = meeting_.exchange(own);
     began_ns_ = now_ns();
     record_.why = "ranks make different calls";
-    if (!all) return false;
+    if (!all) return Met::in_different_calls;
     for (const Words& words : *all)
-      if (words[0] != own[0]) return false;
+      if (words[0] != own[0]) return Met::in_different_calls;
     const Words& first = all->front();
-    if (first[1] < 0) return true;
+    if (first[1] < 0) return Met::new_here;
     chosen_ = {&algorithms()[static_cast<std::size_t>(first[1])], {.part_bytes = first[2]}};
-    record_.source = Source::cache;
+    record_.source = first[3] ? Source::cache : Source::rule;
     record_.why = first[3] ? "measured before" : "not measured: the budget was too short";
     if (known) record_.plan.candidates = known->candidates;
-    return true;
+    return Met::known;
   }
 
   // Collective; false: ranks are in different calls.

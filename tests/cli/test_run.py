@@ -190,7 +190,7 @@ def test_program_without_mpi_runs_as_if_weft_were_not_there(call, environment):
 def test_help_and_listing(call):
     assert "--placement" in call("run", "--help").stdout
     listing = call("--help").stdout
-    for verb in ("run", "lab", "info", "doctor", "demo", "schedule"):
+    for verb in ("run", "lab", "info", "doctor", "demo", "schedule", "plan"):
         assert f" {verb} " in listing
 
 
