@@ -263,11 +263,12 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, cons
   const Candidate chosen = Tuner(runtime, communicator, kernel, *by_rule, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.part_bytes = chosen.tuning.part_bytes;
-  auto schedule = std::move(by_rule);
-  if (chosen != before) {
-    auto other = build(*chosen.algorithm, schedule->shape, chosen.tuning);
-    schedule = std::make_shared<const Schedule>(std::move(other));
-  }
+  auto schedule = by_rule;
+  if (chosen != before)
+    schedule =
+        std::make_shared<const Schedule>(build(*chosen.algorithm, by_rule->shape, chosen.tuning));
+  // Whatever the cache says: blocking calls of the application rely on it.
+  if (runtime.in_memory_only() && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));
   return schedule;
