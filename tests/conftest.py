@@ -1,7 +1,8 @@
-"""A directory of its own for what the started programs leave in the temporary directory.
+"""What the started programs leave behind: a temporary directory of their own, and no plans.
 
-Why: a killed launcher of Open MPI leaves TMPDIR/ompi.PID behind, and refuses to start ("The PMIx
-server's listener thread failed to start") when a later one gets the same process id.
+Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves
+TMPDIR/ompi.PID behind, and refuses to start ("The PMIx server's listener thread failed to start")
+when a later one gets the same process id.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ DIRECTORY = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY] = Path(tempfile.mkdtemp(prefix="weft-"))
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
+    os.environ["WEFT_PLAN_CACHE"] = "none"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__, doctor, info, installation
+from weft import plan as plan_command
 from weft.bench import command as bench_command
 from weft.lab import command as lab_command
 from weft.report import command as report_command
@@ -28,6 +29,7 @@ lab_app = typer.Typer(
 app.add_typer(lab_app, name="lab")
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
 app.command("bench")(bench_command.bench)
+app.command("plan")(plan_command.plan)
 app.command("report")(report_command.report)
 app.command("compare")(report_command.compare)
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -100,6 +101,33 @@ Result<bool> Config::read_reproducible() {
   return true;
 }
 
+Result<std::int64_t> parse_duration(std::string_view text, const std::string& what) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"us", 1}, {"ms", 1'000}, {"s", 1'000'000}};
+  const Error error{what + " is a time such as 10ms, 500us, 1s or 0, not '" + std::string(text) +
+                    "'"};
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || number < 0 || number > INT32_MAX) return error;
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.empty() && number == 0) return number;
+  for (const auto& [name, us] : kUnits)
+    if (unit == name) return number * us;
+  return error;
+}
+
+namespace {
+
+// The user's cache directory, by the XDG base directory specification.
+std::string default_plan_cache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return std::string(cache) + "/weft/plans";
+  const char* home = std::getenv("HOME");
+  return home && *home == '/' ? std::string(home) + "/.cache/weft/plans" : "";
+}
+
+}  // namespace
+
 Result<Config> Config::from_environment() {
   Config config;
   if (const char* text = std::getenv("WEFT_ENGINE")) {
@@ -122,6 +150,14 @@ Result<Config> Config::from_environment() {
     if (!node_memory) return node_memory.error();
     config.node_memory = *node_memory;
   }
+  if (const char* text = std::getenv("WEFT_INIT_BUDGET")) {
+    auto budget_us = parse_duration(text, "the budget of an initialisation (WEFT_INIT_BUDGET)");
+    if (!budget_us) return budget_us.error();
+    config.init_budget_us = *budget_us;
+  }
+  const char* plan_cache = std::getenv("WEFT_PLAN_CACHE");
+  config.plan_cache_file = plan_cache ? plan_cache : default_plan_cache();
+  if (config.plan_cache_file == "none") config.plan_cache_file.clear();
   if (const char* text = std::getenv("WEFT_WATCHDOG")) {
     auto seconds = parse_number(text, 0, "watchdog SECONDS");
     if (!seconds) return seconds.error();

@@ -34,6 +34,9 @@ struct BackOff {
 };
 Result<BackOff> parse_backoff(std::string_view text);
 
+// "10ms", "500us", "1s", "0"; in microseconds.
+Result<std::int64_t> parse_duration(std::string_view text, const std::string& what);
+
 // Whether ranks of one node may meet in memory that they share.
 Result<bool> parse_transport(std::string_view text);
 
@@ -48,7 +51,10 @@ struct Config {
   // over nodes.
   bool reproducible = false;
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
-  int watchdog_s = 0;       // WEFT_WATCHDOG; 0: none
+  // WEFT_INIT_BUDGET: how long a persistent initialisation may measure; 0: not at all.
+  std::int64_t init_budget_us = 10'000;
+  std::string plan_cache_file;  // WEFT_PLAN_CACHE, else the user's cache directory; empty: none
+  int watchdog_s = 0;           // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace

@@ -77,8 +77,8 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
   return false;
 }
 
-Schedule build(const Algorithm& algorithm, Shape shape) {
-  Builder builder(std::move(shape), algorithm.name);
+Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
+  Builder builder(std::move(shape), algorithm.name, tuning);
   algorithm.build(builder);
   return builder.finish();
 }

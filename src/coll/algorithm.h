@@ -35,7 +35,7 @@ bool needs_node(Needs needs);                                       // one for a
 bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 bool applies(const Algorithm& algorithm, const Shape& shape);
-Schedule build(const Algorithm& algorithm, Shape shape);
+Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 
 // The whole collective as one step of the MPI library (engines tcc and assist).
 Schedule build_library(Shape shape, StepKind kind);

@@ -26,7 +26,7 @@ class Allgather {
         here_(nodes_.ranks(node_of(s_))),
         each_carries_(nodes_.all_alike()),
         bytes_(s_.recv.bytes()),
-        piece_(std::min(bytes_, NodeParts::kMost_bytes)),
+        piece_(std::min(bytes_, b.tuning().part_bytes)),
         pieces_((bytes_ + piece_ - 1) / piece_),
         part_(b, sheets() * pieces_, piece_, 1, 1) {}
 

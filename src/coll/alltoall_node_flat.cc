@@ -21,10 +21,10 @@ namespace {
 // one of each block.
 class Pieces {
  public:
-  explicit Pieces(const Shape& s)
-      : s_(s),
-        bytes_(s.recv.bytes()),
-        length_(std::min(bytes_, NodeParts::kMost_bytes)),
+  explicit Pieces(const Builder& b)
+      : s_(b.shape()),
+        bytes_(s_.recv.bytes()),
+        length_(std::min(bytes_, b.tuning().part_bytes)),
         per_block_((bytes_ + length_ - 1) / length_) {}
 
   std::int64_t count() const { return s_.size * per_block_; }
@@ -101,7 +101,7 @@ void alltoall_node_flat(Builder& b) {
   if (s.size == 1) return copy_own_block(b);
   if (s.recv.bytes() == 0) return;
   b.synchronizes();
-  const Pieces pieces(s);
+  const Pieces pieces(b);
   Exchange exchange(b, pieces);
   for (NodeParts part(b, pieces.count(), pieces.length()); !part.done(); part.next()) {
     exchange.copy_in(part);

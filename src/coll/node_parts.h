@@ -14,16 +14,14 @@ namespace weft {
 
 class NodeParts {
  public:
-  static constexpr std::int64_t kMost_bytes = 64 * 1024;  // what stays in a core's own cache
-
   // For `count` elements of `extent` bytes in each slot, the same on all ranks; no more than `most`
-  // in a part.
+  // in a part, whatever the tuning.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
-            std::int64_t most = kMost_bytes)
+            std::int64_t most = INT64_MAX)
       : b_(b),
         signals_(signals),
         total_(count),
-        most_(std::min({count, most, std::max<std::int64_t>(kMost_bytes / extent, 1)})),
+        most_(std::min({count, most, std::max<std::int64_t>(b.tuning().part_bytes / extent, 1)})),
         stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
         in_lines_(!is_cut() && most_ * extent <= kLinePayloadBytes) {
     if (!in_lines_ && !is_alone()) places_ = b.node(kPlaces * ranks_here(b.shape()) * stride_);

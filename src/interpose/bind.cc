@@ -169,11 +169,24 @@ bool first_in_chain() {
   return true;
 }
 
-Library identify_library() {
+namespace {
+
+std::string library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
-  if (library_calls.Get_library_version(text, &length) != MPI_SUCCESS) return Library::other;
-  const std::string version(text, static_cast<std::size_t>(length));
+  if (library_calls.Get_library_version(text, &length) != MPI_SUCCESS) return "";
+  return {text, static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+std::string library_words() {
+  const std::string version = library_version();
+  return version.substr(0, version.find_first_of(",\n"));
+}
+
+Library identify_library() {
+  const std::string version = library_version();
   if (version.find("Intel") != std::string::npos) return Library::intelmpi;
   if (version.find("MPICH") != std::string::npos) return Library::mpich;
   if (version.find("Open MPI") != std::string::npos) return Library::openmpi;

@@ -18,5 +18,7 @@ bool first_in_chain();
 
 // Which implementation it is, by its own words; after bind_library().
 Library identify_library();
+// Its name and version, "Open MPI v5.0.11".
+std::string library_words();
 
 }  // namespace weft::interpose

@@ -16,6 +16,7 @@
 #include "interpose/incomplete.h"
 #include "interpose/persistent.h"
 #include "interpose/self_communicator.h"
+#include "topo/machine.h"
 #include "topo/placement.h"
 #include "transport/mpi/handles.h"
 
@@ -106,6 +107,12 @@ Scope scope_of_job(const Config& config, Library library, bool without_threads) 
   return all_ranks(without_threads) && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
+// A tenth of a millisecond, which an initialisation could not spare.
+std::string platform_words(const Config& config, Scope scope) {
+  const bool tunes = scope != Scope::nothing && config.node_memory && config.init_budget_us > 0;
+  return tunes ? machine_words() + ", " + library_words() : "";
+}
+
 void send_text(const std::string& own) {
   const auto bytes = static_cast<std::int64_t>(own.size());
   library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, handles.comm_world);
@@ -120,6 +127,8 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Sc
     : config(config),
       library(library),
       summary(config.summary || !config.summary_json_file.empty()),
+      plans(config.plan_cache_file),
+      platform(platform_words(config, scope)),
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
       scope_(scope),

@@ -10,6 +10,7 @@
 #include "interpose/communicators.h"
 #include "interpose/requests.h"
 #include "interpose/summary.h"
+#include "select/plan_cache.h"
 #include "select/selector.h"
 #include "trace/trace.h"
 
@@ -72,6 +73,8 @@ class Runtime final : public Observer {
   Communicators communicators;
   Requests requests;
   Summary summary;
+  PlanCache plans;
+  const std::string platform;  // where plans hold: machine and MPI library; read at start
   Progress progress;
 
  private:

@@ -4,12 +4,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "coll/algorithm.h"
+#include "interpose/alone.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
 #include "interpose/submit.h"
+#include "interpose/tuning.h"
 #include "schedule/verify.h"
 #include "transport/mpi/handles.h"
 #include "transport/mpi/kernels.h"
@@ -277,15 +279,32 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
                                                Engine::function);
 }
 
+// Why a persistent collective in the node's memory is done as the rule says; nullptr: it is to be
+// tuned. The same on all ranks.
+const char* untuned(const Config& config, const Plan& plan) {
+  const Shape& shape = plan.schedule->shape;
+  const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
+  if (const char* why = why_settled(config, shape, hint)) return why;
+  if (!shape.on_one_node) return "not all ranks are on one node";
+  if (config.init_budget_us == 0) return "there is no budget";
+  return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
+}
+
+void tune(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+  if (const char* why = untuned(runtime.config, plan))
+    return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
+  plan.schedule = tuned_schedule(runtime, id, call, *plan.communicator, plan.kernel, plan.schedule);
+}
+
 // Requests may be started in different orders on different ranks, so each has memory of its own.
 // Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
-std::unique_ptr<NodeMemory> memory_for(const Runtime& runtime, CallId id, Plan& plan) {
+std::unique_ptr<NodeMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
   Communicator& c = *plan.communicator;
   if (!plan.in_memory) return nullptr;
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
-  const bool may_wait_for_all = !c.worker && !guard.must_not_block();
-  if (may_wait_for_all) {
+  if (!c.worker && !guard.must_not_block()) {
+    tune(runtime, id, call, plan);
     auto memory = make_node_memory(c.shadow, c.rank, *c.nodes, plan.schedule->node_bytes);
     if (memory) return std::move(*memory);
   }
@@ -353,7 +372,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
-    auto memory = memory_for(*runtime, id, plan);
+    auto memory = memory_for(*runtime, id, call, plan);
     if (runtime->in_memory_only() && !memory) return false;
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
     auto operation = make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,
@@ -384,7 +403,7 @@ int failed(const Call& call, int code) {
 }
 
 // All happens in memory: nothing is needed but the stack.
-int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
+int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
   NodeTurn turn;
@@ -394,12 +413,7 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   }
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
-  Execution execution(*plan.schedule, nullptr, &operands, &turn);
-  Result<bool> done = false;
-  runtime.progress.drive_in_hand([&](int polls) {
-    done = execution.advance(polls);
-    return !done || *done;
-  });
+  const auto done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
@@ -430,7 +444,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   const std::uint32_t number = plan->communicator->next_in_sequence();
-  *code = plan->alone ? carry_out_alone(*runtime, call, *plan)
+  *code = plan->alone ? carry_out_in_memory(*runtime, call, *plan)
                       : carry_out_by_messages(*runtime, id, call, *plan, number);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;

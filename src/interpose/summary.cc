@@ -74,8 +74,36 @@ std::string json_entry(CallId id, const Numbers& n) {
   return text + "}}";
 }
 
+const char* source_name(PlanRecord::Source source) {
+  switch (source) {
+    case PlanRecord::Source::measured:
+      return "measured";
+    case PlanRecord::Source::cache:
+      return "cache";
+    case PlanRecord::Source::rule:
+      return "rule";
+  }
+  return "";
+}
+
+std::string json_entry(const PlanRecord& record) {
+  std::string text = "{\"call\":\"" + std::string(call_name(record.id)) +
+                     "\",\"bytes\":" + std::to_string(record.bytes) +
+                     ",\"ranks\":" + std::to_string(record.ranks) + ",\"operation\":\"" +
+                     record.operation + "\",\"algorithm\":\"" + record.plan.algorithm +
+                     "\",\"part_bytes\":" + std::to_string(record.plan.part_bytes) +
+                     ",\"source\":\"" + source_name(record.source) + "\",\"why\":\"" + record.why +
+                     "\",\"trial_bytes\":" + std::to_string(record.trial_bytes) +
+                     ",\"spent_ns\":" + std::to_string(record.spent_ns) + ",\"candidates\":[";
+  for (const MeasuredCandidate& candidate : record.plan.candidates)
+    text += std::string(text.back() == '[' ? "" : ",") + "{\"algorithm\":\"" + candidate.algorithm +
+            "\",\"part_bytes\":" + std::to_string(candidate.part_bytes) +
+            ",\"ns\":" + std::to_string(candidate.ns) + "}";
+  return text + "]}";
+}
+
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
-                const std::vector<Numbers>& totals) {
+                const std::vector<Numbers>& totals, const std::vector<PlanRecord>& plans) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
     say("cannot write the summary to " + file_name + ": name a file that can be written");
@@ -92,6 +120,9 @@ void write_json(const std::string& file_name, const Config& config, const char* 
     std::fprintf(file, "%s\n%s", first ? "" : ",", json_entry(static_cast<CallId>(i), n).c_str());
     first = false;
   }
+  std::fputs("],\"plans\":[", file);
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    std::fprintf(file, "%s\n%s", i ? "," : "", json_entry(plans[i]).c_str());
   std::fputs("]}\n", file);
   std::fclose(file);
 }
@@ -110,6 +141,13 @@ void Summary::passed_on(CallId id, Reason reason) {
   if (!wanted_) return;
   counters_[static_cast<std::size_t>(id)].passed_on[static_cast<std::size_t>(reason)].fetch_add(
       1, std::memory_order_relaxed);
+}
+
+void Summary::planned(PlanRecord record) {
+  constexpr std::size_t kMostPlans = 1000;  // who initialises more repeats itself
+  if (!wanted_) return;
+  const std::lock_guard lock(plans_mutex_);
+  if (plans_.size() < kMostPlans) plans_.push_back(std::move(record));
 }
 
 void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
@@ -139,7 +177,7 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
                        handles.int64, handles.sum, 0, handles.comm_world);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
-    write_json(config.summary_json_file, config, mpi, ranks, totals);
+    write_json(config.summary_json_file, config, mpi, ranks, totals, plans_);
   if (!config.summary) return;
   const std::string why = without_threads ? std::string("\n  ") + kWithoutThreads : "";
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +

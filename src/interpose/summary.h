@@ -4,10 +4,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "interpose/generated/call_ids.h"
 #include "interpose/requests.h"
+#include "interpose/tuning.h"
 
 namespace weft::interpose {
 
@@ -42,6 +45,10 @@ class Summary {
   // A collective that the application has completed, in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
+  // How a persistent collective in the node's memory is done, by what this rank decided or was
+  // told.
+  void planned(PlanRecord record);
+
   // Collective over all ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
   void report(const Config& config, bool without_threads, const char* mpi, int rank, int ranks);
 
@@ -58,6 +65,8 @@ class Summary {
   };
   const bool wanted_;
   std::array<Counters, kCalls> counters_{};
+  std::mutex plans_mutex_;  // guards plans_
+  std::vector<PlanRecord> plans_;
 };
 
 }  // namespace weft::interpose

@@ -17,10 +17,12 @@ struct ValueOption {
   std::string_view option;
   const char* variable;
 };
-constexpr std::array<ValueOption, 7> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
+constexpr std::array<ValueOption, 9> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
                                                        {"--placement", "WEFT_PLACEMENT"},
                                                        {"--backoff", "WEFT_BACKOFF"},
                                                        {"--transport", "WEFT_TRANSPORT"},
+                                                       {"--init-budget", "WEFT_INIT_BUDGET"},
+                                                       {"--plan-cache", "WEFT_PLAN_CACHE"},
                                                        {"--mpi", "WEFT_MPI"},
                                                        {"--trace", "WEFT_TRACE"},
                                                        {"--watchdog", "WEFT_WATCHDOG"}}};
@@ -172,6 +174,10 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --reproducible   reductions come out the same to the last bit    WEFT_REPRODUCIBLE=1
                    however the ranks are spread over nodes
                    (implies --blocking)
+  --init-budget T  how long a persistent initialisation may        WEFT_INIT_BUDGET
+                   compare algorithms: 10ms (the default), 0...
+  --plan-cache F   the file that keeps what was found; none:       WEFT_PLAN_CACHE
+                   measure in every run
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
                    that does not show which MPI library it uses
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1

@@ -14,20 +14,21 @@ std::int64_t align(std::int64_t bytes) {
 }
 
 // FNV-1a over the words.
-std::uint32_t fingerprint(const Schedule& schedule) {
+std::uint32_t fingerprint(const Schedule& schedule, const Tuning& tuning) {
   const Shape& s = schedule.shape;
   std::uint64_t hash = 14695981039346656037u;
   const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 1099511628211u; };
   add(static_cast<std::uint64_t>(s.kind));
   add(static_cast<std::uint64_t>(s.root));
   add(static_cast<std::uint64_t>(agreed_bytes(s).value_or(0)));
+  add(static_cast<std::uint64_t>(tuning.part_bytes));
   for (const char* c = schedule.algorithm; *c; ++c) add(static_cast<unsigned char>(*c));
   return static_cast<std::uint32_t>(hash >> (64 - kFingerprintBits)) | 1u;
 }
 
 }  // namespace
 
-Builder::Builder(Shape shape, const char* algorithm) {
+Builder::Builder(Shape shape, const char* algorithm, const Tuning& tuning) : tuning_(tuning) {
   schedule_.shape = std::move(shape);
   schedule_.algorithm = algorithm;
 }
@@ -128,7 +129,7 @@ void Builder::end_round() {
 
 Schedule Builder::finish() {
   end_round();
-  schedule_.fingerprint = fingerprint(schedule_);
+  schedule_.fingerprint = fingerprint(schedule_, tuning_);
   return std::move(schedule_);
 }
 

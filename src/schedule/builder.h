@@ -8,14 +8,16 @@
 
 #include "base/result.h"
 #include "schedule/schedule.h"
+#include "schedule/tuning.h"
 
 namespace weft {
 
 class Builder {
  public:
-  Builder(Shape shape, const char* algorithm);
+  Builder(Shape shape, const char* algorithm, const Tuning& tuning = {});
 
   const Shape& shape() const { return schedule_.shape; }
+  const Tuning& tuning() const { return tuning_; }
 
   // Where the whole of what a reduction takes in lies: the receive buffer if in place, else the
   // send buffer. Other collectives have outgoing(), block by block.
@@ -60,6 +62,7 @@ class Builder {
   void use_lines();
 
   Schedule schedule_;
+  const Tuning tuning_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
   std::vector<std::uint32_t> waited_for_;  // by rank, the highest value

@@ -272,6 +272,12 @@ const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool re
   return replayed ? replayed_algorithm(shape) : default_algorithm(shape);
 }
 
+const char* why_settled(const Config& config, const Shape& shape, const std::string* hinted) {
+  if (config.reproducible && reduces(shape.kind)) return "it is to be reproducible";
+  const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
+  return named(hinted, shape) || named(&asked, shape) ? "the algorithm is named" : nullptr;
+}
+
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,
               bool replayed, const std::string* hinted) {
   Engine engine = asked == Engine::automatic ? static_rule(library, shape, replayed) : asked;

@@ -45,6 +45,9 @@ const Algorithm& replayed_algorithm(const Shape& shape);
 const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,
                                const std::string* hinted);
 
+// Why no other algorithm than that may be taken; nullptr: another one would do as well.
+const char* why_settled(const Config& config, const Shape& shape, const std::string* hinted);
+
 // `asked` is never native. Reproducible reductions are never left to the library, nor are
 // neighborhoods as a whole: Weft's own communicators, on which it would run, have no topology.
 Choice choose(const Config& config, Library library, Engine asked, const Shape& shape,

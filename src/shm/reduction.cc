@@ -1,6 +1,8 @@
 // Chooses among the kernels, which are compiled once per instruction set (shm/kernels).
 #include "shm/reduction.h"
 
+#include <array>
+
 #include "shm/kernels/kernels.h"
 
 namespace weft {
@@ -17,6 +19,26 @@ Kernel find_kernel(Element element, Operator op, InstructionSet set) {
 Kernel find_kernel(Element element, Operator op) {
   const Kernel kernel = find_kernel(element, op, InstructionSet::avx2);
   return kernel ? kernel : find_kernel(element, op, InstructionSet::baseline);
+}
+
+const char* element_name(Element element) {
+  static constexpr std::array<const char*, kElements> kNames = {
+      "int8",          "int16",          "int32",
+      "int64",         "uint8",          "uint16",
+      "uint32",        "uint64",         "byte",
+      "boolean",       "float16",        "bfloat16",
+      "float32",       "float64",        "long double",
+      "float complex", "double complex", "long double complex",
+      "float int",     "double int",     "long int",
+      "two int",       "short int",      "long double int"};
+  return kNames[static_cast<std::size_t>(element)];
+}
+
+const char* operator_name(Operator op) {
+  static constexpr std::array<const char*, kOperators> kNames = {
+      "sum",  "prod", "max", "min",  "land",   "lor",
+      "lxor", "band", "bor", "bxor", "maxloc", "minloc"};
+  return kNames[static_cast<std::size_t>(op)];
 }
 
 std::int64_t bytes_of(Element element) {

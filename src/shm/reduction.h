@@ -55,6 +55,9 @@ enum class Operator : std::uint8_t {
 };
 inline constexpr int kOperators = 12;
 
+const char* element_name(Element element);  // "float64"
+const char* operator_name(Operator op);     // "sum"
+
 enum class InstructionSet : std::uint8_t { baseline, avx2 };
 
 std::int64_t bytes_of(Element element);

@@ -44,12 +44,15 @@ def test_option_wins_over_variable(call):
 
 def test_options_become_variables(call):
     arguments = "--placement list:0,1 --backoff sleep:20 --summary --trace out.json"
+    arguments += " --init-budget 5ms --plan-cache plans"
     result = call("run", *arguments.split(), "--algorithm", "bcast=binomial", "--", "env")
     for line in (
         "WEFT_PLACEMENT=list:0,1",
         "WEFT_BACKOFF=sleep:20",
         "WEFT_SUMMARY=1",
         "WEFT_TRACE=out.json",
+        "WEFT_INIT_BUDGET=5ms",
+        "WEFT_PLAN_CACHE=plans",
         "WEFT_ALGORITHM_BCAST=binomial",
     ):
         assert line in result.stdout.splitlines()
@@ -187,7 +190,7 @@ def test_program_without_mpi_runs_as_if_weft_were_not_there(call, environment):
 def test_help_and_listing(call):
     assert "--placement" in call("run", "--help").stdout
     listing = call("--help").stdout
-    for verb in ("run", "lab", "info", "doctor", "demo", "schedule"):
+    for verb in ("run", "lab", "info", "doctor", "demo", "schedule", "plan"):
         assert f" {verb} " in listing
 
 

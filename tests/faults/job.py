@@ -95,6 +95,7 @@ class Job:
             **kept,
             **self.library.environment(),
             "HOME": str(self.directory),
+            "XDG_CACHE_HOME": str(self.directory),
             # Open MPI's /tmp/ompi.PID of a killed job stays, and may be another user's.
             "TMPDIR": str(self.directory),
             "OMPI_MCA_op": "^avx",

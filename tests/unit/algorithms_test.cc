@@ -99,6 +99,21 @@ TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
   }
 }
 
+// The shorter the parts, the more often every place is used again.
+TEST_P(AlgorithmTest, EqualsTheOracleInPartsOfOtherSizes) {
+  if (!needs_node(GetParam()->needs)) return;
+  for (const std::int64_t part_bytes : {128L, 16L * 1024, kNodeBytesPerRank / 2}) {
+    for (int size : {2, 5}) {
+      const std::int64_t count = part_bytes < 1024 ? 301 : 40'001;
+      check_roots({.size = size,
+                   .count = count,
+                   .type = &test_types()[1],
+                   .tuning = {.part_bytes = part_bytes}});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // All ranks of a reduction use one type, so it is not among these.
 class DataMovementTest : public AlgorithmTest {};
 

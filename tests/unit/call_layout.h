@@ -38,6 +38,7 @@ struct Call {
   std::int64_t odd_count = 0;
   Graph graph = Graph::grid;
   Placing placing = Placing::pairs;  // for algorithms that need several nodes
+  Tuning tuning = {};
 
   Kind kind() const { return algorithm->kind; }
   std::string text() const;

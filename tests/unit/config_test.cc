@@ -32,6 +32,19 @@ TEST(Config, PlacementsWithNumbers) {
     EXPECT_FALSE(parse_placement(bad)) << bad;
 }
 
+TEST(Config, Durations) {
+  EXPECT_EQ(*parse_duration("10ms", "it"), 10'000);
+  EXPECT_EQ(*parse_duration("250us", "it"), 250);
+  EXPECT_EQ(*parse_duration("2s", "it"), 2'000'000);
+  EXPECT_EQ(*parse_duration("0", "it"), 0);
+  EXPECT_EQ(*parse_duration("0ms", "it"), 0);
+  for (const char* bad : {"", "10", "ms", "-1ms", "1.5ms", "10 ms", "10m", "99999999999ms"}) {
+    const auto duration = parse_duration(bad, "the budget");
+    ASSERT_FALSE(duration) << bad;
+    EXPECT_EQ(duration.error().message.find("the budget is a time such as 10ms"), 0u);
+  }
+}
+
 TEST(Config, BackOffsWithNumbers) {
   EXPECT_EQ(parse_backoff("sleep:20")->sleep_us, 20);
   for (const char* bad : {"sleep", "sleep:", "sleep:0", "sleep:1ms"})
@@ -59,6 +72,28 @@ TEST_F(ConfigEnvironment, DefaultsAreTheRuleBesideTheRank) {
   EXPECT_EQ(config->placement.kind, PlacementPolicy::Kind::bind);
   EXPECT_EQ(config->backoff.kind, BackOff::Kind::yield);
   EXPECT_FALSE(config->summary);
+  EXPECT_EQ(config->init_budget_us, 10'000);
+}
+
+TEST_F(ConfigEnvironment, PlansLieInTheUsersCacheDirectoryOrWhereItIsSaid) {
+  const auto file = [] { return Config::from_environment()->plan_cache_file; };
+  set("HOME", "/home/someone");
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("WEFT_PLAN_CACHE");
+  EXPECT_EQ(file(), "/home/someone/.cache/weft/plans");
+  set("XDG_CACHE_HOME", "not absolute");
+  EXPECT_EQ(file(), "/home/someone/.cache/weft/plans");
+  set("XDG_CACHE_HOME", "/cache");
+  EXPECT_EQ(file(), "/cache/weft/plans");
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(file(), "");
+  set("WEFT_PLAN_CACHE", "here");
+  EXPECT_EQ(file(), "here");
+  for (const char* none : {"", "none"}) {
+    set("WEFT_PLAN_CACHE", none);
+    EXPECT_EQ(file(), "");
+  }
 }
 
 TEST_F(ConfigEnvironment, ReadsEverything) {
@@ -67,6 +102,7 @@ TEST_F(ConfigEnvironment, ReadsEverything) {
   set("WEFT_BACKOFF", "spin");
   set("WEFT_SUMMARY", "json:out.json");
   set("WEFT_TRACE", "trace.json");
+  set("WEFT_INIT_BUDGET", "3ms");
   set("WEFT_ALGORITHM_ALLREDUCE", "ring");
   const auto config = Config::from_environment();
   ASSERT_TRUE(config);
@@ -75,6 +111,7 @@ TEST_F(ConfigEnvironment, ReadsEverything) {
   EXPECT_EQ(config->backoff.kind, BackOff::Kind::spin);
   EXPECT_EQ(config->summary_json_file, "out.json");
   EXPECT_EQ(config->trace_file, "trace.json");
+  EXPECT_EQ(config->init_budget_us, 3'000);
   EXPECT_EQ(config->algorithm[static_cast<std::size_t>(Kind::allreduce)], "ring");
 }
 

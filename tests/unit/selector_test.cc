@@ -227,5 +227,21 @@ TEST(CheckAlgorithms, NamesTheChoices) {
             std::string::npos);
 }
 
+TEST(Settled, IsWhatIsNamedOrToBeReproducible) {
+  Config config;
+  Shape shape = shape_of(Kind::allreduce, 4, kMiB);
+  shape.on_one_node = true;
+  const std::string ring = "node-ring", unknown = "pigeon";
+  EXPECT_EQ(why_settled(config, shape, nullptr), nullptr);
+  EXPECT_EQ(why_settled(config, shape, &unknown), nullptr);
+  EXPECT_STREQ(why_settled(config, shape, &ring), "the algorithm is named");
+  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = "ring";
+  EXPECT_STREQ(why_settled(config, shape, nullptr), "the algorithm is named");
+  EXPECT_EQ(why_settled(config, shape_of(Kind::bcast, 4, kMiB), nullptr), nullptr);
+  config.reproducible = true;
+  EXPECT_STREQ(why_settled(config, shape, nullptr), "it is to be reproducible");
+  EXPECT_EQ(why_settled(config, shape_of(Kind::bcast, 4, kMiB), nullptr), nullptr);
+}
+
 }  // namespace
 }  // namespace weft

@@ -9,7 +9,7 @@ namespace weft::test {
 std::vector<Schedule> build_all(const Call& call) {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < call.size; ++rank)
-    schedules.push_back(build(*call.algorithm, shape_of(call, rank)));
+    schedules.push_back(build(*call.algorithm, shape_of(call, rank), call.tuning));
   return schedules;
 }
 

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <string>
+
 #include "shm/reduction.h"
 
 namespace weft {
@@ -13,5 +15,7 @@ void bind_kernels(void* (*find)(const char* name));
 
 // nullptr where only MPI_Reduce_local knows how: user-defined operators, derived types.
 Kernel kernel_for(MPI_Op op, MPI_Datatype type);
+// "sum float64"; "" where there is no kernel.
+std::string reduction_words(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft

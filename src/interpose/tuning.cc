@@ -1,0 +1,277 @@
+// Rank 0 knows the cache; what is measured is agreed on after each trial. Ranks speak to each other
+// by exchanges in the communicator's memory, since a library's blocking collective may take
+// milliseconds where ranks share a core.
+#include "interpose/tuning.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/buffer_pool.h"
+#include "base/clock.h"
+#include "interpose/alone.h"
+#include "interpose/runtime.h"
+#include "select/candidates.h"
+#include "select/trials.h"
+#include "transport/mpi/kernels.h"
+
+namespace weft::interpose {
+namespace {
+
+using Source = PlanRecord::Source;
+
+// More than any budget: a rank that cannot take part ends the trials of all.
+constexpr std::int64_t kNever_ns = INT64_MAX / 4;
+
+// What the ranks tell each other at a time; it fits into a line of the node's memory.
+using Words = std::array<std::int64_t, 4>;
+static_assert(sizeof(Words) <= kLinePayloadBytes);
+
+// Collectives of Weft's own in the memory of a communicator, one after the other.
+class Meeting {
+ public:
+  Meeting(Runtime& runtime, Communicator& communicator)
+      : progress_(runtime.progress), communicator_(communicator), all_(words()) {
+    Shape shape;
+    shape.kind = Kind::allgather;
+    shape.rank = communicator.rank;
+    shape.size = communicator.size;
+    shape.on_one_node = true;
+    shape.send.count = shape.recv.count = sizeof(Words);
+    const Algorithm& algorithm = default_algorithm(shape);
+    exchange_ = communicator.schedule(shape, &algorithm, [&] { return build(algorithm, shape); });
+  }
+
+  // False: ranks take part in different calls.
+  bool carry_out(const Schedule& schedule, Operands operands) {
+    const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
+    operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+    return static_cast<bool>(carry_out_alone(progress_, schedule, operands, turn));
+  }
+
+  // What each rank says, by rank; nullptr: ranks take part in different calls.
+  const std::vector<Words>* exchange(Words own) {
+    Operands operands;
+    operands.base = {reinterpret_cast<std::byte*>(&own), reinterpret_cast<std::byte*>(all_.data()),
+                     nullptr, nullptr};
+    return carry_out(*exchange_, operands) ? &all_ : nullptr;
+  }
+
+ private:
+  std::size_t words() const { return static_cast<std::size_t>(communicator_.size); }
+
+  Progress& progress_;
+  Communicator& communicator_;
+  std::shared_ptr<const Schedule> exchange_;
+  std::vector<Words> all_;
+};
+
+// Buffers of Weft's for the call on trial; all zero, so that no operator meets a wild number.
+class Scratch {
+ public:
+  Scratch(const Shape& shape, const std::vector<BuiltCandidate>& candidates, Kernel kernel)
+      : send_(bytes_of(shape, Buffer::send)),
+        recv_(bytes_of(shape, Buffer::recv)),
+        temp_(most_temp_bytes(candidates)) {
+    operands_.base = {zeroed(send_, bytes_of(shape, Buffer::send)),
+                      zeroed(recv_, bytes_of(shape, Buffer::recv)), temp_.data(), nullptr};
+    operands_.reduce = kernel;
+  }
+
+  bool there() const { return send_.there() && recv_.there() && temp_.there(); }
+  const Operands& operands() const { return operands_; }
+
+ private:
+  static std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
+    std::int64_t end = 0;
+    for (const Operand& run : buffer_runs(shape, buffer))
+      end = std::max(end, touched_bytes(shape, run).end);
+    return end;
+  }
+  static std::int64_t most_temp_bytes(const std::vector<BuiltCandidate>& candidates) {
+    std::int64_t most = 0;
+    for (const BuiltCandidate& one : candidates) most = std::max(most, one.schedule.temp_bytes);
+    return most;
+  }
+  static std::byte* zeroed(const TempBuffer& buffer, std::int64_t bytes) {
+    if (buffer.data()) std::memset(buffer.data(), 0, static_cast<std::size_t>(bytes));
+    return buffer.data();
+  }
+
+  const TempBuffer send_, recv_, temp_;
+  Operands operands_;
+};
+
+class Tuner {
+ public:
+  Tuner(Runtime& runtime, Communicator& communicator, Kernel kernel, const Schedule& by_rule,
+        PlanRecord& record)
+      : runtime_(runtime),
+        communicator_(communicator),
+        kernel_(kernel),
+        shape_(by_rule.shape),
+        record_(record),
+        meeting_(runtime, communicator),
+        chosen_{find_algorithm(shape_.kind, by_rule.algorithm), {}} {}
+
+  // The candidate that all ranks take.
+  Candidate choose() {
+    if (is_first()) key_ = key();
+    if (meet() != Met::new_here) return chosen_;
+    const Shape trial = shape_on_trial(shape_);
+    const auto candidates = node_candidates(trial, *chosen_.algorithm, runtime_.in_memory_only());
+    if (candidates.size() < 2) {
+      record_.why = "there is no other candidate";
+      return chosen_;
+    }
+    measure(trial, candidates);
+    return chosen_;
+  }
+
+ private:
+  enum class Met : std::uint8_t { in_different_calls, known, new_here };
+
+  bool is_first() const { return communicator_.rank == 0; }
+
+  std::string key() const {
+    const auto bytes = static_cast<std::uint64_t>(record_.bytes);
+    return plan_key({"weft " WEFT_VERSION, runtime_.platform,
+                     std::to_string(communicator_.size) + " ranks", kind_name(shape_.kind),
+                     "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", record_.operation,
+                     runtime_.in_memory_only() ? "at once" : "any"});
+  }
+
+  // Of what all ranks must have in common to go on together.
+  std::int64_t call_number() const {
+    const std::size_t operation = std::hash<std::string>{}(record_.operation);
+    const auto words = {static_cast<std::size_t>(shape_.kind),
+                        static_cast<std::size_t>(shape_.root),
+                        static_cast<std::size_t>(record_.bytes), operation};
+    std::size_t number = 0;
+    for (const std::size_t word : words) number = number * 1'099'511'628'211u + word + 1;
+    return static_cast<std::int64_t>(number);
+  }
+
+  // All ranks are here, and rank 0 says what it knows.
+  Met meet() {
+    const auto known = is_first() ? runtime_.plans.find(key_) : std::nullopt;
+    Words own{call_number(), -1, 0, 0};
+    if (known)
+      if (const auto found = find_candidate(shape_, known->algorithm, known->part_bytes))
+        own = {own[0], found->algorithm - algorithms().data(), known->part_bytes,
+               known->candidates.empty() ? 0 : 1};
+    const auto* all = meeting_.exchange(own);
+    began_ns_ = now_ns();
+    record_.why = "ranks make different calls";
+    if (!all) return Met::in_different_calls;
+    for (const Words& words : *all)
+      if (words[0] != own[0]) return Met::in_different_calls;
+    const Words& first = all->front();
+    if (first[1] < 0) return Met::new_here;
+    chosen_ = {&algorithms()[static_cast<std::size_t>(first[1])], {.part_bytes = first[2]}};
+    record_.source = first[3] ? Source::cache : Source::rule;
+    record_.why = first[3] ? "measured before" : "not measured: the budget was too short";
+    if (known) record_.plan.candidates = known->candidates;
+    return Met::known;
+  }
+
+  // Collective; false: ranks are in different calls.
+  bool run(const Schedule& schedule, const Scratch& scratch, int repetitions) {
+    for (int i = 0; i < repetitions; ++i)
+      if (!meeting_.carry_out(schedule, scratch.operands())) return false;
+    return true;
+  }
+
+  // The greatest of what the ranks say: time of a trial, and since the beginning.
+  std::optional<std::array<std::int64_t, 2>> slowest(std::int64_t each_ns,
+                                                     std::int64_t elapsed_ns) {
+    const auto* all = meeting_.exchange({call_number(), each_ns, elapsed_ns, 0});
+    if (!all) return std::nullopt;
+    std::array<std::int64_t, 2> most{0, 0};
+    for (const Words& words : *all)
+      most = {std::max(most[0], words[1]), std::max(most[1], words[2])};
+    return most;
+  }
+
+  std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
+
+  void measure(const Shape& trial_shape, const std::vector<BuiltCandidate>& candidates) {
+    const Scratch scratch(trial_shape, candidates, kernel_);
+    Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
+    auto agreed = slowest(0, scratch.there() ? elapsed_ns() : kNever_ns);
+    while (agreed) {
+      const auto trial = trials.next((*agreed)[1]);
+      if (!trial) return conclude(trials, candidates);
+      const std::int64_t began = now_ns();
+      if (!run(candidates[trial->candidate].schedule, scratch, trial->repetitions)) return;
+      agreed = slowest((now_ns() - began) / trial->repetitions, elapsed_ns());
+      if (agreed) trials.add(*trial, (*agreed)[0]);
+    }
+  }
+
+  void conclude(const Trials& trials, const std::vector<BuiltCandidate>& candidates) {
+    MeasuredPlan& plan = record_.plan;
+    const Candidate& best = candidates[trials.best()].candidate;
+    plan = {best.algorithm->name, best.tuning.part_bytes, {}};
+    if (!trials.conclusive()) {
+      record_.why = "not measured: the budget was too short";
+      if (is_first()) runtime_.plans.remember(key_, plan);
+      return;
+    }
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      if (trials.least_ns(i) > 0)
+        plan.candidates.push_back({candidates[i].candidate.algorithm->name,
+                                   candidates[i].candidate.tuning.part_bytes, trials.least_ns(i)});
+    chosen_ = best;
+    record_.source = Source::measured;
+    record_.trial_bytes = agreed_bytes(candidates.front().schedule.shape).value_or(0);
+    record_.why = trials.best() > 0 ? "the fastest" : "nothing is a tenth faster than the rule";
+    if (is_first()) runtime_.plans.put(key_, plan);
+  }
+
+  Runtime& runtime_;
+  Communicator& communicator_;
+  const Kernel kernel_;
+  const Shape& shape_;
+  PlanRecord& record_;
+  Meeting meeting_;
+  Candidate chosen_;
+  std::string key_;  // rank 0 only
+  std::int64_t began_ns_ = 0;
+};
+
+}  // namespace
+
+PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
+                        const std::string& why) {
+  PlanRecord record;
+  record.why = why;
+  record.id = id;
+  record.bytes = agreed_bytes(schedule.shape).value_or(0);
+  record.ranks = schedule.shape.size;
+  if (reduces(call.kind)) record.operation = reduction_words(call.op, call.recvtype);
+  record.plan = {schedule.algorithm, Tuning{}.part_bytes, {}};
+  return record;
+}
+
+std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, const Call& call,
+                                               Communicator& communicator, Kernel kernel,
+                                               std::shared_ptr<const Schedule> by_rule) {
+  const std::int64_t began = now_ns();
+  PlanRecord record = plan_by_rule(id, call, *by_rule, "");
+  const Candidate before{find_algorithm(call.kind, by_rule->algorithm), {}};
+  const Candidate chosen = Tuner(runtime, communicator, kernel, *by_rule, record).choose();
+  record.plan.algorithm = chosen.algorithm->name;
+  record.plan.part_bytes = chosen.tuning.part_bytes;
+  auto schedule = by_rule;
+  if (chosen != before)
+    schedule =
+        std::make_shared<const Schedule>(build(*chosen.algorithm, by_rule->shape, chosen.tuning));
+  // Whatever the cache says: blocking calls of the application rely on it.
+  if (runtime.in_memory_only() && !needs_no_later_help(*schedule, false)) schedule = by_rule;
+  record.spent_ns = now_ns() - began;
+  runtime.summary.planned(std::move(record));
+  return schedule;
+}
+
+}  // namespace weft::interpose

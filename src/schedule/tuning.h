@@ -1,0 +1,18 @@
+// Tuning: what an algorithm leaves open, so that it can be chosen by measuring
+// (select/candidates.h). Why here: a schedule is built for it, like for a Shape. The same on all
+// ranks.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+struct Tuning {
+  // Longer data are shown in the node's memory in parts of so much per rank. 64 KiB stay in a
+  // core's own cache. At least twice what a line holds, at most half of kNodeBytesPerRank.
+  std::int64_t part_bytes = 64 * 1024;
+
+  bool operator==(const Tuning&) const = default;
+};
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+// Every algorithm for the node's memory with every size of part that makes a difference.
+#include "select/candidates.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "select/selector.h"
+
+namespace weft {
+namespace {
+
+// The default first. Two places of the largest fill what a rank has in the communicator's memory.
+constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes, 16 * 1024,
+                                                    kNodeBytesPerRank / 2};
+
+// More of a long call tells no more, and takes time that would be better spent on repetitions.
+constexpr std::int64_t kMostOnTrial_bytes = 1024 * 1024;
+
+// As many elements fewer as the whole has too many bytes; no block becomes empty.
+std::int64_t shortened(std::int64_t count, std::int64_t bytes) {
+  if (bytes <= kMostOnTrial_bytes || count == 0) return count;
+  const double part = static_cast<double>(kMostOnTrial_bytes) / static_cast<double>(bytes);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) * part));
+}
+
+// In elements of `layout`, which are bytes but in reductions.
+std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, std::int64_t bytes) {
+  std::vector<Block> blocks;
+  std::int64_t offset = 0;
+  for (const Block& block : shape.recv_blocks) {
+    const std::int64_t own_bytes = payload_bytes(shape, {{}, block.count, block.unit});
+    blocks.push_back({shortened(own_bytes / layout.size, bytes), offset, Unit::recv});
+    offset += blocks.back().count * layout.extent;
+  }
+  return blocks;
+}
+
+// Bytes of a block that all ranks know; counts may differ, and may be known at the root only.
+std::int64_t block_bytes(const Shape& shape) {
+  const std::int64_t bytes = *agreed_bytes(shape);
+  return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
+}
+
+bool is_there(const std::vector<BuiltCandidate>& all, const Schedule& schedule) {
+  return std::any_of(all.begin(), all.end(), [&](const BuiltCandidate& other) {
+    return other.schedule.algorithm == schedule.algorithm &&
+           other.schedule.node_bytes == schedule.node_bytes;
+  });
+}
+
+void add(std::vector<BuiltCandidate>& all, const Shape& shape, const Algorithm& algorithm,
+         bool at_once) {
+  if (!needs_node(algorithm.needs) || !applies(algorithm, shape)) return;
+  for (const std::int64_t part_bytes : kPartBytes) {
+    const Tuning tuning{.part_bytes = part_bytes};
+    Schedule schedule = build(algorithm, shape, tuning);
+    if (at_once && !needs_no_later_help(schedule, false)) continue;
+    if (!is_there(all, schedule)) all.push_back({{&algorithm, tuning}, std::move(schedule)});
+  }
+}
+
+}  // namespace
+
+Shape shape_on_trial(const Shape& shape) {
+  Shape trial = shape;
+  trial.in_place = false;
+  if (shape.kind == Kind::barrier) return trial;
+  const bool reduction = reduces(shape.kind);
+  const std::int64_t bytes = *agreed_bytes(shape);
+  if (!reduction) trial.recv = Layout{};
+  if (shape.recv_blocks.empty()) {
+    trial.recv.count = shortened(reduction ? shape.recv.count : block_bytes(shape), bytes);
+    trial.send = trial.recv;
+  } else {
+    trial.recv_blocks = shortened_blocks(shape, trial.recv, bytes);
+    trial.recv.count = 0;
+    for (const Block& block : trial.recv_blocks) trial.recv.count += block.count;
+    trial.send = trial.recv;
+    if (!reduction)
+      trial.send.count = trial.recv_blocks[static_cast<std::size_t>(shape.rank)].count;
+  }
+  const bool is_root = shape.rank == shape.root;
+  if (shape.kind == Kind::gather && !is_root) trial.recv.count = 0;
+  if (shape.kind == Kind::scatter && !is_root) trial.send.count = 0;
+  return trial;
+}
+
+std::vector<BuiltCandidate> node_candidates(const Shape& shape, const Algorithm& first,
+                                            bool at_once) {
+  std::vector<BuiltCandidate> all;
+  add(all, shape, first, at_once);
+  for (const Algorithm& algorithm : algorithms())
+    if (&algorithm != &first) add(all, shape, algorithm, at_once);
+  return all;
+}
+
+std::optional<Candidate> find_candidate(const Shape& shape, std::string_view name,
+                                        std::int64_t part_bytes) {
+  const Algorithm* algorithm = find_algorithm(shape.kind, name);
+  const bool known =
+      std::find(kPartBytes.begin(), kPartBytes.end(), part_bytes) != kPartBytes.end();
+  if (!known || !algorithm || !needs_node(algorithm->needs) || !applies(*algorithm, shape))
+    return std::nullopt;
+  return Candidate{algorithm, {.part_bytes = part_bytes}};
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// Candidates: what a persistent collective of one node may choose from when it is initialised, and
+// the smaller call by which they are compared.
+// A new way of doing it (another algorithm, another size of part) is one more entry here; what is
+// measured, agreed on, cached and told is the same for all.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "coll/algorithm.h"
+
+namespace weft {
+
+struct Candidate {
+  const Algorithm* algorithm = nullptr;
+  Tuning tuning;
+
+  bool operator==(const Candidate&) const = default;
+};
+
+// With its schedule for this rank, which may be that of a smaller call.
+struct BuiltCandidate {
+  Candidate candidate;
+  Schedule schedule;
+};
+
+// The call on trial: `shape` itself where it is short, else the same with shorter blocks, which
+// move as bytes but in reductions. Only for collectives with an algorithm for the node's memory.
+Shape shape_on_trial(const Shape& shape);
+
+// All that do the call in the node's memory, `first` first, and no two that are the same: a short
+// call is the same in parts of any size. at_once: only those that need no later help of a caller's
+// (needs_no_later_help). The same on all ranks, in the same order.
+std::vector<BuiltCandidate> node_candidates(const Shape& shape, const Algorithm& first,
+                                            bool at_once);
+
+// The candidate of this name and size; none where there is no such for this call.
+std::optional<Candidate> find_candidate(const Shape& shape, std::string_view algorithm,
+                                        std::int64_t part_bytes);
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// PlanCache: plans that were measured, kept in a text file for the next run, a line per plan:
+//   KEY <tab> ALGORITHM <tab> PART_BYTES <tab> ALGORITHM/PART_BYTES=NS,…
+// Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
+// A file that cannot be read or written is no error: plans are then measured in every run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+struct MeasuredCandidate {
+  std::string algorithm;
+  std::int64_t part_bytes = 0;
+  std::int64_t ns = 0;
+
+  bool operator==(const MeasuredCandidate&) const = default;
+};
+
+struct MeasuredPlan {
+  std::string algorithm;
+  std::int64_t part_bytes = 0;
+  std::vector<MeasuredCandidate> candidates;
+
+  bool operator==(const MeasuredPlan&) const = default;
+};
+
+// Words joined to one that may be a KEY: whatever would end it is replaced.
+std::string plan_key(const std::vector<std::string>& words);
+
+class PlanCache {
+ public:
+  // An empty name: nothing but this process's memory.
+  explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
+
+  // What this process measured, else what the file said when it was first asked.
+  std::optional<MeasuredPlan> find(const std::string& key);
+  // Into the file at once, beside what other processes have put there meanwhile; not where they
+  // keep on writing: then the plan is measured once more in another run.
+  void put(const std::string& key, const MeasuredPlan& plan);
+  // For this process only: what could not be measured well enough to be kept.
+  void remember(const std::string& key, const MeasuredPlan& plan);
+
+ private:
+  const std::string file_name_;
+  std::mutex mutex_;  // guards the rest
+  bool read_ = false;
+  std::string text_;  // of the file
+  std::map<std::string, MeasuredPlan> own_;
+};
+
+}  // namespace weft

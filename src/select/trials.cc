@@ -1,0 +1,90 @@
+// Round after round over the candidates that are not far behind.
+#include "select/trials.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr int kMostRounds = 12;
+constexpr int kMostRepetitions = 32;
+// What one trial should take: long beside what reading the clock and agreeing take.
+constexpr std::int64_t kTrial_ns = 20'000;
+
+}  // namespace
+
+Trials::Trials(std::size_t candidates, std::int64_t budget_ns)
+    : limit_ns_(budget_ns / 4 * 3), records_(candidates) {}
+
+std::optional<Trials::Trial> Trials::next(std::int64_t elapsed_ns) {
+  for (;; ++next_) {
+    if (next_ == records_.size()) {
+      next_ = 0;
+      ++round_;
+    }
+    if (round_ == kMostRounds) return std::nullopt;
+    const Record& record = records_[next_];
+    if (is_out(record)) continue;
+    const std::int64_t each_ns = expected_ns(record);
+    const std::int64_t fitting =
+        record.is_measured() ? kTrial_ns / std::max<std::int64_t>(each_ns, 1) : 1;
+    const auto repetitions =
+        static_cast<int>(std::clamp<std::int64_t>(fitting, 1, kMostRepetitions));
+    if (elapsed_ns + repetitions * each_ns > limit_ns_) return std::nullopt;
+    return Trial{next_++, repetitions};
+  }
+}
+
+void Trials::add(const Trial& trial, std::int64_t each_ns) {
+  Record& record = records_[trial.candidate];
+  if (record.cold_ns == 0) {
+    record.cold_ns = std::max<std::int64_t>(each_ns, 1);
+    return;
+  }
+  record.each_ns.insert(std::upper_bound(record.each_ns.begin(), record.each_ns.end(), each_ns),
+                        each_ns);
+}
+
+// Twice as slow as the best: more of it would only take time. The static rule's is never out.
+bool Trials::is_out(const Record& record) const {
+  if (!record.is_measured() || &record == records_.data()) return false;
+  return std::any_of(records_.begin(), records_.end(), [&](const Record& other) {
+    return other.is_measured() && record.least_ns() > 2 * other.least_ns();
+  });
+}
+
+// Of one that has not run yet, as much as the slowest took when it was cold.
+std::int64_t Trials::expected_ns(const Record& record) const {
+  if (record.is_measured()) return record.least_ns();
+  if (record.cold_ns > 0) return record.cold_ns;
+  std::int64_t most = 0;
+  for (const Record& other : records_) most = std::max(most, other.cold_ns);
+  return most;
+}
+
+bool Trials::conclusive() const {
+  const auto measured = [](const Record& record) { return record.is_measured(); };
+  return measured(records_.front()) &&
+         std::count_if(records_.begin(), records_.end(), measured) > 1;
+}
+
+bool Trials::beats_the_rule(const Record& record) const {
+  const Record& rule = records_.front();
+  return record.is_measured() && record.least_ns() * 10 <= rule.least_ns() * 9 &&
+         record.median_ns() <= rule.median_ns();
+}
+
+std::size_t Trials::best() const {
+  if (!conclusive()) return 0;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < records_.size(); ++i)
+    if (beats_the_rule(records_[i]) && records_[i].least_ns() < records_[best].least_ns()) best = i;
+  return best;
+}
+
+std::int64_t Trials::least_ns(std::size_t candidate) const {
+  const Record& record = records_[candidate];
+  return record.is_measured() ? record.least_ns() : 0;
+}
+
+}  // namespace weft

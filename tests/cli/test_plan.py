@@ -1,0 +1,258 @@
+"""Persistent collectives tuned at their initialisation: what is measured, cached and told.
+
+By counts in the summary, never by time: what was measured, what came from the cache.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from weft import installation
+
+SOURCE = installation.ROOT / "tests/cli/programs/plans.c"
+COLLECTIVES = 24
+HEADER = "# weft plans, version 1\n"
+# By the rule, whatever there is to measure: nothing to choose from.
+ALONE = "there is no other candidate"
+
+
+@pytest.fixture(scope="module", params=["mpich", "openmpi"])
+def mpi(request):
+    library = installation.implementation(request.param)
+    if not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(request.param)}")
+    return library
+
+
+@pytest.fixture(scope="module")
+def program(mpi, tmp_path_factory):
+    path = tmp_path_factory.mktemp("plans") / "plans"
+    subprocess.run([mpi.prefix / "bin/mpicc", SOURCE, "-o", path], check=True, timeout=60)
+    return path
+
+
+@pytest.fixture
+def plans(mpi, program, tmp_path, environment):
+    """Runs the program, checks that all was right, and returns the summary's plans."""
+
+    def job(*weft, ranks=2, cache="none", front=(), **variables):
+        summary = tmp_path / "summary.json"
+        launcher = [mpi.mpiexec, "-n", ranks]
+        if mpi.name == "openmpi":
+            launcher += ["--bind-to", "none", "--oversubscribe"]
+        weft = ["--engine", "function", *weft, f"--summary=json:{summary}"]
+        command = [*launcher, *front, installation.weft_command(), "run", *weft, "--", program]
+        path = [str(mpi.prefix / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+        variables = {"WEFT_PLAN_CACHE": str(cache), **variables}
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={
+                **environment,
+                **mpi.environment(),
+                "LD_LIBRARY_PATH": os.pathsep.join(filter(None, path)),
+                "OMPI_MCA_mpi_yield_when_idle": "1",
+                # Nothing is left unmeasured where the machine is busy.
+                "WEFT_INIT_BUDGET": "10s",
+                **variables,
+            },
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{COLLECTIVES} collectives, 0 wrong" in done.stdout, done.stdout + done.stderr
+        return json.loads(summary.read_text())["plans"]
+
+    return job
+
+
+def sources(plans):
+    """Where each plan came from, those left out that have nothing to choose from."""
+    return {plan["source"] for plan in plans if plan["why"] != ALONE}
+
+
+def chosen(plans):
+    return [(plan["call"], plan["bytes"], plan["algorithm"], plan["part_bytes"]) for plan in plans]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_second_run_does_not_measure(plans, tmp_path, ranks):
+    cache = tmp_path / "home/plans"
+    first = plans(cache=cache, ranks=ranks)
+    assert len(first) == COLLECTIVES
+    assert sources(first) == {"measured"}
+    assert all(len(plan["candidates"]) > 1 for plan in first if plan["source"] == "measured")
+    measured = [plan for plan in first if plan["source"] == "measured"]
+    assert len(cache.read_text().splitlines()) == 1 + len(measured)
+    text = cache.read_text()
+    second = plans(cache=cache, ranks=ranks)
+    assert sources(second) == {"cache"}
+    assert chosen(second) == chosen(first)
+    assert cache.read_text() == text
+
+
+def test_other_numbers_of_ranks_have_other_plans(plans, tmp_path):
+    plans(cache=tmp_path / "plans", ranks=2)
+    assert sources(plans(cache=tmp_path / "plans", ranks=3)) == {"measured"}
+
+
+def test_without_a_cache_every_run_measures(plans, tmp_path):
+    for _ in range(2):
+        assert sources(plans(HOME=str(tmp_path))) == {"measured"}
+    assert not (tmp_path / ".cache").exists()
+
+
+def test_the_cache_is_the_users(plans, tmp_path):
+    plans(HOME=str(tmp_path), XDG_CACHE_HOME="", WEFT_PLAN_CACHE=str(tmp_path / "there"))
+    assert (tmp_path / "there").exists()
+    assert not (tmp_path / ".cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("weft", "why"),
+    [
+        (["--init-budget", "0"], "there is no budget"),
+        (["--init-budget", "1us"], "not measured: the budget was too short"),
+    ],
+)
+def test_without_time_the_rule_stays(plans, tmp_path, weft, why):
+    found = plans(*weft, cache=tmp_path / "plans")
+    assert len(found) == COLLECTIVES
+    assert {plan["why"] for plan in found if plan["why"] != ALONE} == {why}
+    assert not any(plan["candidates"] for plan in found)
+    assert {plan["part_bytes"] for plan in found} == {65536}
+    assert not (tmp_path / "plans").exists()
+
+
+def test_a_named_algorithm_is_not_tuned(plans):
+    found = plans("--algorithm", "allreduce=node-tree-2")
+    of_allreduce = [plan for plan in found if plan["call"] == "MPI_Allreduce_init"]
+    assert {plan["source"] for plan in of_allreduce} == {"rule"}
+    assert {plan["why"] for plan in of_allreduce} == {"the algorithm is named"}
+    assert {plan["algorithm"] for plan in of_allreduce} == {"node-tree-2"}
+    others = [plan for plan in found if plan["call"] != "MPI_Allreduce_init"]
+    assert sources(others) == {"measured"}
+
+
+def test_all_ranks_do_what_the_cache_of_rank_0_says(plans, tmp_path, script):
+    """Each line of the file names the slowest candidate; the other ranks have no file."""
+    cache = tmp_path / "plans"
+    first = plans(cache=cache, ranks=3)
+    lines = []
+    for line in cache.read_text().splitlines()[1:]:
+        key, _, _, times = line.split("\t")
+        pairs = [word.split("=") for word in times.split(",")]
+        algorithm, part_bytes = max(pairs, key=lambda pair: int(pair[1]))[0].split("/")
+        lines.append("\t".join([key, algorithm, part_bytes, times]) + "\n")
+    cache.write_text(HEADER + "".join(lines))
+    only_rank_0 = script(
+        "only_rank_0",
+        '[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || export WEFT_PLAN_CACHE=none\nexec "$@"',
+    )
+    second = plans(cache=cache, ranks=3, front=[only_rank_0])
+    assert sources(second) == {"cache"}
+    for plan in second:
+        slowest = max(plan["candidates"], key=lambda one: one["ns"], default=plan)
+        assert (plan["algorithm"], plan["part_bytes"]) == (
+            slowest["algorithm"],
+            slowest["part_bytes"],
+        )
+    assert chosen(second) != chosen(first)
+
+
+def test_what_is_no_plan_is_measured(plans, tmp_path):
+    cache = tmp_path / "plans"
+    plans(cache=cache)
+    good = cache.read_text()
+    damages = (
+        lambda line: line.replace("\tnode-", "\tpigeon-"),
+        lambda line: re.sub(r"\t\d+\t", "\t9\t", line),
+        lambda line: line[: line.rindex("\t") - 1],
+    )
+    for damage in damages:
+        lines = good.splitlines()[1:]
+        cache.write_text(HEADER + "".join(damage(line) + "\n" for line in lines))
+        assert "cache" not in sources(plans(cache=cache))
+        assert sources(plans(cache=cache)) == {"cache"}
+
+
+@pytest.mark.parametrize("text", ["dear diary\n", None])
+def test_a_cache_that_cannot_be_one_is_no_error(plans, tmp_path, text):
+    cache = tmp_path / "plans"
+    if text is None:
+        cache.mkdir()
+    else:
+        cache.write_text(text)
+    assert sources(plans(cache=cache)) == {"measured"}
+    assert text is None or cache.read_text() == text
+
+
+def test_engine_auto(plans):
+    """Inside one node under MPICH, some are the library's."""
+    assert sources(plans("--engine", "auto")) <= {"measured"}
+
+
+@pytest.mark.parametrize("words", [["--init-budget", "soon"], ["--init-budget=-1ms"]])
+def test_a_wrong_budget_is_refused(call, words):
+    result = call("run", *words, "--", "true")
+    assert result.returncode == 2
+    assert "WEFT_INIT_BUDGET" in result.stderr
+    assert "10ms" in result.stderr
+
+
+@pytest.fixture
+def weft_plan(environment, tmp_path):
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "weft", "plan", *map(str, arguments)],
+            env={
+                **environment,
+                "PYTHONPATH": str(installation.ROOT / "python"),
+                "WEFT_PLAN_CACHE": str(tmp_path / "plans"),
+                "WEFT_INIT_BUDGET": "10s",
+                "COLUMNS": "200",
+            },
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+
+    return run
+
+
+def test_plan_says_what_and_why(weft_plan):
+    words = ["allreduce", "--bytes", "8,1MiB", "--engine", "function"]
+    first = weft_plan(*words).stdout
+    assert first.count("measured now") == 2
+    assert "MPI_Allreduce_init, 8 bytes, 2 ranks, sum float64" in first
+    assert "MPI_Allreduce_init, 1 MiB, 2 ranks, sum float64" in first
+    assert first.count("→") == 2
+    assert "node-ring" in first
+    assert weft_plan(*words).stdout.count("from the cache") == 2
+    assert weft_plan(*words, "--fresh").stdout.count("measured now") == 2
+
+
+def test_plan_says_what_is_left_to_the_library(weft_plan):
+    said = weft_plan("allreduce", "--bytes", "4MiB").stdout
+    assert "MPI_Allreduce_init, 4 MiB: left to MPICH: needs a thread" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (["dance"], "reduce_scatter_block"),
+        (["--op", "average"], "sum"),
+        (["--type", "quaternion"], "double"),
+        (["--mpi", "ours"], "openmpi"),
+        (["--bytes", "many"], "1MiB"),
+    ],
+)
+def test_plan_refuses_what_it_does_not_know(weft_plan, words, word):
+    result = weft_plan(*words)
+    assert result.returncode == 2
+    assert result.stderr.startswith("weft: ")
+    assert word in result.stderr

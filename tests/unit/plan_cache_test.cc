@@ -1,0 +1,148 @@
+// The file of plans: what is put is found, also by the next process, whatever else is in the file
+// and whoever else writes it.
+#include "select/plan_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace weft {
+namespace {
+
+const MeasuredPlan kPlan{
+    "node-ring", 16384, {{"node-flat", 65536, 900}, {"node-ring", 16384, 700}}};
+const MeasuredPlan kOther{"node-flat", 65536, {{"node-flat", 65536, 5}, {"node-ring", 65536, 6}}};
+
+class PlanCacheFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/plans.XXXXXX";
+    ASSERT_TRUE(mkdtemp(name.data()));
+    directory_ = name;
+    file_ = directory_ / "a/b/plans";
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  void write(const std::string& text) {
+    std::filesystem::create_directories(file_.parent_path());
+    std::ofstream(file_) << text;
+  }
+  std::string read() const {
+    std::ostringstream text;
+    text << std::ifstream(file_).rdbuf();
+    return text.str();
+  }
+  // Alone in its directory: nothing temporary is left.
+  long entries() const {
+    return std::distance(std::filesystem::directory_iterator(file_.parent_path()), {});
+  }
+
+  std::filesystem::path directory_, file_;
+};
+
+TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
+  PlanCache cache(file_);
+  EXPECT_EQ(cache.find("a"), std::nullopt);
+  cache.put("a", kPlan);
+  cache.put("a|b", kOther);
+  EXPECT_EQ(cache.find("a"), kPlan);
+  PlanCache next(file_);
+  EXPECT_EQ(next.find("a"), kPlan);
+  EXPECT_EQ(next.find("a|b"), kOther);
+  EXPECT_EQ(next.find("b"), std::nullopt);
+  EXPECT_EQ(next.find(""), std::nullopt);
+  EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(PlanCacheFile, TheLaterPlanReplacesTheEarlierOne) {
+  PlanCache(file_).put("a", kPlan);
+  PlanCache(file_).put("a", kOther);
+  EXPECT_EQ(PlanCache(file_).find("a"), kOther);
+  EXPECT_EQ(read().find("node-ring\t"), std::string::npos);
+}
+
+TEST_F(PlanCacheFile, WhatIsRememberedOnlyIsNotWritten) {
+  PlanCache cache(file_);
+  cache.remember("a", kPlan);
+  EXPECT_EQ(cache.find("a"), kPlan);
+  EXPECT_EQ(PlanCache(file_).find("a"), std::nullopt);
+}
+
+TEST_F(PlanCacheFile, WithoutAFileThereIsMemory) {
+  PlanCache cache("");
+  cache.put("a", kPlan);
+  EXPECT_EQ(cache.find("a"), kPlan);
+}
+
+TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
+  PlanCache(file_).put("good", kPlan);
+  std::ofstream(file_, std::ios::app) << "bad\n"
+                                         "cut\tnode-ring\t16384\n"
+                                         "size\tnode-ring\tmuch\tnode-ring/16384=7\n"
+                                         "time\tnode-ring\t16384\tnode-ring/16384=\n"
+                                         "sign\tnode-ring\t16384\tnode-ring/16384=-7\n"
+                                         "nameless\t\t16384\tnode-ring/16384=7\n"
+                                         "\n\t\t\t\n"
+                                         "torn\tnode-ring\t163";
+  PlanCache cache(file_);
+  EXPECT_EQ(cache.find("good"), kPlan);
+  for (const char* key : {"bad", "cut", "size", "time", "sign", "nameless", "", "torn"})
+    EXPECT_EQ(cache.find(key), std::nullopt) << key;
+  cache.put("torn", kOther);
+  EXPECT_EQ(PlanCache(file_).find("torn"), kOther);
+  EXPECT_EQ(PlanCache(file_).find("good"), kPlan);
+  const std::string text = read();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);  // the damage is gone
+}
+
+TEST_F(PlanCacheFile, AFileThatIsNoCacheStaysAsItIs) {
+  for (const std::string text : {"dear diary\n", "# weft plans, version 2\na\tb\t1\tb/1=1\n"}) {
+    write(text);
+    PlanCache cache(file_);
+    cache.put("a", kPlan);
+    EXPECT_EQ(cache.find("a"), kPlan);
+    EXPECT_EQ(read(), text);
+  }
+}
+
+TEST_F(PlanCacheFile, WhatCannotBeAFileIsNoError) {
+  std::filesystem::create_directories(file_.parent_path());
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  PlanCache(file_).put("a", kPlan);
+  EXPECT_EQ(PlanCache(file_).find("a"), std::nullopt);
+  EXPECT_TRUE(std::filesystem::is_fifo(file_));
+  PlanCache("/proc/no/such/place").put("a", kPlan);
+  PlanCache(directory_).put("a", kPlan);
+  EXPECT_TRUE(std::filesystem::is_directory(directory_));
+}
+
+TEST_F(PlanCacheFile, WritersAtTheSameTimeLoseNothingThatWasWritten) {
+  constexpr int kWriters = 8, kPlans = 10;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    if (fork() != 0) continue;
+    for (int i = 0; i < kPlans; ++i) {
+      const std::string key = std::to_string(writer) + "|" + std::to_string(i);
+      while (PlanCache(file_).find(key) != kPlan) PlanCache(file_).put(key, kPlan);
+    }
+    _exit(0);
+  }
+  while (wait(nullptr) > 0) {
+  }
+  PlanCache cache(file_);
+  for (int writer = 0; writer < kWriters; ++writer)
+    for (int i = 0; i < kPlans; ++i)
+      EXPECT_EQ(cache.find(std::to_string(writer) + "|" + std::to_string(i)), kPlan);
+  EXPECT_EQ(entries(), 1);
+}
+
+TEST(PlanKey, HoldsNothingThatEndsIt) {
+  EXPECT_EQ(plan_key({"weft 1", "AMD|EPYC\n7", "\tx"}), "weft 1|AMD EPYC 7| x");
+}
+
+}  // namespace
+}  // namespace weft
