@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "interpose/generated/library_calls.h"
+#include "interpose/node_heaps.h"
 #include "schedule/schedule.h"
 #include "transport/mpi/handles.h"
 
@@ -15,16 +16,18 @@ namespace {
 MPI_Group node_group;
 bool node_known = false;
 
-bool all_on_this_node(MPI_Comm comm, int ranks) {
-  if (!node_known) return false;
+// The ranks' numbers on this node; empty where not all are on it.
+std::vector<int> ranks_of_node(MPI_Comm comm, int ranks) {
+  if (!node_known) return {};
   MPI_Group group;
-  if (library_calls.Comm_group(comm, &group) != MPI_SUCCESS) return false;
+  if (library_calls.Comm_group(comm, &group) != MPI_SUCCESS) return {};
   std::vector<int> members(static_cast<std::size_t>(ranks)), here(members.size());
   for (int rank = 0; rank < ranks; ++rank) members[static_cast<std::size_t>(rank)] = rank;
   const int code =
       library_calls.Group_translate_ranks(group, ranks, members.data(), node_group, here.data());
   library_calls.Group_free(&group);
-  return code == MPI_SUCCESS && std::find(here.begin(), here.end(), MPI_UNDEFINED) == here.end();
+  const bool all = std::find(here.begin(), here.end(), MPI_UNDEFINED) == here.end();
+  return code == MPI_SUCCESS && all ? here : std::vector<int>{};
 }
 
 // Rank 0 makes it and tells the others where it is, and for how much it was meant.
@@ -63,6 +66,10 @@ void find_node() {
                                                  handles.info_null, &node);
   if (code != MPI_SUCCESS) return;
   node_known = library_calls.Comm_group(node, &node_group) == MPI_SUCCESS;
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(node, &rank);
+  library_calls.Comm_size(node, &ranks);
+  share_heaps(node, rank, ranks);
   library_calls.Comm_free(&node);
 }
 
@@ -73,11 +80,27 @@ void forget_node() {
 
 std::unique_ptr<NodeMemory> make_node_memory(MPI_Comm comm, int rank, int ranks,
                                              std::int64_t window_bytes) {
-  if (ranks == 1 || !all_on_this_node(comm, ranks)) return nullptr;
+  const std::vector<int> node_ranks = ranks == 1 ? std::vector<int>{} : ranks_of_node(comm, ranks);
+  if (node_ranks.empty()) return nullptr;
   auto segment = share_segment(comm, rank, NodeWindows::bytes(ranks, window_bytes));
   if (!all_have_it(comm, rank, segment)) return nullptr;
   segment->close_to_others();
-  return std::make_unique<NodeMemory>(std::move(*segment), rank, ranks, window_bytes);
+  return std::make_unique<NodeMemory>(std::move(*segment), rank, ranks, window_bytes,
+                                      heaps_of(node_ranks));
+}
+
+bool NodeMemory::worth_looking(std::uint32_t fingerprint) {
+  Habit& usual = habit(fingerprint);
+  if (usual.left == 0) return true;
+  --usual.left;
+  return false;
+}
+
+void NodeMemory::looked(std::uint32_t fingerprint, bool found) {
+  constexpr int kLongestPause = 63;
+  Habit& usual = habit(fingerprint);
+  usual.pause = found ? 0 : static_cast<std::uint8_t>(std::min(2 * usual.pause + 1, kLongestPause));
+  usual.left = usual.pause;
 }
 
 }  // namespace weft::interpose

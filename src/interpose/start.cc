@@ -6,6 +6,7 @@
 #include "coll/algorithm.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/node_heaps.h"
 #include "interpose/persistent.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
@@ -77,9 +78,10 @@ struct Plan {
   std::optional<Reason> declined;  // nothing
   Engine engine = Engine::native;
   std::shared_ptr<const Schedule> schedule;
-  Kernel kernel = nullptr;  // of reductions; nullptr: MPI_Reduce_local
-  bool alone = false;       // no message: all happens in memory
-  std::int64_t bytes = 0;   // of this rank
+  std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
+  Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
+  bool alone = false;                      // no message: all happens in memory
+  std::int64_t bytes = 0;                  // of this rank
 };
 
 // All that a plan rests on, for calls without arrays. Handles keep their meaning within one
@@ -160,6 +162,18 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
+// Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
+// the same answer, whether or not their own buffers are shared. Not for single non-blocking calls,
+// whose start may not wait for what the others show.
+std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape, Use use,
+                                           const Choice& choice, Kernel kernel) {
+  const bool seen = communicator.node && !communicator.node->heaps().empty();
+  const Algorithm* algorithm = seen && use != Use::request ? direct_algorithm(shape) : nullptr;
+  if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
+  if (reduces(shape.kind) && !kernel) return nullptr;
+  return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
+}
+
 // The call is Weft's only if the node's memory serves it.
 bool in_memory_only(const Runtime& runtime, Use use) {
   const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
@@ -183,6 +197,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
     return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  const bool in_order = runtime.config.reproducible && reduces(call.kind);
+  if (!in_order) plan->direct = direct_for(communicator, shape, use, choice, plan->kernel);
   plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
   plan->bytes = local_bytes(shape);
   return std::nullopt;
@@ -275,23 +291,46 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
                                                Engine::function);
 }
 
+// Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
+std::unique_ptr<PeerBuffers> peers_for(const Call& call, Plan& plan) {
+  if (!plan.direct) return nullptr;
+  Communicator& c = *plan.communicator;
+  const ShownBuffers own = shown_buffers(call, *plan.direct);
+  std::vector<ShownBuffers> all(static_cast<std::size_t>(c.size));
+  library_calls.Allgather(&own, sizeof own, handles.byte, all.data(), sizeof own, handles.byte,
+                          c.shadow);
+  auto peers = std::make_unique<PeerBuffers>(c.node->heaps());
+  if (!peers->know(all)) return nullptr;
+  plan.schedule = plan.direct;
+  return peers;
+}
+
+// What a persistent request has of its own: others may be started in other orders.
+struct OwnMemory {
+  std::unique_ptr<NodeMemory> node;
+  std::unique_ptr<PeerBuffers> peers;
+};
+
 // Requests may be started in different orders on different ranks, so each has memory of its own.
 // Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
-std::unique_ptr<NodeMemory> memory_for(const Runtime& runtime, CallId id, Plan& plan) {
-  const std::int64_t bytes = plan.schedule->node_bytes;
+OwnMemory memory_for(const Runtime& runtime, CallId id, const Call& call, Plan& plan) {
   Communicator& c = *plan.communicator;
-  if (bytes == 0) return nullptr;
+  if (plan.schedule->node_bytes == 0) return {};
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   const bool may_wait_for_all = !c.worker && !guard.must_not_block();
-  auto memory = may_wait_for_all ? make_node_memory(c.shadow, c.rank, c.size, bytes) : nullptr;
-  if (memory) return memory;
+  OwnMemory memory;
+  if (may_wait_for_all) {
+    memory.peers = peers_for(call, plan);
+    memory.node = make_node_memory(c.shadow, c.rank, c.size, plan.schedule->node_bytes);
+  }
+  if (memory.node) return memory;
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
   plan.schedule = schedule_for(c, shape, {plan.engine, &by_messages});
-  return nullptr;
+  return {};
 }
 
 // No thread is worth waking, and nobody waits for what this rank does after the first advance.
@@ -349,11 +388,13 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
-    auto memory = memory_for(*runtime, id, plan);
-    if (runtime->in_memory_only() && !memory) return false;
+    OwnMemory memory = memory_for(*runtime, id, call, plan);
+    if (runtime->in_memory_only() && !memory.node) return false;
+    if (memory.peers) runtime->summary.direct(id);
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
-    auto operation = make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,
-                                                         std::move(memory), stays_in_hand(plan));
+    auto operation = make_operation<PersistentOperation>(
+        id, call, plan, tag, plan.engine, std::move(memory.node), std::move(memory.peers),
+        stays_in_hand(plan));
     *code = give_request(*runtime, std::move(operation), request);
     runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;
@@ -379,6 +420,16 @@ int failed(const Call& call, int code) {
   return code;
 }
 
+// To its end, helping others meanwhile. MPI error code.
+int drive(Runtime& runtime, const Call& call, Execution& execution) {
+  Result<bool> done = false;
+  runtime.progress.drive_in_hand([&](int polls) {
+    done = execution.advance(polls);
+    return !done || *done;
+  });
+  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+}
+
 // All happens in memory: nothing is needed but the stack.
 int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
@@ -391,12 +442,28 @@ int carry_out_alone(Runtime& runtime, const Call& call, const Plan& plan) {
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   Execution execution(*plan.schedule, nullptr, &operands, &turn);
-  Result<bool> done = false;
-  runtime.progress.drive_in_hand([&](int polls) {
-    done = execution.advance(polls);
-    return !done || *done;
-  });
-  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+  return drive(runtime, call, execution);
+}
+
+// False, on all ranks alike: some rank's buffers are not shared, or it was not worth to look.
+bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan, int* code) {
+  const Schedule& schedule = *plan.direct;
+  NodeMemory& node = *plan.communicator->node;
+  if (!node.worth_looking(schedule.fingerprint)) return false;
+  const TempBuffer temp(schedule.temp_bytes);
+  if (!temp.there()) {
+    *code = failed(call, MPI_ERR_NO_MEM);
+    return true;
+  }
+  const NodeTurn turn = node.windows().next(Ends::in_order, schedule.fingerprint);
+  Operands operands = operands_of(call, plan.kernel, temp.data());
+  operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+  operands.peers = &node.peers();
+  node.peers().begin(shown_buffers(call, schedule));
+  Execution execution(schedule, nullptr, &operands, &turn);
+  *code = drive(runtime, call, execution);
+  node.looked(schedule.fingerprint, !execution.declined());
+  return !execution.declined();
 }
 
 // By messages, or by what only MPI can do on the data.
@@ -426,8 +493,11 @@ bool carry_out(CallId id, const Call& call, int* code) {
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   const std::uint32_t number = plan->communicator->next_in_sequence();
-  *code = plan->alone ? carry_out_alone(*runtime, call, *plan)
-                      : carry_out_by_messages(*runtime, id, call, *plan, number);
+  if (plan->direct && carry_out_direct(*runtime, call, *plan, code))
+    runtime->summary.direct(id);
+  else
+    *code = plan->alone ? carry_out_alone(*runtime, call, *plan)
+                        : carry_out_by_messages(*runtime, id, call, *plan, number);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

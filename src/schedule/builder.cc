@@ -111,6 +111,23 @@ void Builder::wait(int peer, std::uint32_t value) {
   append({.kind = StepKind::wait, .peer = peer, .value = value});
 }
 
+void Builder::show(bool send, bool recv) {
+  use_lines();
+  schedule_.shows_send = send;
+  schedule_.shows_recv = recv;
+  append({.kind = StepKind::show});
+  signal();
+}
+
+void Builder::find(int rank) {
+  if (rank != shape().rank) wait(rank, 1);
+  append({.kind = StepKind::find, .peer = rank});
+}
+
+Location Builder::at(int rank, Location buffer) const {
+  return {buffer.buffer, buffer.offset, rank == shape().rank ? Location::kOwn : rank};
+}
+
 void Builder::library(StepKind kind) {
   append({.kind = kind});
   schedule_.sends_after_first_round = true;  // for all we know

@@ -43,6 +43,12 @@ class Builder {
   std::uint32_t signal();
   // Dropped where this rank has waited for it already.
   void wait(int peer, std::uint32_t value);
+  // A direct schedule begins with what this rank shows, if it does; each rank that shows something
+  // is then found by all, itself included. Where something cannot be seen, nobody goes any further.
+  void show(bool send, bool recv);
+  void find(int rank);
+  // Of a rank that has been found.
+  Location at(int rank, Location buffer) const;
   // No rank ends before all have begun; the verifier proves it.
   void synchronizes() { schedule_.synchronizing = true; }
   // Each rank signals once, before it first waits: known to all ranks alike.

@@ -7,6 +7,8 @@
 // few bytes beside it. A rank publishes what it wrote by a signal (its counter goes up by one), and
 // waits for another's counter to reach a value; a wait holds up the steps after it. Jocksch,
 // Piccinali, shared-memory persistent allreduce (the barrier is integrated in the data's flow).
+// Where the users' buffers are themselves in memory that ranks share, a schedule may be direct:
+// each rank shows where its buffers lie, finds those of others, and reads and writes there.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +26,13 @@ inline constexpr int kBuffers = 4;
 
 struct Location {
   Buffer buffer = Buffer::send;
-  std::int64_t offset = 0;  // bytes from the buffer's origin; may be negative with negative lb
+  std::int64_t offset = 0;   // bytes from the buffer's origin; may be negative with negative lb
+  std::int32_t rank = kOwn;  // whose send or receive buffer it is, found before
 
-  Location operator+(std::int64_t bytes) const { return {buffer, offset + bytes}; }
+  static constexpr std::int32_t kOwn = -1;
+
+  bool is_own() const { return rank == kOwn; }
+  Location operator+(std::int64_t bytes) const { return {buffer, offset + bytes, rank}; }
   bool operator==(const Location&) const = default;
 };
 
@@ -40,13 +46,15 @@ struct Operand {
 };
 
 enum class StepKind : std::uint8_t {
-  send,                 // first -> peer
-  recv,                 // peer -> first
-  reduce,               // into = first op second (first is the lower-ranked operand)
-  copy,                 // first -> second; packs or unpacks when one side's unit is byte
-  signal,               // this rank's counter becomes `value`; what it wrote before is visible
-  wait,                 // until the counter of `peer` is at least `value`
-  library_blocking,     // the whole collective, by the MPI library, blocking
+  send,              // first -> peer
+  recv,              // peer -> first
+  reduce,            // into = first op second (first is the lower-ranked operand)
+  copy,              // first -> second; packs or unpacks when one side's unit is byte
+  signal,            // this rank's counter becomes `value`; what it wrote before is visible
+  wait,              // until the counter of `peer` is at least `value`
+  show,              // this rank's line says where its buffers lie, or that others cannot see them
+  find,              // what the line of `peer` says; buffers that cannot be seen end the schedule
+  library_blocking,  // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
 
@@ -55,7 +63,8 @@ inline bool is_library(StepKind kind) {
 }
 
 inline bool is_node(StepKind kind) {
-  return kind == StepKind::signal || kind == StepKind::wait;
+  return kind == StepKind::signal || kind == StepKind::wait || kind == StepKind::show ||
+         kind == StepKind::find;
 }
 
 inline bool is_local(StepKind kind) {
@@ -83,6 +92,12 @@ inline constexpr int kSignalBits = 20;       // most signals of a rank in one sc
 inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
+// What a step `show` puts there.
+struct ShownBuffers {
+  static constexpr std::int64_t kNotShared = -1;
+
+  std::int64_t send = 0, recv = 0;  // bytes from the beginning of what the rank shares
+};
 // What a schedule may use of the node's memory beside the lines: two places of 64 KiB, which stay
 // in a core's own cache while they take turns, and as much again.
 inline constexpr std::int64_t kNodeBytesPerRank = 256 * 1024;
@@ -103,10 +118,14 @@ struct Schedule {
   // No rank ends before all have begun, so that the end tells that the last call is over
   // everywhere.
   bool synchronizing = false;
+  // Of a direct schedule: which of this rank's buffers other ranks use, found by all ranks that
+  // carry it out, so that all come to know alike whether it can be.
+  bool shows_send = false, shows_recv = false;
   // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
   // waits for what a rank does after its first advance.
   bool exchanges_once = false;
 
+  bool shows() const { return shows_send || shows_recv; }
   // Others wait for this rank's later steps, if only with another collective, for the window that
   // this one uses in the node's memory.
   bool is_awaited() const { return sends_after_first_round || node_bytes > 0; }

@@ -44,6 +44,21 @@ std::string mismatch(const Pair& pair) {
          " received";
 }
 
+// Who cannot be found ends the schedule on all ranks alike.
+bool all_find_all(std::span<const Schedule> all) {
+  for (const Schedule& shown : all) {
+    if (!shown.shows()) continue;
+    for (const Schedule& finder : all) {
+      const bool finds =
+          std::any_of(finder.steps.begin(), finder.steps.end(), [&](const Step& step) {
+            return step.kind == StepKind::find && step.peer == shown.shape.rank;
+          });
+      if (!finds) return false;
+    }
+  }
+  return true;
+}
+
 bool of_one_call(std::span<const Schedule> all) {
   const Shape& first = all[0].shape;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -77,6 +92,7 @@ Result<bool> verify(std::span<const Schedule> all_ranks) {
       return Error{name + "messages from rank " + std::to_string(ranks.first) + " to rank " +
                    std::to_string(ranks.second) + ": " + failure};
   }
+  if (!all_find_all(all_ranks)) return Error{name + "not all ranks find what others show"};
   if (const std::string failure = find_disorder(all_ranks); !failure.empty())
     return Error{name + failure};
   return true;

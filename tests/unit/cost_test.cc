@@ -307,6 +307,7 @@ const NodeCost kNodeCosts[] = {
      [](auto n, auto& s) { return children(s, 2) * n; }},
     {Kind::allreduce, "node-tree-4", [](auto n, auto& s) { return children(s, 4) ? n : 2 * n; },
      [](auto n, auto& s) { return children(s, 4) * n; }},
+    {Kind::allreduce, "node-direct", all_but_a_share, all_but_a_share},
     {Kind::reduce_scatter_block, "node-flat", of_all_others, of_all_others},
     {Kind::reduce_scatter_block, "node-ring", once, of_all_others},
     {Kind::scan, "node-flat",

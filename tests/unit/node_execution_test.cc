@@ -37,12 +37,18 @@ class Part {
   Part(Operation& operation, int rank, NodeWindows& windows)
       : schedule_(operation.schedules[static_cast<std::size_t>(rank)]),
         temp_(static_cast<std::size_t>(schedule_.temp_bytes)),
+        heaps_(operation.schedules.size()),  // offsets are addresses: one process
+        peers_(heaps_),
         turn_(schedule_.node_bytes > 0 ? windows.next(operation.ends, schedule_.fingerprint)
                                        : NodeTurn()),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data(),
                    turn_.memory()},
-                  find_kernel(Element::float64, Operator::sum)},
-        execution_(schedule_, nullptr, &operands_, &turn_) {}
+                  find_kernel(Element::float64, Operator::sum),
+                  &peers_},
+        execution_(schedule_, nullptr, &operands_, &turn_) {
+    peers_.begin({reinterpret_cast<std::intptr_t>(operands_.base[0]),
+                  reinterpret_cast<std::intptr_t>(operands_.base[1])});
+  }
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
@@ -51,6 +57,8 @@ class Part {
  private:
   const Schedule& schedule_;
   std::vector<std::byte> temp_;
+  std::vector<std::byte*> heaps_;
+  PeerBuffers peers_;
   NodeTurn turn_;
   Operands operands_;
   Execution execution_;

@@ -34,9 +34,9 @@ class Node {
 
 struct Runner {
   Runner(SimNetwork& network, const SimModel& model, const Schedule& schedule,
-         const SimRank& buffers, const SimOperator& op, const NodeTurn& own_turn)
+         std::span<const SimRank> ranks, const SimOperator& op, const NodeTurn& own_turn)
       : turn(own_turn),
-        transport(network, model, 0, schedule, buffers, op, turn.memory()),
+        transport(network, model, 0, schedule, ranks, op, turn.memory()),
         execution(schedule, &transport, nullptr, &turn) {}
 
   NodeTurn turn;
@@ -90,7 +90,7 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
   Node node(schedules);
   std::deque<Runner> runners;
   for (int rank = 0; rank < size; ++rank)
-    runners.emplace_back(network, model_, schedules[rank], ranks[rank], op,
+    runners.emplace_back(network, model_, schedules[rank], ranks, op,
                          node.turn(static_cast<std::size_t>(rank)));
   // The first visit only posts: that is progress too, so it is not asked for.
   for (Runner& runner : runners) {
