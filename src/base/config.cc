@@ -122,6 +122,11 @@ Result<Config> Config::from_environment() {
     if (!node_memory) return node_memory.error();
     config.node_memory = *node_memory;
   }
+  if (const char* text = std::getenv("WEFT_SHARED_HEAP"); text && *text) {
+    auto bytes = parse_number(text, 4096, "the shared heap (BYTES of the smallest allocation)");
+    if (!bytes) return bytes.error();
+    config.shared_heap_bytes = *bytes;
+  }
   if (const char* text = std::getenv("WEFT_WATCHDOG")) {
     auto seconds = parse_number(text, 0, "watchdog SECONDS");
     if (!seconds) return seconds.error();

@@ -48,6 +48,9 @@ struct Config {
   // over nodes.
   bool reproducible = false;
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
+  // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that ranks
+  // of a node share (libweft-heap.so reads it); 0: none.
+  int shared_heap_bytes = 0;
   int watchdog_s = 0;       // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
