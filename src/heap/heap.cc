@@ -71,9 +71,9 @@ SharedHeap* heap_of(const void* block) {
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   SharedHeap* const from = heap_for(bytes);
-  void* const block = from ? from->allocate(static_cast<std::int64_t>(bytes),
-                                            static_cast<std::int64_t>(alignment))
-                           : nullptr;
+  void* const block =
+      from ? from->allocate(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(alignment))
+           : nullptr;
   return block ? block : __libc_memalign(alignment, bytes);
 }
 
@@ -174,7 +174,6 @@ WEFT_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 WEFT_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
   if (SharedHeap* const from = heap_of(block))
     return static_cast<std::size_t>(from->bytes_of(block));
-  static const auto librarys =
-      reinterpret_cast<UsableSize>(dlsym(RTLD_NEXT, "malloc_usable_size"));
+  static const auto librarys = reinterpret_cast<UsableSize>(dlsym(RTLD_NEXT, "malloc_usable_size"));
   return librarys ? librarys(block) : 0;
 }

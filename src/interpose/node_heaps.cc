@@ -9,6 +9,7 @@
 
 #include "interpose/generated/library_calls.h"
 #include "transport/mpi/handles.h"
+#include "transport/transport.h"
 
 namespace weft::interpose {
 namespace {
@@ -63,9 +64,11 @@ void forget() {
   node().own = nullptr;
 }
 
-// Where a block of plain data lies in this process's heap.
-std::int64_t shown(const Schedule& schedule, Buffer buffer, const void* origin) {
+// Where plain data lies in this process's heap.
+std::int64_t shown(const Schedule& schedule, const Location& from, const Call& call) {
   const Shape& shape = schedule.shape;
+  const Buffer buffer = from.buffer;
+  const void* const origin = buffer == Buffer::send ? call.sendbuf : call.recvbuf;
   for (const Operand& run : buffer_runs(shape, buffer)) {
     const Range range = touched_bytes(shape, run);
     const auto* begin = static_cast<const std::byte*>(origin) + range.begin;
@@ -73,7 +76,7 @@ std::int64_t shown(const Schedule& schedule, Buffer buffer, const void* origin) 
         node().own->contains(begin) && node().own->contains(begin + (range.end - range.begin - 1));
     if (!inside || !layout_of(shape, run.unit).plain) return ShownBuffers::kNotShared;
   }
-  const auto* at = static_cast<const std::byte*>(origin);
+  const auto* at = static_cast<const std::byte*>(origin) + from.offset;
   return node().own->contains(at) ? at - node().own->begin() : 0;
 }
 
@@ -105,8 +108,9 @@ std::vector<std::byte*> heaps_of(const std::vector<int>& node_ranks) {
 
 ShownBuffers shown_buffers(const Call& call, const Schedule& schedule) {
   ShownBuffers buffers;
-  if (schedule.shows_send) buffers.send = shown(schedule, Buffer::send, call.sendbuf);
-  if (schedule.shows_recv) buffers.recv = shown(schedule, Buffer::recv, call.recvbuf);
+  if (!stands_alone(schedule, true)) return {ShownBuffers::kNotShared, ShownBuffers::kNotShared};
+  if (schedule.shows_input) buffers.input = shown(schedule, outgoing(schedule.shape, 0).at, call);
+  if (schedule.shows_result) buffers.result = shown(schedule, {Buffer::recv, 0}, call);
   return buffers;
 }
 

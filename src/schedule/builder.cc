@@ -111,12 +111,16 @@ void Builder::wait(int peer, std::uint32_t value) {
   append({.kind = StepKind::wait, .peer = peer, .value = value});
 }
 
-void Builder::show(bool send, bool recv) {
+void Builder::meet(Shows shows) {
+  const Shape& s = shape();
   use_lines();
-  schedule_.shows_send = send;
-  schedule_.shows_recv = recv;
+  schedule_.is_direct = true;
+  schedule_.shows_input = shows == Shows::input || shows == Shows::both;
+  schedule_.shows_result = shows == Shows::result || shows == Shows::both;
   append({.kind = StepKind::show});
   signal();
+  for (int i = 0; i < s.size; ++i) find((s.rank + i) % s.size);
+  synchronizes();
 }
 
 void Builder::find(int rank) {
@@ -124,8 +128,12 @@ void Builder::find(int rank) {
   append({.kind = StepKind::find, .peer = rank});
 }
 
-Location Builder::at(int rank, Location buffer) const {
-  return {buffer.buffer, buffer.offset, rank == shape().rank ? Location::kOwn : rank};
+Location Builder::input_of(int rank) const {
+  return rank == shape().rank ? input() : Location{Buffer::send, 0, rank};
+}
+
+Location Builder::result_of(int rank) const {
+  return {Buffer::recv, 0, rank == shape().rank ? Location::kOwn : rank};
 }
 
 void Builder::library(StepKind kind) {

@@ -26,8 +26,10 @@ inline constexpr int kBuffers = 4;
 
 struct Location {
   Buffer buffer = Buffer::send;
-  std::int64_t offset = 0;   // bytes from the buffer's origin; may be negative with negative lb
-  std::int32_t rank = kOwn;  // whose send or receive buffer it is, found before
+  std::int64_t offset = 0;  // bytes from the buffer's origin; may be negative with negative lb
+  // Whose it is, found before. Of another rank, `send` is its input wherever that lies, which only
+  // the rank itself knows: from its outgoing(shape, 0) on.
+  std::int32_t rank = kOwn;
 
   static constexpr std::int32_t kOwn = -1;
 
@@ -96,7 +98,7 @@ inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
 struct ShownBuffers {
   static constexpr std::int64_t kNotShared = -1;
 
-  std::int64_t send = 0, recv = 0;  // bytes from the beginning of what the rank shares
+  std::int64_t input = 0, result = 0;  // bytes from the beginning of what the rank shares
 };
 // What a schedule may use of the node's memory beside the lines: two places of 64 KiB, which stay
 // in a core's own cache while they take turns, and as much again.
@@ -118,14 +120,13 @@ struct Schedule {
   // No rank ends before all have begun, so that the end tells that the last call is over
   // everywhere.
   bool synchronizing = false;
-  // Of a direct schedule: which of this rank's buffers other ranks use, found by all ranks that
-  // carry it out, so that all come to know alike whether it can be.
-  bool shows_send = false, shows_recv = false;
+  // Of a direct schedule, which all ranks begin by finding all, so that they come to know alike
+  // whether it can be carried out; and what of this rank's others use.
+  bool is_direct = false, shows_input = false, shows_result = false;
   // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
   // waits for what a rank does after its first advance.
   bool exchanges_once = false;
 
-  bool shows() const { return shows_send || shows_recv; }
   // Others wait for this rank's later steps, if only with another collective, for the window that
   // this one uses in the node's memory.
   bool is_awaited() const { return sends_after_first_round || node_bytes > 0; }

@@ -35,6 +35,11 @@ class SharedMemory {
     cells_[range.begin] = {range.end, event, {}, filled};
   }
 
+  void fill(Range range) {
+    for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it)
+      it->second.filled = true;
+  }
+
   bool holds(Range range) {
     std::int64_t known_to = range.begin;
     for (auto it = cut(range); it != cells_.end() && it->first == known_to; ++it)
@@ -152,13 +157,19 @@ class Machine {
     const Schedule& of_rank = schedule(rank);
     const Shape& shape = of_rank.shape;
     const Event begin{rank, 1};
-    const bool holds_input = shape.in_place || (shape.kind == Kind::bcast && rank == shape.root);
-    const auto place = [&](Buffer buffer, bool filled, SharedMemory& memory) {
+    const auto place = [&](Buffer buffer, bool filled) {
       for (const Operand& run : buffer_runs(shape, buffer))
-        memory.place(touched_bytes(shape, run), begin, filled);
+        memory_of({buffer, 0}, rank)->place(touched_bytes(shape, run), begin, filled);
     };
-    if (of_rank.shows_send) place(Buffer::send, true, state(rank).send);
-    if (of_rank.shows_recv) place(Buffer::recv, holds_input, state(rank).recv);
+    if (memory_of({Buffer::send, 0}, rank)) place(Buffer::send, true);
+    if (!memory_of({Buffer::recv, 0}, rank)) return;
+    place(Buffer::recv, false);
+    const bool is_source = shape.kind == Kind::bcast && rank == shape.root;
+    if (!is_source && !shape.in_place) return;
+    const bool own_block = shape.kind == Kind::allgather || shape.kind == Kind::allgatherv;
+    for (const Operand& run :
+         own_block ? std::vector<Operand>{incoming(shape, rank)} : buffer_runs(shape, Buffer::recv))
+      state(rank).recv.fill(touched_bytes(shape, run));
   }
 
   // One step, or the end of a round; false where this rank cannot go on now.
@@ -226,21 +237,30 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
-  // nullptr: no other rank sees it.
+  // What another rank's input is to that rank; all else lies where it says.
+  Location as_owner_says(const Location& at) const {
+    if (at.is_own() || at.buffer != Buffer::send) return at;
+    return outgoing(schedule(at.rank).shape, 0).at + at.offset;
+  }
+
+  // Of what `rank` itself has, or is known to its owner as `at`. nullptr: no other rank sees it.
   SharedMemory* memory_of(const Location& at, int rank) {
     if (at.buffer == Buffer::node) return &memory_;
-    const int owner = at.is_own() ? rank : at.rank;
-    if (at.buffer == Buffer::send && schedule(owner).shows_send) return &state(owner).send;
-    if (at.buffer == Buffer::recv && schedule(owner).shows_recv) return &state(owner).recv;
-    return nullptr;
+    const Schedule& owners = schedule(rank);
+    const bool is_input = owners.shows_input && outgoing(owners.shape, 0).at.buffer == at.buffer;
+    const bool is_result = owners.shows_result && at.buffer == Buffer::recv;
+    if (!is_input && !is_result) return nullptr;
+    return at.buffer == Buffer::send ? &state(rank).send : &state(rank).recv;
   }
 
   template <class Access>
   void access(const Operand& operand, const Event& event, Access access, const char* wrong) {
     if (operand.count == 0) return;
-    SharedMemory* const memory = memory_of(operand.at, event.rank);
+    const Operand at{as_owner_says(operand.at), operand.count, operand.unit};
+    SharedMemory* const memory =
+        memory_of(at.at, operand.at.is_own() ? event.rank : operand.at.rank);
     if (!memory && operand.at.is_own()) return;
-    const Range range = touched_bytes(schedule(event.rank).shape, operand);
+    const Range range = touched_bytes(schedule(event.rank).shape, at);
     const bool is_users = operand.at.buffer != Buffer::node;
     if (!memory)
       wrong = "uses a buffer that its rank does not show";

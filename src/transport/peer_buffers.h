@@ -52,9 +52,9 @@ class PeerBuffers {
     return node + rank * kLineBytes + kLineHeaderBytes;
   }
   bool note(std::size_t rank, const ShownBuffers& shown) {
-    if (shown.send == ShownBuffers::kNotShared || shown.recv == ShownBuffers::kNotShared)
+    if (shown.input == ShownBuffers::kNotShared || shown.result == ShownBuffers::kNotShared)
       return false;
-    at_[rank] = {heaps_[rank] + shown.send, heaps_[rank] + shown.recv};
+    at_[rank] = {heaps_[rank] + shown.input, heaps_[rank] + shown.result};
     return true;
   }
 

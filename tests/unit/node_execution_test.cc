@@ -46,7 +46,8 @@ class Part {
                   find_kernel(Element::float64, Operator::sum),
                   &peers_},
         execution_(schedule_, nullptr, &operands_, &turn_) {
-    peers_.begin({reinterpret_cast<std::intptr_t>(operands_.base[0]),
+    const Location input = outgoing(schedule_.shape, 0).at;
+    peers_.begin({reinterpret_cast<std::intptr_t>(operands_.address(input)),
                   reinterpret_cast<std::intptr_t>(operands_.base[1])});
   }
   Part(const Part&) = delete;

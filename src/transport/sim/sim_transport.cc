@@ -19,9 +19,10 @@ SimTransport::SimTransport(SimNetwork& network, const SimModel& model, int opera
 SimData SimTransport::data(const Operand& operand) {
   // Only the verifier's rule keeps a schedule from writing to the send buffer.
   if (operand.count == 0) return {};
-  const SimRank& of =
-      operand.at.is_own() ? buffers_ : ranks_[static_cast<std::size_t>(operand.at.rank)];
-  std::byte* const origins[] = {const_cast<std::byte*>(of.send), of.recv, temp_.data(), node_};
+  const bool own = operand.at.is_own();
+  const SimRank& of = own ? buffers_ : ranks_[static_cast<std::size_t>(operand.at.rank)];
+  std::byte* const origins[] = {const_cast<std::byte*>(own ? of.send : of.input), of.recv,
+                                temp_.data(), node_};
   return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset, type(operand.unit),
           operand.count};
 }

@@ -89,8 +89,14 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
   SimNetwork network(model_, size);
   Node node(schedules);
   std::deque<Runner> runners;
+  std::vector<SimRank> with_input(ranks.begin(), ranks.end());
+  for (std::size_t rank = 0; rank < with_input.size(); ++rank) {
+    SimRank& of = with_input[rank];
+    const Location at = outgoing(schedules[rank].shape, 0).at;
+    of.input = (at.buffer == Buffer::send ? of.send : of.recv) + at.offset;
+  }
   for (int rank = 0; rank < size; ++rank)
-    runners.emplace_back(network, model_, schedules[rank], ranks, op,
+    runners.emplace_back(network, model_, schedules[rank], with_input, op,
                          node.turn(static_cast<std::size_t>(rank)));
   // The first visit only posts: that is progress too, so it is not asked for.
   for (Runner& runner : runners) {
