@@ -115,6 +115,46 @@ class Node {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
+// One rank's buffers cannot be seen: on all ranks alike the schedule ends, and nothing has
+// happened.
+TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
+  constexpr int kRanks = 3;
+  for (const Kind kind : {Kind::allreduce, Kind::bcast, Kind::gather}) {
+    Call call{.size = kRanks, .count = 100, .type = &test_types()[1]};
+    call.algorithm = find_algorithm(kind, "node-direct");
+    for (int hidden = 0; hidden < kRanks; ++hidden) {
+      const std::vector<Schedule> schedules = build_all(call);
+      const CallMemory untouched(call);
+      CallMemory memory(call);
+      const std::int64_t bytes = schedules[0].node_bytes;
+      std::vector<std::byte> node(static_cast<std::size_t>(NodeWindows::bytes(kRanks, bytes)));
+      const std::vector<std::byte*> heaps(kRanks);
+      std::deque<NodeWindows> windows;
+      std::deque<NodeTurn> turns;
+      std::deque<PeerBuffers> peers;
+      std::deque<Operands> operands;
+      std::deque<Execution> executions;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
+        turns.push_back(windows.emplace_back(node.data(), rank, kRanks, bytes)
+                            .next(Ends::in_order, schedule.fingerprint));
+        peers.emplace_back(heaps).begin(rank == hidden ? ShownBuffers{ShownBuffers::kNotShared, 0}
+                                                       : ShownBuffers{});
+        operands.push_back({{memory.send(rank), memory.recv(rank), nullptr, turns.back().memory()},
+                            find_kernel(Element::float64, Operator::sum),
+                            &peers.back()});
+        executions.emplace_back(schedule, nullptr, &operands.back(), &turns.back());
+      }
+      for (int turn = 0; turn < 2; ++turn) {
+        for (Execution& execution : executions)
+          if (!execution.declined()) static_cast<void>(execution.advance());
+      }
+      for (const Execution& execution : executions) EXPECT_TRUE(execution.declined());
+      EXPECT_EQ(memory.difference(), untouched.difference()) << call.text();
+    }
+  }
+}
+
 std::vector<const Algorithm*> node_algorithms() {
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : algorithms())
