@@ -51,7 +51,7 @@ struct Config {
   // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that ranks
   // of a node share (libweft-heap.so reads it); 0: none.
   int shared_heap_bytes = 0;
-  int watchdog_s = 0;       // WEFT_WATCHDOG; 0: none
+  int watchdog_s = 0;  // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace
