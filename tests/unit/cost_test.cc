@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "patterns/blocks.h"
 #include "patterns/tree.h"
 #include "simulated_call.h"
 
@@ -290,6 +291,14 @@ std::int64_t of_all_others(std::int64_t n, const Shape& s) {
 std::int64_t all_but_a_share(std::int64_t n, const Shape& s) {
   return n - n / s.size;
 }
+// Parts of 64 KiB, shared out in whole elements of 4 bytes.
+std::int64_t a_share_of_each_part_from_others(std::int64_t n, const Shape& s) {
+  constexpr std::int64_t kPart_bytes = 64 * 1024;
+  std::int64_t bytes = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kPart_bytes)
+    bytes += 4 * Blocks{std::min(kPart_bytes, n - begin) / 4, s.size}.length(s.rank);
+  return (s.size - 1) * bytes;
+}
 
 const NodeCost kNodeCosts[] = {
     {Kind::bcast, "node-flat", once, nothing},
@@ -307,6 +316,8 @@ const NodeCost kNodeCosts[] = {
      [](auto n, auto& s) { return children(s, 2) * n; }},
     {Kind::allreduce, "node-tree-4", [](auto n, auto& s) { return children(s, 4) ? n : 2 * n; },
      [](auto n, auto& s) { return children(s, 4) * n; }},
+    {Kind::allreduce, "node-in-order", [](auto n, auto&) { return 2 * n; },
+     a_share_of_each_part_from_others},
     {Kind::allreduce, "node-direct", all_but_a_share, all_but_a_share},
     {Kind::reduce, "node-direct", [](auto n, auto& s) { return is_root(s) ? 0 : n / s.size; },
      all_but_a_share},
