@@ -8,6 +8,8 @@
 
 namespace weft {
 
+inline constexpr std::uint32_t kDone = 2;  // the second signal; the first was the meeting's
+
 // Until all other ranks have got as far.
 inline void part_from_all(Builder& b) {
   const Shape& s = b.shape();
@@ -20,7 +22,7 @@ inline void part_from_one(Builder& b, int rank) {
   if (b.shape().rank == rank)
     b.signal();
   else
-    b.wait(rank, 2);
+    b.wait(rank, kDone);
 }
 
 // The others use the buffers of `rank`, not each other's.
@@ -30,7 +32,7 @@ inline void part_from_others(Builder& b, int rank) {
     b.signal();
     return;
   }
-  for (int i = 1; i < s.size; ++i) b.wait((rank + i) % s.size, 2);
+  for (int i = 1; i < s.size; ++i) b.wait((rank + i) % s.size, kDone);
 }
 
 // Reductions go in pieces that stay in a core's first cache. Elements of a piece, at most:
