@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ ENGINES = {
     "auto": False,
 }
 NODES = Path("/sys/devices/system/node")
+XPMEM = Path("/dev/xpmem")
 
 
 def collect() -> dict:
@@ -48,6 +50,17 @@ def machine() -> dict:
         "cores": os.cpu_count(),
         "usable_cores": usable,
         "numa_nodes": nodes,
+        "without_a_copy": without_a_copy(),
+    }
+
+
+def without_a_copy() -> dict:
+    """Way for ranks of a node to use each other's buffers -> None if there is one, else why not."""
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    return {
+        "shared buffers": "addresses are limited (ulimit -v)" if limited else None,
+        "process_vm_readv": "slower than two copies where it was measured; never used",
+        "xpmem": "not used" if XPMEM.exists() else f"there is no {XPMEM}",
     }
 
 
@@ -88,6 +101,8 @@ def show(facts: dict) -> None:
     console.print(f"Weft {facts['weft']} on {hardware['system']}")
     usable = len(hardware["usable_cores"])
     console.print(f"cores {hardware['cores']}, usable {usable}; NUMA: {nodes or 'not known'}")
+    ways = [f"{way}: {why or 'yes'}" for way, why in hardware["without_a_copy"].items()]
+    console.print("without a copy: " + "; ".join(ways), highlight=False, soft_wrap=True)
     table = Table(box=None, header_style="bold")
     for column in ("MPI", "family", "ABI", "library", "thread level", "engines"):
         table.add_column(column, overflow="fold")

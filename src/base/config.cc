@@ -158,6 +158,11 @@ Result<Config> Config::from_environment() {
   const char* plan_cache = std::getenv("WEFT_PLAN_CACHE");
   config.plan_cache_file = plan_cache ? plan_cache : default_plan_cache();
   if (config.plan_cache_file == "none") config.plan_cache_file.clear();
+  if (const char* text = std::getenv("WEFT_SHARED_HEAP"); text && *text) {
+    auto bytes = parse_number(text, 4096, "the shared heap (BYTES of the smallest allocation)");
+    if (!bytes) return bytes.error();
+    config.shared_heap_bytes = *bytes;
+  }
   if (const char* text = std::getenv("WEFT_WATCHDOG")) {
     auto seconds = parse_number(text, 0, "watchdog SECONDS");
     if (!seconds) return seconds.error();

@@ -54,7 +54,10 @@ struct Config {
   // WEFT_INIT_BUDGET: how long a persistent initialisation may measure; 0: not at all.
   std::int64_t init_budget_us = 10'000;
   std::string plan_cache_file;  // WEFT_PLAN_CACHE, else the user's cache directory; empty: none
-  int watchdog_s = 0;           // WEFT_WATCHDOG; 0: none
+  // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that ranks
+  // of a node share (libweft-heap.so reads it); 0: none.
+  int shared_heap_bytes = 0;
+  int watchdog_s = 0;  // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE
   std::string trace_file;                       // empty: no trace

@@ -31,7 +31,7 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name) {
 }
 
 bool needs_node(Needs needs) {
-  return needs == Needs::node || needs == Needs::node_commutative;
+  return needs == Needs::node || needs == Needs::node_commutative || needs == Needs::node_direct;
 }
 
 bool needs_memory(Needs needs) {
@@ -46,6 +46,10 @@ bool node_serves(Kind kind) {
     return kinds;
   }();
   return served[static_cast<std::size_t>(kind)];
+}
+
+bool is_direct(const Algorithm& algorithm) {
+  return algorithm.needs == Needs::node_direct;
 }
 
 namespace {
@@ -69,8 +73,9 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
       return is_power_of_two(shape.size);
     case Needs::node:
     case Needs::node_commutative:
+    case Needs::node_direct:
       return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain) &&
-             (algorithm.needs == Needs::node || commutes);
+             (algorithm.needs != Needs::node_commutative || commutes);
     case Needs::nodes:
       return in_memory_of_nodes(shape);
   }

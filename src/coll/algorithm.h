@@ -16,6 +16,7 @@ enum class Needs : std::uint8_t {
   power_of_two,  // the number of ranks must be a power of two
   node,          // all ranks share memory, and what is reduced is plain
   node_commutative,
+  node_direct,  // node, and buffers that all ranks can see, which is found out when it runs
   // Not all ranks share memory, but some do, and what is reduced is plain; where the operator does
   // not commute, the ranks of each node are consecutive.
   nodes,
@@ -34,6 +35,10 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: 
 bool needs_node(Needs needs);                                       // one for all ranks
 bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
+// Below that, showing and finding buffers costs more than the copies.
+inline constexpr std::int64_t kLeastDirect_bytes = 32 * 1024;
+// It may find out that it cannot run; so it is never the only one for a call.
+bool is_direct(const Algorithm& algorithm);
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "interpose/generated/library_calls.h"
+#include "interpose/node_heaps.h"
 #include "schedule/schedule.h"
 #include "transport/mpi/handles.h"
 
@@ -14,6 +15,18 @@ namespace weft::interpose {
 namespace {
 
 std::vector<int> node_of_world_rank;  // by the lowest rank there; empty: not known
+
+// The ranks' numbers in the world.
+std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
+  MPI_Group group, world;
+  std::vector<int> members(static_cast<std::size_t>(ranks)), found(members.size());
+  std::iota(members.begin(), members.end(), 0);
+  library_calls.Comm_group(comm, &group);
+  library_calls.Comm_group(handles.comm_world, &world);
+  library_calls.Group_translate_ranks(group, ranks, members.data(), world, found.data());
+  for (MPI_Group* made : {&group, &world}) library_calls.Group_free(made);
+  return found;
+}
 
 // Rank 0 of those on one node makes it and tells the others where, and for how much it was meant.
 Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
@@ -46,10 +59,12 @@ bool all_have_it(MPI_Comm comm, int rank, const Result<std::unique_ptr<NodeMemor
 
 // Collective over the ranks of one node.
 Result<std::unique_ptr<NodeMemory>> share_memory(MPI_Comm here, int place, int ranks,
-                                                 std::int64_t window_bytes) {
+                                                 std::int64_t window_bytes,
+                                                 std::vector<std::byte*> heaps) {
   auto segment = share_segment(here, place, NodeWindows::bytes(ranks, window_bytes));
   if (!segment) return segment.error();
-  return std::make_unique<NodeMemory>(std::move(*segment), place, ranks, window_bytes);
+  return std::make_unique<NodeMemory>(std::move(*segment), place, ranks, window_bytes,
+                                      std::move(heaps));
 }
 
 // The same where `comm` has several nodes; nullptr: this rank is alone on its own.
@@ -61,7 +76,7 @@ Result<std::unique_ptr<NodeMemory>> share_memory_by_node(MPI_Comm comm, int rank
   if (code != MPI_SUCCESS) return Error{"the MPI library gives no communicator for a node"};
   Result<std::unique_ptr<NodeMemory>> memory{std::unique_ptr<NodeMemory>()};
   const int ranks = nodes.ranks_on(nodes.of(rank));
-  if (ranks > 1) memory = share_memory(here, nodes.place(rank), ranks, window_bytes);
+  if (ranks > 1) memory = share_memory(here, nodes.place(rank), ranks, window_bytes, {});
   library_calls.Comm_free(&here);
   return memory;
 }
@@ -81,18 +96,13 @@ void find_nodes() {
   node_of_world_rank.resize(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&rank, kBytes, handles.byte, node_of_world_rank.data(), kBytes,
                           handles.byte, handles.comm_world);
+  share_heaps(here);
   library_calls.Comm_free(&here);
 }
 
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks) {
   if (node_of_world_rank.empty()) return nullptr;
-  MPI_Group group, world;
-  std::vector<int> members(static_cast<std::size_t>(ranks)), nodes(members.size());
-  std::iota(members.begin(), members.end(), 0);
-  library_calls.Comm_group(comm, &group);
-  library_calls.Comm_group(handles.comm_world, &world);
-  library_calls.Group_translate_ranks(group, ranks, members.data(), world, nodes.data());
-  for (MPI_Group* made : {&group, &world}) library_calls.Group_free(made);
+  std::vector<int> nodes = world_ranks(comm, ranks);
   for (int& node : nodes) node = node_of_world_rank[static_cast<std::size_t>(node)];
   auto found = std::make_shared<const Nodes>(nodes);
   return found->some_share() ? found : nullptr;
@@ -101,11 +111,27 @@ std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks) {
 std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int rank,
                                                             const Nodes& nodes,
                                                             std::int64_t window_bytes) {
-  auto memory = nodes.count() == 1 ? share_memory(comm, rank, nodes.ranks_on(0), window_bytes)
+  const int ranks = nodes.ranks_on(0);
+  auto memory = nodes.count() == 1 ? share_memory(comm, rank, ranks, window_bytes,
+                                                  heaps_of(world_ranks(comm, ranks)))
                                    : share_memory_by_node(comm, rank, nodes, window_bytes);
   if (!all_have_it(comm, rank, memory)) return std::nullopt;
   if (*memory) (*memory)->close_to_others();
   return std::move(*memory);
+}
+
+bool NodeMemory::worth_looking(std::uint32_t fingerprint) {
+  Habit& usual = habit(fingerprint);
+  if (usual.left == 0) return true;
+  --usual.left;
+  return false;
+}
+
+void NodeMemory::looked(std::uint32_t fingerprint, bool found) {
+  constexpr int kLongestPause = 63;
+  Habit& usual = habit(fingerprint);
+  usual.pause = found ? 0 : static_cast<std::uint8_t>(std::min(2 * usual.pause + 1, kLongestPause));
+  usual.left = usual.pause;
 }
 
 }  // namespace weft::interpose

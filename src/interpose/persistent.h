@@ -18,11 +18,14 @@ class PersistentOperation final : public CollectiveOperation {
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
                       Engine engine, std::unique_ptr<NodeMemory> node = nullptr,
-                      bool stays_in_hand = false)
+                      std::unique_ptr<PeerBuffers> peers = nullptr, bool stays_in_hand = false)
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
         engine(engine),
         node_(std::move(node)),
-        stays_in_hand_(stays_in_hand) {}
+        peers_(std::move(peers)),
+        stays_in_hand_(stays_in_hand) {
+    reach(peers_.get());
+  }
 
   const Engine engine;
   PersistentOperation* persistent() override { return this; }
@@ -48,7 +51,8 @@ class PersistentOperation final : public CollectiveOperation {
   bool one_shot() const override { return false; }
   void complete_carrier();
 
-  const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
+  const std::unique_ptr<NodeMemory> node_;    // of this request alone: others start in other orders
+  const std::unique_ptr<PeerBuffers> peers_;  // where the schedule is direct
   const bool stays_in_hand_;
   bool in_hand_ = false;
   bool started_before_ = false;

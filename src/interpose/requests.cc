@@ -123,7 +123,7 @@ void RequestedOperation::announce() {
 // Only the schedule, which is verified, keeps the send buffer from being written.
 Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
   auto* const send = static_cast<std::byte*>(const_cast<void*>(call.sendbuf));
-  return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel};
+  return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel, nullptr};
 }
 
 int call_error_handler(CollectiveOperation& operation, int code) {

@@ -40,6 +40,9 @@ class CollectiveOperation : public Operation {
   // Before the first advance() since the start, where the schedule needs the node's memory.
   void take(const NodeTurn& turn);
 
+  // Of a direct schedule; must outlive it.
+  void reach(PeerBuffers* peers) { operands_.peers = peers; }
+
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
   int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are

@@ -7,6 +7,7 @@
 #include "interpose/alone.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/node_heaps.h"
 #include "interpose/persistent.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
@@ -44,7 +45,9 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape) {
 // The schedule of this rank; in debug builds those of all ranks are verified together.
 Schedule built(const Algorithm& algorithm, const Shape& shape) {
 #ifndef NDEBUG
-  if (all_ranks_known(shape.kind)) verify_all_ranks(algorithm, shape);
+  // A direct one whose data is not plain ends at once, when the ranks have met.
+  const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
+  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape);
 #endif
   return build(algorithm, shape);
 }
@@ -79,10 +82,11 @@ struct Plan {
   std::optional<Reason> declined;  // nothing
   Engine engine = Engine::native;
   std::shared_ptr<const Schedule> schedule;
-  Kernel kernel = nullptr;  // of reductions; nullptr: MPI_Reduce_local
-  bool in_memory = false;   // of a node, on this rank or on others
-  bool alone = false;       // no message: all happens in memory
-  std::int64_t bytes = 0;   // of this rank
+  std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
+  Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
+  bool in_memory = false;                  // of a node, on this rank or on others
+  bool alone = false;                      // no message: all happens in memory
+  std::int64_t bytes = 0;                  // of this rank
 };
 
 // All that a plan rests on, for calls without arrays. Handles keep their meaning within one
@@ -163,6 +167,18 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
+// Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
+// the same answer, whether or not their own buffers are shared. Not for single non-blocking calls,
+// whose start may not wait for what the others show.
+std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape, Use use,
+                                           const Choice& choice, Kernel kernel) {
+  const bool seen = communicator.memory && !communicator.memory->heaps().empty();
+  const Algorithm* algorithm = seen && use != Use::request ? direct_algorithm(shape) : nullptr;
+  if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
+  if (reduces(shape.kind) && !kernel) return nullptr;
+  return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
+}
+
 // The call is Weft's only if the node's memory serves it.
 bool in_memory_only(const Runtime& runtime, Use use) {
   const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
@@ -187,6 +203,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
     return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  const bool in_order = runtime.config.reproducible && reduces(call.kind);
+  if (!in_order) plan->direct = direct_for(communicator, shape, use, choice, plan->kernel);
   plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
   plan->bytes = local_bytes(shape);
   return std::nullopt;
@@ -296,17 +314,41 @@ void tune(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
   plan.schedule = tuned_schedule(runtime, id, call, *plan.communicator, plan.kernel, plan.schedule);
 }
 
-// Requests may be started in different orders on different ranks, so each has memory of its own.
-// Where there is none to be had, on no rank, the plan becomes one by messages; nullptr then.
-std::unique_ptr<NodeMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+// Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
+std::unique_ptr<PeerBuffers> peers_for(const Call& call, Plan& plan) {
+  if (!plan.direct) return nullptr;
   Communicator& c = *plan.communicator;
-  if (!plan.in_memory) return nullptr;
+  const ShownBuffers own = shown_buffers(call, *plan.direct);
+  std::vector<ShownBuffers> all(static_cast<std::size_t>(c.size));
+  library_calls.Allgather(&own, sizeof own, handles.byte, all.data(), sizeof own, handles.byte,
+                          c.shadow);
+  auto peers = std::make_unique<PeerBuffers>(c.memory->heaps());
+  if (!peers->know(all)) return nullptr;
+  plan.schedule = plan.direct;
+  return peers;
+}
+
+// What a persistent request has of its own: others may be started in other orders.
+struct OwnMemory {
+  std::unique_ptr<NodeMemory> node;
+  std::unique_ptr<PeerBuffers> peers;
+};
+
+// nullopt, on all ranks alike: there is none to be had, and the plan has become one by messages.
+std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+  Communicator& c = *plan.communicator;
+  if (!plan.in_memory) return std::nullopt;
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   if (!c.worker && !guard.must_not_block()) {
-    tune(runtime, id, call, plan);
+    OwnMemory own;
+    own.peers = peers_for(call, plan);
+    if (!own.peers) tune(runtime, id, call, plan);
     auto memory = make_node_memory(c.shadow, c.rank, *c.nodes, plan.schedule->node_bytes);
-    if (memory) return std::move(*memory);
+    if (memory) {
+      own.node = std::move(*memory);
+      return own;
+    }
   }
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
@@ -314,7 +356,7 @@ std::unique_ptr<NodeMemory> memory_for(Runtime& runtime, CallId id, const Call& 
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
   plan.schedule = schedule_for(c, shape, {plan.engine, &by_messages});
-  return nullptr;
+  return {};
 }
 
 // No thread is worth waking, and nobody waits for what this rank does after the first advance.
@@ -374,9 +416,12 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
     Plan plan = *found;
     auto memory = memory_for(*runtime, id, call, plan);
     if (runtime->in_memory_only() && !memory) return false;
+    if (!memory) memory.emplace();
+    if (memory->peers) runtime->summary.direct(id);
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
-    auto operation = make_operation<PersistentOperation>(id, call, plan, tag, plan.engine,
-                                                         std::move(memory), stays_in_hand(plan));
+    auto operation = make_operation<PersistentOperation>(
+        id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
+        stays_in_hand(plan));
     *code = give_request(*runtime, std::move(operation), request);
     runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;
@@ -402,6 +447,16 @@ int failed(const Call& call, int code) {
   return code;
 }
 
+// To its end, helping others meanwhile. MPI error code.
+int drive(Runtime& runtime, const Call& call, Execution& execution) {
+  Result<bool> done = false;
+  runtime.progress.drive_in_hand([&](int polls) {
+    done = execution.advance(polls);
+    return !done || *done;
+  });
+  return done ? MPI_SUCCESS : failed(call, kOtherCall);
+}
+
 // All happens in memory: nothing is needed but the stack.
 int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
@@ -415,6 +470,27 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   const auto done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
+}
+
+// False, on all ranks alike: some rank's buffers are not shared, or it was not worth to look.
+bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan, int* code) {
+  const Schedule& schedule = *plan.direct;
+  NodeMemory& node = *plan.communicator->memory;
+  if (!node.worth_looking(schedule.fingerprint)) return false;
+  const TempBuffer temp(schedule.temp_bytes);
+  if (!temp.there()) {
+    *code = failed(call, MPI_ERR_NO_MEM);
+    return true;
+  }
+  const NodeTurn turn = node.windows().next(Ends::in_order, schedule.fingerprint);
+  Operands operands = operands_of(call, plan.kernel, temp.data());
+  operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+  operands.peers = &node.peers();
+  node.peers().begin(shown_buffers(call, schedule));
+  Execution execution(schedule, nullptr, &operands, &turn);
+  *code = drive(runtime, call, execution);
+  node.looked(schedule.fingerprint, !execution.declined());
+  return !execution.declined();
 }
 
 // By messages, or by what only MPI can do on the data.
@@ -444,8 +520,11 @@ bool carry_out(CallId id, const Call& call, int* code) {
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   const std::uint32_t number = plan->communicator->next_in_sequence();
-  *code = plan->alone ? carry_out_in_memory(*runtime, call, *plan)
-                      : carry_out_by_messages(*runtime, id, call, *plan, number);
+  if (plan->direct && carry_out_direct(*runtime, call, *plan, code))
+    runtime->summary.direct(id);
+  else
+    *code = plan->alone ? carry_out_in_memory(*runtime, call, *plan)
+                        : carry_out_by_messages(*runtime, id, call, *plan, number);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

@@ -25,7 +25,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "switched off by MPI_Pcontrol"};
 
 constexpr std::size_t kInMemory = 6 + kReasons;
-constexpr std::size_t kNumbers = kInMemory + 1;
+constexpr std::size_t kDirect = kInMemory + 1;
+constexpr std::size_t kNumbers = kDirect + 1;
 using Numbers = std::array<std::int64_t, kNumbers>;
 
 std::int64_t seen(const Numbers& numbers) {
@@ -60,7 +61,8 @@ std::string json_entry(CallId id, const Numbers& n) {
   std::string text =
       "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
       ",\"handled\":" + std::to_string(n[0]) + ",\"in_memory\":" + std::to_string(n[kInMemory]) +
-      ",\"bytes\":" + std::to_string(n[1]) + ",\"completed\":" + std::to_string(n[2]) +
+      ",\"without_copy\":" + std::to_string(n[kDirect]) + ",\"bytes\":" + std::to_string(n[1]) +
+      ",\"completed\":" + std::to_string(n[2]) +
       ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
       ",\"waited_us\":" + std::to_string(n[4] / 1000) +
       ",\"duration_us\":" + std::to_string(n[5] / 1000) + ",\"passed_on\":{";
@@ -137,6 +139,11 @@ void Summary::handled(CallId id, std::int64_t bytes, bool in_memory) {
   counters.in_memory.fetch_add(in_memory ? 1 : 0, std::memory_order_relaxed);
 }
 
+void Summary::direct(CallId id) {
+  if (wanted_)
+    counters_[static_cast<std::size_t>(id)].direct.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Summary::passed_on(CallId id, Reason reason) {
   if (!wanted_) return;
   counters_[static_cast<std::size_t>(id)].passed_on[static_cast<std::size_t>(reason)].fetch_add(
@@ -172,6 +179,7 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
     own[i] = {c.handled, c.bytes, c.completed, c.start_to_wait_ns, c.waited_ns, c.duration_ns};
     for (std::size_t r = 0; r < kReasons; ++r) own[i][6 + r] = c.passed_on[r];
     own[i][kInMemory] = c.in_memory;
+    own[i][kDirect] = c.direct;
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, handles.comm_world);

@@ -41,6 +41,8 @@ class Summary {
 
   // in_memory: by a schedule in the node's memory.
   void handled(CallId id, std::int64_t bytes, bool in_memory);
+  // It needed no copy: of blocking calls, and of persistent requests.
+  void direct(CallId id);
   void passed_on(CallId id, Reason reason);
   // A collective that the application has completed, in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
@@ -57,6 +59,7 @@ class Summary {
     std::atomic<std::int64_t> handled{0};
     std::atomic<std::int64_t> bytes{0};
     std::atomic<std::int64_t> in_memory{0};
+    std::atomic<std::int64_t> direct{0};
     std::atomic<std::int64_t> completed{0};
     std::atomic<std::int64_t> start_to_wait_ns{0};
     std::atomic<std::int64_t> waited_ns{0};

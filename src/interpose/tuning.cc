@@ -44,7 +44,8 @@ class Meeting {
 
   // False: ranks take part in different calls.
   bool carry_out(const Schedule& schedule, Operands operands) {
-    const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
+    const NodeTurn turn =
+        communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
     operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
     return static_cast<bool>(carry_out_alone(progress_, schedule, operands, turn));
   }

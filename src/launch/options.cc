@@ -26,6 +26,7 @@ constexpr std::array<ValueOption, 9> kValueOptions = {{{"--engine", "WEFT_ENGINE
                                                        {"--mpi", "WEFT_MPI"},
                                                        {"--trace", "WEFT_TRACE"},
                                                        {"--watchdog", "WEFT_WATCHDOG"}}};
+constexpr const char* kSharedHeapBytes = "65536";
 constexpr std::string_view kAlgorithmVariable = "WEFT_ALGORITHM_";
 
 Result<Family> parse_mpi(std::string_view text) {
@@ -73,6 +74,8 @@ bool set_flag(std::string_view name, RunOptions& options) {
     setenv("WEFT_BLOCKING", "1", 1);
   } else if (name == "--reproducible") {
     setenv("WEFT_REPRODUCIBLE", "1", 1);
+  } else if (name == "--shared-heap") {
+    setenv("WEFT_SHARED_HEAP", kSharedHeapBytes, 1);
   } else if (name == "--verbose") {
     options.verbose = true;
   } else if (name == "--help" || name == "-h") {
@@ -90,6 +93,10 @@ Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const std::string_view name = argument.substr(0, equals);
   if (name == "--summary" && equals != std::string_view::npos) {
     setenv("WEFT_SUMMARY", argv[i - 1] + equals + 1, 1);
+    return true;
+  }
+  if (name == "--shared-heap" && equals != std::string_view::npos) {
+    setenv("WEFT_SHARED_HEAP", argv[i - 1] + equals + 1, 1);
     return true;
   }
   if (equals == std::string_view::npos && set_flag(name, options)) return true;
@@ -142,6 +149,8 @@ std::vector<std::string> options_from_environment(bool verbose) {
     options.push_back("--blocking");
   if (const char* same = std::getenv("WEFT_REPRODUCIBLE"); same && *same == '1')
     options.push_back("--reproducible");
+  if (const char* heap = std::getenv("WEFT_SHARED_HEAP"); heap && *heap)
+    options.push_back(std::string("--shared-heap=") + heap);
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     if (text.substr(0, kAlgorithmVariable.size()) != kAlgorithmVariable) continue;
@@ -178,6 +187,9 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
                    compare algorithms: 10ms (the default), 0...
   --plan-cache F   the file that keeps what was found; none:       WEFT_PLAN_CACHE
                    measure in every run
+  --shared-heap    large allocations of the program from memory    WEFT_SHARED_HEAP
+                   that ranks of a node share: collectives on it     =65536
+                   need no copy; =BYTES: from that size on
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
                    that does not show which MPI library it uses
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1

@@ -66,10 +66,11 @@ Result<Choice> choose_family(const std::string& name, const Program& program, Fa
   return Choice{program.family, linked};
 }
 
-// The library lies beside the installed command (lib/weft) or the build's (lib).
-Result<std::string> find_library(const std::string& self, Family family) {
+// The library lies beside the installed command (lib/weft) or the build's (lib). what: a family, or
+// "heap".
+Result<std::string> find_library(const std::string& self, const std::string& what) {
   const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
-  const std::string name = std::string("libweft-") + family_name(family) + ".so";
+  const std::string name = "libweft-" + what + ".so";
   for (const char* directory : {"/lib/weft/", "/lib/"}) {
     const std::string path = prefix + directory + name;
     if (access(path.c_str(), R_OK) != 0) continue;
@@ -78,9 +79,18 @@ Result<std::string> find_library(const std::string& self, Family family) {
                    ": its path contains a space or a colon; install Weft elsewhere"};
     return path;
   }
-  return Error{"Weft's library for " + std::string(family_name(family)) + ", " + name +
-               ", is not in " + prefix + "/lib/weft; build it with: make " +
-               (family == Family::openmpi ? "mpis" : "build")};
+  return Error{"Weft's library for " + what + ", " + name + ", is not in " + prefix +
+               "/lib/weft; build it with: make " +
+               (what == family_name(Family::openmpi) ? "mpis" : "build")};
+}
+
+// What is to be preloaded: the family's library, and with --shared-heap the heap's.
+Result<std::string> find_libraries(const std::string& self, Family family) {
+  auto library = find_library(self, family_name(family));
+  const char* heap_bytes = std::getenv("WEFT_SHARED_HEAP");
+  if (!library || !heap_bytes || !*heap_bytes) return library;
+  auto heap = find_library(self, "heap");
+  return heap ? Result<std::string>(*library + ":" + *heap) : heap;
 }
 
 // Weft's library first, then what was there, without another of Weft's libraries.
@@ -129,7 +139,7 @@ int run_program(const std::string& self, const RunOptions& options) {
   if (!program->preloadable) return refuse(name + " " + program->why_not);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
-  auto library = find_library(self, choice->family);
+  auto library = find_libraries(self, choice->family);
   if (!library) return refuse(library.error().message);
   if (options.verbose)
     std::fprintf(stderr, "weft: loads %s: %s\n", library->c_str(), choice->reason.c_str());

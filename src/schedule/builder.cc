@@ -112,6 +112,31 @@ void Builder::wait(int peer, std::uint32_t value) {
   append({.kind = StepKind::wait, .peer = peer, .value = value});
 }
 
+void Builder::meet(Shows shows) {
+  const Shape& s = shape();
+  use_lines();
+  schedule_.is_direct = true;
+  schedule_.shows_input = shows == Shows::input || shows == Shows::both;
+  schedule_.shows_result = shows == Shows::result || shows == Shows::both;
+  append({.kind = StepKind::show});
+  signal();
+  for (int i = 0; i < s.size; ++i) find((s.rank + i) % s.size);
+  synchronizes();
+}
+
+void Builder::find(int rank) {
+  if (rank != shape().rank) wait(rank, 1);
+  append({.kind = StepKind::find, .peer = rank});
+}
+
+Location Builder::input_of(int rank) const {
+  return rank == shape().rank ? input() : Location{Buffer::send, 0, rank};
+}
+
+Location Builder::result_of(int rank) const {
+  return {Buffer::recv, 0, rank == shape().rank ? Location::kOwn : rank};
+}
+
 void Builder::library(StepKind kind) {
   append({.kind = kind});
   schedule_.sends_after_first_round = true;  // for all we know

@@ -45,6 +45,13 @@ class Builder {
   std::uint32_t signal();
   // Dropped where this rank has waited for it already.
   void wait(int peer, std::uint32_t value);
+  // What others use of this rank's input and result; and what this one uses of theirs. All show, if
+  // nothing, and all find all; where something cannot be seen, nobody goes any further.
+  enum class Shows : std::uint8_t { nothing, input, result, both };
+  void meet(Shows shows);
+  // Of any rank, after that.
+  Location input_of(int rank) const;
+  Location result_of(int rank) const;
   // No rank ends before all have begun; the verifier proves it.
   void synchronizes() { schedule_.synchronizing = true; }
   // Each rank signals once, before it first waits: known to all ranks alike.
@@ -59,6 +66,7 @@ class Builder {
   void append(const Step& step);
   void message(StepKind kind, int peer, const Operand& operand);
 
+  void find(int rank);
   void use_lines();
 
   Schedule schedule_;

@@ -18,8 +18,9 @@ std::string print(const Shape& shape, const Operand& operand) {
   if (operand.count == 0) return "nothing";
   constexpr const char* names[] = {"send", "recv", "temp", "node"};
   const Range range = touched_bytes(shape, operand);
-  return text("%s[%lld, %lld)", names[static_cast<int>(operand.at.buffer)],
-              static_cast<long long>(range.begin), static_cast<long long>(range.end));
+  const std::string whose = operand.at.is_own() ? "" : text("%d:", operand.at.rank);
+  return whose + text("%s[%lld, %lld)", names[static_cast<int>(operand.at.buffer)],
+                      static_cast<long long>(range.begin), static_cast<long long>(range.end));
 }
 
 std::string print(const Shape& shape, const Step& step) {
@@ -38,6 +39,10 @@ std::string print(const Shape& shape, const Step& step) {
       return text("signal           %u", step.value);
     case StepKind::wait:
       return text("wait    <- %-5d %u", step.peer, step.value);
+    case StepKind::show:
+      return "show             its buffers";
+    case StepKind::find:
+      return text("find    <- %-5d its buffers", step.peer);
     case StepKind::copy:
       return "copy             " + first + " to " + print(shape, step.second);
     case StepKind::library_blocking:

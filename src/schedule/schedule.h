@@ -7,6 +7,8 @@
 // few bytes beside it. A rank publishes what it wrote by a signal (its counter goes up by one), and
 // waits for another's counter to reach a value; a wait holds up the steps after it. Jocksch,
 // Piccinali, shared-memory persistent allreduce (the barrier is integrated in the data's flow).
+// Where the users' buffers are themselves in memory that ranks share, a schedule may be direct:
+// each rank shows where its buffers lie, finds those of others, and reads and writes there.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +27,14 @@ inline constexpr int kBuffers = 4;
 struct Location {
   Buffer buffer = Buffer::send;
   std::int64_t offset = 0;  // bytes from the buffer's origin; may be negative with negative lb
+  // Whose it is, found before. Of another rank, `send` is its input wherever that lies, which only
+  // the rank itself knows: from its outgoing(shape, 0) on.
+  std::int32_t rank = kOwn;
 
-  Location operator+(std::int64_t bytes) const { return {buffer, offset + bytes}; }
+  static constexpr std::int32_t kOwn = -1;
+
+  bool is_own() const { return rank == kOwn; }
+  Location operator+(std::int64_t bytes) const { return {buffer, offset + bytes, rank}; }
   bool operator==(const Location&) const = default;
 };
 
@@ -40,13 +48,15 @@ struct Operand {
 };
 
 enum class StepKind : std::uint8_t {
-  send,                 // first -> peer
-  recv,                 // peer -> first
-  reduce,               // into = first op second (first is the lower-ranked operand)
-  copy,                 // first -> second; packs or unpacks when one side's unit is byte
-  signal,               // this rank's counter becomes `value`; what it wrote before is visible
-  wait,                 // until the counter of `peer`, of the same node, is at least `value`
-  library_blocking,     // the whole collective, by the MPI library, blocking
+  send,              // first -> peer
+  recv,              // peer -> first
+  reduce,            // into = first op second (first is the lower-ranked operand)
+  copy,              // first -> second; packs or unpacks when one side's unit is byte
+  signal,            // this rank's counter becomes `value`; what it wrote before is visible
+  wait,              // until the counter of `peer`, of the same node, is at least `value`
+  show,              // this rank's line says where its buffers lie, or that others cannot see them
+  find,              // what the line of `peer` says; buffers that cannot be seen end the schedule
+  library_blocking,  // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
 
@@ -55,7 +65,8 @@ inline bool is_library(StepKind kind) {
 }
 
 inline bool is_node(StepKind kind) {
-  return kind == StepKind::signal || kind == StepKind::wait;
+  return kind == StepKind::signal || kind == StepKind::wait || kind == StepKind::show ||
+         kind == StepKind::find;
 }
 
 inline bool is_local(StepKind kind) {
@@ -83,6 +94,12 @@ inline constexpr int kSignalBits = 20;       // most signals of a rank in one sc
 inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
+// What a step `show` puts there.
+struct ShownBuffers {
+  static constexpr std::int64_t kNotShared = -1;
+
+  std::int64_t input = 0, result = 0;  // bytes from the beginning of what the rank shares
+};
 // What a schedule may use of the node's memory beside the lines: three places of 128 KiB, which fit
 // into a core's own cache while they take turns.
 inline constexpr std::int64_t kNodeBytesPerRank = 384 * 1024;
@@ -103,6 +120,9 @@ struct Schedule {
   // No rank ends before all have begun, so that the end tells that the last call is over
   // everywhere.
   bool synchronizing = false;
+  // Of a direct schedule, which all ranks begin by finding all, so that they come to know alike
+  // whether it can be carried out; and what of this rank's others use.
+  bool is_direct = false, shows_input = false, shows_result = false;
   // On all ranks alike: each signals once, before it first waits, and sends nothing. So nobody
   // waits for what a rank does after its first advance.
   bool exchanges_once = false;

@@ -50,6 +50,20 @@ bool of_one_map(const Shape& one, const Shape& other) {
   return one.nodes == other.nodes || (one.nodes && other.nodes && *one.nodes == *other.nodes);
 }
 
+// What cannot be seen ends the schedule on all ranks alike.
+bool all_find_all(std::span<const Schedule> all) {
+  for (const Schedule& shown : all) {
+    for (const Schedule& finder : all) {
+      const bool finds =
+          std::any_of(finder.steps.begin(), finder.steps.end(), [&](const Step& step) {
+            return step.kind == StepKind::find && step.peer == shown.shape.rank;
+          });
+      if (!finds) return false;
+    }
+  }
+  return true;
+}
+
 bool of_one_call(std::span<const Schedule> all) {
   const Shape& first = all[0].shape;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -57,7 +71,8 @@ bool of_one_call(std::span<const Schedule> all) {
     if (shape.rank != static_cast<int>(rank) || shape.size != static_cast<int>(all.size()) ||
         shape.kind != first.kind || shape.root != first.root || !of_one_map(shape, first) ||
         std::strcmp(all[rank].algorithm, all[0].algorithm) != 0 ||
-        all[rank].exchanges_once != all[0].exchanges_once)
+        all[rank].exchanges_once != all[0].exchanges_once ||
+        all[rank].is_direct != all[0].is_direct)
       return false;
   }
   return true;
@@ -84,6 +99,8 @@ Result<bool> verify(std::span<const Schedule> all_ranks) {
       return Error{name + "messages from rank " + std::to_string(ranks.first) + " to rank " +
                    std::to_string(ranks.second) + ": " + failure};
   }
+  if (all_ranks[0].is_direct && !all_find_all(all_ranks))
+    return Error{name + "not all ranks find all others"};
   if (const std::string failure = find_disorder(all_ranks); !failure.empty())
     return Error{name + failure};
   return true;

@@ -37,6 +37,8 @@ Result<bool> verify_local(const Schedule& schedule);
 //  - all ranks of a node use as much of its memory, so that they take the same turns there;
 //  - whatever one rank writes to the node's memory and another reads or writes there is kept in
 //    order by signals, waits and messages, in every run;
+//  - likewise in the buffers that ranks show each other; no rank ends while others use its own, and
+//    all of what it gets is there then; every rank finds all;
 //  - if they say so, that they are synchronizing.
 // Not checked: that operands are combined in the right order, which the simulator's tests do.
 Result<bool> verify(std::span<const Schedule> all_ranks);

@@ -54,6 +54,7 @@ class LocalVerifier {
   static bool is_users(const Operand& operand) {
     return operand.at.buffer == Buffer::send || operand.at.buffer == Buffer::recv;
   }
+  static bool is_peers(const Operand& operand) { return !operand.at.is_own(); }
   std::int64_t payload(const Operand& operand) const { return payload_bytes(shape_, operand); }
 
   bool is_one_exchange() const {
@@ -80,7 +81,7 @@ class LocalVerifier {
 
   Interval region(const Operand& operand) const {
     if (payload(operand) == 0) return {};
-    if (is_users(operand)) return user_buffer(operand).find(operand).region;
+    if (is_users(operand) && !is_peers(operand)) return user_buffer(operand).find(operand).region;
     const std::int64_t length = operand.count * layout_of(shape_, operand.unit).extent;
     return {operand.at.offset + std::min<std::int64_t>(0, length),
             operand.at.offset + std::max<std::int64_t>(0, length)};
@@ -89,11 +90,20 @@ class LocalVerifier {
   Failure check_bounds(const Operand& operand) const {
     if (operand.count < 0) return "a negative count";
     if (payload(operand) == 0) return "";
+    if (is_peers(operand)) return check_peer(operand);
     if (is_users(operand)) return user_buffer(operand).find(operand).failure;
     const Range range = touched_bytes(shape_, operand);
     if (operand.at.buffer == Buffer::node) return check_node_bounds(range);
     const bool inside = range.begin >= 0 && range.end <= schedule_.temp_bytes;
     return inside ? "" : "an operand outside the temp buffer";
+  }
+
+  // How far another rank's buffers reach only all schedules together show.
+  Failure check_peer(const Operand& operand) const {
+    if (!found_.contains({operand.at.rank, operand.at.rank + 1}))
+      return "a buffer of a rank that has not been found";
+    if (!is_users(operand)) return "another rank's temp";
+    return layout_of(shape_, operand.unit).plain ? "" : "another rank's buffer, and not plain";
   }
 
   Failure check_node_bounds(const Range& range) const {
@@ -108,8 +118,12 @@ class LocalVerifier {
   Failure check_node_step(const Step& step) {
     if (step.kind == StepKind::signal)
       return step.value == ++signals_ ? "" : "signals that do not count up";
-    const bool valid = shares_memory_with(shape_, step.peer) && step.value > 0;
-    return valid ? "" : "a wait for no rank of this node";
+    if (step.kind == StepKind::show)
+      return shows_ || signals_ > 0 ? "more than one show, or too late" : (shows_ = true, "");
+    const bool valid = shares_memory_with(shape_, step.peer);
+    if (step.kind == StepKind::find && valid) found_.add({step.peer, step.peer + 1});
+    if (step.kind == StepKind::find) return valid ? "" : "no rank of this node to be found";
+    return valid && step.value > 0 ? "" : "a wait for no rank of this node";
   }
 
   Failure check_step(const Step& step) {
@@ -117,6 +131,7 @@ class LocalVerifier {
     if (is_library(step.kind)) return "a step that is the whole collective has company";
     if (Failure failure = check_bounds(step.first); !failure.empty()) return failure;
     if (is_posted(step)) {
+      if (is_peers(step.first)) return "a message from or to another rank's buffer";
       const bool valid = step.peer >= 0 && step.peer < shape_.size && step.peer != shape_.rank;
       if (!valid) return "a message to or from no other rank of the call";
       if (step.kind == StepKind::recv && step.first.at.buffer == Buffer::send)
@@ -135,7 +150,7 @@ class LocalVerifier {
   }
 
   bool overlap(const Operand& one, const Operand& other) const {
-    if (one.at.buffer != other.at.buffer) return false;
+    if (one.at.buffer != other.at.buffer || one.at.rank != other.at.rank) return false;
     const Interval a = region(one), b = region(other);
     return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end;
   }
@@ -157,9 +172,10 @@ class LocalVerifier {
       const Step& step = schedule_.steps[i];
       if (!is_local(step.kind)) continue;
       for (const Operand& read : reads(step))
-        if (received[index(read)].intersects(region(read)))
+        if (!is_peers(read) && received[index(read)].intersects(region(read)))
           return "a local step that reads what is being received";
       const Operand result = result_of(step);
+      if (is_peers(result)) continue;
       const int to = index(result);
       if (received[to].intersects(region(result)))
         return "a local step that writes what is being received";
@@ -173,14 +189,16 @@ class LocalVerifier {
     return {step.first};
   }
 
-  // What lies in the node's memory may be another rank's; verify() sees to it.
+  // What lies in the node's memory or in found buffers may be another rank's; verify() sees to it.
   Failure read(const Operand& operand) const {
     if (operand.at.buffer == Buffer::send || operand.at.buffer == Buffer::node) return "";
+    if (is_peers(operand)) return "";
     if (written_[index(operand)].contains(region(operand))) return "";
     return "a read of what nothing has written yet";
   }
 
   Failure write(const Operand& operand) {
+    if (is_peers(operand)) return "";
     const bool output = operand.at.buffer == Buffer::recv;
     if (output && moves_data_only(shape_.kind) && output_.intersects(region(operand)))
       return "a second write to the same output";
@@ -260,6 +278,7 @@ class LocalVerifier {
   }
 
   Failure check_output() {
+    if (schedule_.shows_result) return "";  // others may write there; verify() sees to it
     output_.add(finished_beforehand());
     const Interval all = output();
     return output_.contains(all) ? "" : "an output that nothing writes";
@@ -271,6 +290,8 @@ class LocalVerifier {
   UserBuffer recv_;
   std::uint32_t round_ = 0;
   std::uint32_t signals_ = 0;
+  bool shows_ = false;
+  IntervalSet found_;   // ranks
   IntervalSet kept_;    // of the receive buffer: no step may write it
   Sets written_;        // by a step, or input
   IntervalSet output_;  // of the receive buffer, by a step

@@ -27,15 +27,33 @@ struct Event {
   }
 };
 
-// The memory of a node: who wrote a range last, and who has read it since.
+// Memory that several ranks use: who wrote a range last, and who has read it since.
 class SharedMemory {
  public:
+  // What is there from the beginning of `event`'s rank on. filled: to be read, too.
+  void place(Range range, const Event& event, bool filled) {
+    cells_[range.begin] = {range.end, event, {}, filled};
+  }
+
+  void fill(Range range) {
+    for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it)
+      it->second.filled = true;
+  }
+
+  bool holds(Range range) {
+    std::int64_t known_to = range.begin;
+    for (auto it = cut(range); it != cells_.end() && it->first == known_to; ++it)
+      known_to = it->second.end;
+    return known_to >= range.end;
+  }
+
   // False: something in the range was written by nobody, or by somebody at no known time before.
   bool read(Range range, const Event& event, const Clock& clock) {
     std::int64_t known_to = range.begin;
     for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it) {
       Cell& cell = it->second;
-      if (it->first != known_to || !cell.written.happened_before(clock)) return false;
+      if (it->first != known_to || !cell.filled || !cell.written.happened_before(clock))
+        return false;
       cell.read.push_back(event);
       known_to = cell.end;
     }
@@ -52,8 +70,18 @@ class SharedMemory {
         return false;
       it = cells_.erase(it);
     }
-    cells_[range.begin] = {range.end, event, {}};
+    cells_[range.begin] = {range.end, event, {}, true};
     return true;
+  }
+
+  // Nobody writes or reads there any more, and everything is filled.
+  bool is_settled(const Clock& clock) const {
+    const auto before = [&](const Event& event) { return event.happened_before(clock); };
+    return std::all_of(cells_.begin(), cells_.end(), [&](const auto& entry) {
+      const Cell& cell = entry.second;
+      return cell.filled && before(cell.written) &&
+             std::all_of(cell.read.begin(), cell.read.end(), before);
+    });
   }
 
  private:
@@ -61,6 +89,7 @@ class SharedMemory {
     std::int64_t end = 0;
     Event written;
     std::vector<Event> read;
+    bool filled = true;
   };
   using Cells = std::map<std::int64_t, Cell>;  // by begin
 
@@ -95,6 +124,7 @@ class Machine {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].clock.resize(all.size());
       ranks_[rank].clock[rank] = 1;  // it has begun
+      place_buffers(static_cast<int>(rank));
     }
   }
 
@@ -115,11 +145,32 @@ class Machine {
     std::uint32_t round = 0;
     std::vector<Clock> signals;
     std::vector<std::pair<int, std::size_t>> sends, recvs;  // of this round: peer, number
+    SharedMemory send, recv;                                // those that are shown
   };
 
   int size() const { return static_cast<int>(all_.size()); }
   const Schedule& schedule(int rank) const { return all_[static_cast<std::size_t>(rank)]; }
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  // Input is there from the beginning on.
+  void place_buffers(int rank) {
+    const Schedule& of_rank = schedule(rank);
+    const Shape& shape = of_rank.shape;
+    const Event begin{rank, 1};
+    const auto place = [&](Buffer buffer, bool filled) {
+      for (const Operand& run : buffer_runs(shape, buffer))
+        memory_of({buffer, 0}, rank)->place(touched_bytes(shape, run), begin, filled);
+    };
+    if (memory_of({Buffer::send, 0}, rank)) place(Buffer::send, true);
+    if (!memory_of({Buffer::recv, 0}, rank)) return;
+    place(Buffer::recv, false);
+    const bool is_source = shape.kind == Kind::bcast && rank == shape.root;
+    if (!is_source && !shape.in_place) return;
+    const bool own_block = shape.kind == Kind::allgather || shape.kind == Kind::allgatherv;
+    for (const Operand& run :
+         own_block ? std::vector<Operand>{incoming(shape, rank)} : buffer_runs(shape, Buffer::recv))
+      state(rank).recv.fill(touched_bytes(shape, run));
+  }
 
   // One step, or the end of a round; false where this rank cannot go on now.
   bool advance(int rank) {
@@ -132,12 +183,18 @@ class Machine {
     ++own.next;
     const Event event{rank, ++own.clock[static_cast<std::size_t>(rank)]};
     if (step.kind == StepKind::signal) own.signals.push_back(own.clock);
+    if (step.kind == StepKind::show) write(shown_by(rank), event);
+    if (step.kind == StepKind::find) read(shown_by(step.peer), event);
     if (step.kind == StepKind::send || step.kind == StepKind::recv) post(rank, step);
     if (is_local(step.kind) || step.kind == StepKind::send) read(step.first, event);
     if (step.kind == StepKind::reduce) read(step.second, event);
     if (is_local(step.kind)) write(result_of(step), event);
     if (step.kind == StepKind::recv) write(step.first, event);
     return true;
+  }
+
+  static Operand shown_by(int rank) {
+    return {{Buffer::node, rank * kLineBytes + kLineHeaderBytes}, sizeof(ShownBuffers), Unit::byte};
   }
 
   bool wait(Clock& clock, const Step& step) {
@@ -194,22 +251,54 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
+  // What another rank's input is to that rank; all else lies where it says.
+  Location as_owner_says(const Location& at) const {
+    if (at.is_own() || at.buffer != Buffer::send) return at;
+    return outgoing(schedule(at.rank).shape, 0).at + at.offset;
+  }
+
+  // Of what `rank` itself has, or is known to its owner as `at`. nullptr: no other rank sees it.
+  SharedMemory* memory_of(const Location& at, int rank) {
+    if (at.buffer == Buffer::node) return &memories_[node_of(schedule(rank).shape)];
+    const Schedule& owners = schedule(rank);
+    const bool is_input = owners.shows_input && outgoing(owners.shape, 0).at.buffer == at.buffer;
+    const bool is_result = owners.shows_result && at.buffer == Buffer::recv;
+    if (!is_input && !is_result) return nullptr;
+    return at.buffer == Buffer::send ? &state(rank).send : &state(rank).recv;
+  }
+
   template <class Access>
   void access(const Operand& operand, const Event& event, Access access, const char* wrong) {
-    if (operand.at.buffer != Buffer::node || operand.count == 0) return;
-    const Shape& shape = schedule(event.rank).shape;
-    const Range range = touched_bytes(shape, operand);
-    SharedMemory& memory = memories_[node_of(shape)];
-    if ((memory.*access)(range, event, state(event.rank).clock)) return;
+    if (operand.count == 0) return;
+    const Operand at{as_owner_says(operand.at), operand.count, operand.unit};
+    SharedMemory* const memory =
+        memory_of(at.at, operand.at.is_own() ? event.rank : operand.at.rank);
+    if (!memory && operand.at.is_own()) return;
+    const Range range = touched_bytes(schedule(event.rank).shape, at);
+    const bool is_users = operand.at.buffer != Buffer::node;
+    if (!memory)
+      wrong = "uses a buffer that its rank does not show";
+    else if (is_users && !memory->holds(range))
+      wrong = "reaches beyond a rank's buffer";
+    else if ((memory->*access)(range, event, state(event.rank).clock))
+      return;
+    constexpr const char* kNames[] = {"send", "recv", "temp", "node"};
+    const std::string whose = operand.at.is_own() ? "" : std::to_string(operand.at.rank) + ":";
     failure_ = "rank " + std::to_string(event.rank) + ", step " +
-               std::to_string(state(event.rank).next) + ": " + wrong + ", node[" +
-               std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+               std::to_string(state(event.rank).next) + ": " + wrong + ", " + whose +
+               kNames[static_cast<int>(operand.at.buffer)] + "[" + std::to_string(range.begin) +
+               ", " + std::to_string(range.end) + ")";
   }
 
   void check_end(int rank) {
     const RankState& own = state(rank);
     if (own.round < schedule(rank).rounds()) {
       failure_ = "deadlock: rank " + std::to_string(rank) + " never finishes";
+      return;
+    }
+    if (!own.send.is_settled(own.clock) || !own.recv.is_settled(own.clock)) {
+      failure_ = "rank " + std::to_string(rank) +
+                 " may end while others use its buffers, or before all of its result is there";
       return;
     }
     const bool met_all = std::find(own.clock.begin(), own.clock.end(), 0) == own.clock.end();

@@ -42,6 +42,11 @@ std::int64_t block_bytes(const Shape& shape) {
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
 }
 
+// Whether all buffers are shared is found out before.
+bool copies_in_memory(const Algorithm& algorithm) {
+  return needs_node(algorithm.needs) && !is_direct(algorithm);
+}
+
 bool is_there(const std::vector<BuiltCandidate>& all, const Schedule& schedule) {
   return std::any_of(all.begin(), all.end(), [&](const BuiltCandidate& other) {
     return other.schedule.algorithm == schedule.algorithm &&
@@ -51,7 +56,7 @@ bool is_there(const std::vector<BuiltCandidate>& all, const Schedule& schedule) 
 
 void add(std::vector<BuiltCandidate>& all, const Shape& shape, const Algorithm& algorithm,
          bool at_once) {
-  if (!needs_node(algorithm.needs) || !applies(algorithm, shape)) return;
+  if (!copies_in_memory(algorithm) || !applies(algorithm, shape)) return;
   for (const std::int64_t part_bytes : kPartBytes) {
     const Tuning tuning{.part_bytes = part_bytes};
     Schedule schedule = build(algorithm, shape, tuning);
@@ -100,7 +105,7 @@ std::optional<Candidate> find_candidate(const Shape& shape, std::string_view nam
   const Algorithm* algorithm = find_algorithm(shape.kind, name);
   const bool known =
       std::find(kPartBytes.begin(), kPartBytes.end(), part_bytes) != kPartBytes.end();
-  if (!known || !algorithm || !needs_node(algorithm->needs) || !applies(*algorithm, shape))
+  if (!known || !algorithm || !copies_in_memory(*algorithm) || !applies(*algorithm, shape))
     return std::nullopt;
   return Candidate{algorithm, {.part_bytes = part_bytes}};
 }

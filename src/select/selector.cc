@@ -197,7 +197,8 @@ bool runs_schedules(Engine engine) {
 const Algorithm* named(const std::string* name, const Shape& shape) {
   if (!name || name->empty()) return nullptr;
   const Algorithm* algorithm = find_algorithm(shape.kind, *name);
-  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
+  if (!algorithm || is_direct(*algorithm)) return nullptr;  // that is tried first anyway
+  return applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
 }  // namespace
@@ -253,6 +254,12 @@ Engine static_rule(Library library, const Shape& shape, bool replayed) {
 
 const Algorithm& default_algorithm(const Shape& shape) {
   return *find_algorithm(shape.kind, default_name(shape));
+}
+
+const Algorithm* direct_algorithm(const Shape& shape) {
+  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  const bool long_enough = agreed_bytes(shape).value_or(0) >= kLeastDirect_bytes;
+  return algorithm && long_enough && applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
 const Algorithm& replayed_algorithm(const Shape& shape) {

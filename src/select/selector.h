@@ -40,6 +40,9 @@ const Algorithm& default_algorithm(const Shape& shape);
 // the largest message first. Neighbors agree without asking: both know how many blocks they share.
 const Algorithm& replayed_algorithm(const Shape& shape);
 
+// What to try first where all ranks may see each other's buffers; nullptr: nothing.
+const Algorithm* direct_algorithm(const Shape& shape);
+
 // That of the communicator's hint, else of the configuration, else the default; a name that is
 // unknown or does not apply is passed over. Reproducible reductions have theirs.
 const Algorithm& algorithm_for(const Config& config, const Shape& shape, bool replayed,

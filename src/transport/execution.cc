@@ -29,6 +29,7 @@ Result<bool> Execution::advance(int polls) {
   if (state == State::held_up) return false;
   if (has_window) turn_->end(state == State::over && schedule_->synchronizing);
   if (state == State::failed) return std::move(*error_);
+  declined_ = state == State::declined;
   return true;
 }
 
@@ -64,6 +65,8 @@ Execution::State Execution::start_round(int polls) {
       state = look_for_signal(*step, polls);
     else if (step->kind == StepKind::signal)
       turn_->signal(step->value);
+    else if (is_node(step->kind))
+      state = meet(*step);
     else if (!step->plain || !operands_ || !carry_out(*step))
       state = ask_transport(*step);
     if (state != State::over) return state;
@@ -87,6 +90,16 @@ Execution::State Execution::look_for_signal(const Step& wait, int polls) {
 Execution::State Execution::ask_transport(const Step& step) {
   const auto started = transport_->start(step);
   return started ? State::over : fail(started.error());
+}
+
+// Without operands, where other ranks' buffers lie is the transport's business.
+Execution::State Execution::meet(const Step& step) {
+  PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
+  if (!peers) return State::over;
+  if (step.kind == StepKind::find)
+    return peers->find(step.peer, turn_->memory()) ? State::over : State::declined;
+  peers->show(schedule_->shape.rank, turn_->memory());
+  return State::over;
 }
 
 Execution::State Execution::fail(Error error) {

@@ -39,6 +39,9 @@ class Execution {
   // rank's signal before giving up for now.
   Result<bool> advance(int polls = 1);
 
+  // It is over because some rank's buffers cannot be seen, on all ranks alike: none has been used.
+  bool declined() const { return declined_; }
+
   // From the first round on again, once the last has completed.
   void rewind() {
     next_step_ = round_ = 0;
@@ -50,7 +53,7 @@ class Execution {
 
  private:
   // Instead of a Result: this is what a short collective's time is made of.
-  enum class State : std::uint8_t { held_up, over, failed };
+  enum class State : std::uint8_t { held_up, over, declined, failed };
 
   State go_on(int polls);
   State start_round(int polls);
@@ -59,6 +62,7 @@ class Execution {
   State ask_transport(const Step& step);
   State fail(Error error);
   bool carry_out(const Step& step) const;
+  State meet(const Step& step);
 
   const Schedule* schedule_;
   Transport* transport_;
@@ -69,6 +73,7 @@ class Execution {
   bool round_started_ = false;
   bool begun_ = false;
   std::optional<Error> error_;
+  bool declined_ = false;
 };
 
 // It only needs this process's and the node's memory, and a kernel if it reduces: an Execution can

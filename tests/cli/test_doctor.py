@@ -77,6 +77,7 @@ def test_info_as_json(call):
     facts = json.loads(call("info", "--json").stdout)
     assert facts["schema"] == "weft-info/1"
     assert facts["machine"]["usable_cores"]
+    assert facts["machine"]["without_a_copy"]["shared buffers"] is None
     assert [mpi["name"] for mpi in facts["mpi"]] == list(installation.IMPLEMENTATIONS)
     for mpi in facts["mpi"]:
         assert mpi["thread_level"] == "MPI_THREAD_MULTIPLE"
@@ -86,4 +87,5 @@ def test_info_as_json(call):
 def test_info_as_text(call):
     text = call("info").stdout
     assert "NUMA" in text
+    assert "without a copy: shared buffers: yes; process_vm_readv: slower" in text
     assert "libmpi.so.40" in text

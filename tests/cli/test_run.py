@@ -36,6 +36,27 @@ def test_bad_words_are_refused_before_anything_starts(
         assert not mark.exists()
 
 
+@pytest.mark.parametrize("value", ["4095", "64k", "-1"])
+def test_sizes_of_the_shared_heap_that_cannot_be_are_refused(call, value):
+    for result in (
+        call("run", f"--shared-heap={value}", "--", "true"),
+        call("run", "--", "true", WEFT_SHARED_HEAP=value),
+    ):
+        assert result.returncode == 2
+        assert "needs a whole number of at least 4096" in result.stderr
+
+
+def test_the_shared_heap_is_loaded_where_asked_only(call):
+    loads = {}
+    for option in ([], ["--shared-heap"], ["--shared-heap=100000"]):
+        lines = call("run", *option, "--", "env").stdout.splitlines()
+        (preload,) = (line for line in lines if line.startswith("LD_PRELOAD="))
+        loads[tuple(option)] = "libweft-heap.so" in preload
+        size = option[0].partition("=")[2] or "65536" if option else None
+        assert (f"WEFT_SHARED_HEAP={size}" in lines) == bool(option)
+    assert list(loads.values()) == [False, True, True]
+
+
 def test_option_wins_over_variable(call):
     result = call("run", "--engine", "tcc", "--", "env", WEFT_ENGINE="nonsense")
     assert result.returncode == 0

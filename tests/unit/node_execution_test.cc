@@ -37,12 +37,19 @@ class Part {
   Part(Operation& operation, int rank, NodeWindows& windows)
       : schedule_(operation.schedules[static_cast<std::size_t>(rank)]),
         temp_(static_cast<std::size_t>(schedule_.temp_bytes)),
+        heaps_(operation.schedules.size()),  // offsets are addresses: one process
+        peers_(heaps_),
         turn_(schedule_.node_bytes > 0 ? windows.next(operation.ends, schedule_.fingerprint)
                                        : NodeTurn()),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data(),
                    turn_.memory()},
-                  find_kernel(Element::float64, Operator::sum)},
-        execution_(schedule_, nullptr, &operands_, &turn_) {}
+                  find_kernel(Element::float64, Operator::sum),
+                  &peers_},
+        execution_(schedule_, nullptr, &operands_, &turn_) {
+    const Location input = outgoing(schedule_.shape, 0).at;
+    peers_.begin({reinterpret_cast<std::intptr_t>(operands_.address(input)),
+                  reinterpret_cast<std::intptr_t>(operands_.base[1])});
+  }
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
@@ -51,6 +58,8 @@ class Part {
  private:
   const Schedule& schedule_;
   std::vector<std::byte> temp_;
+  std::vector<std::byte*> heaps_;
+  PeerBuffers peers_;
   NodeTurn turn_;
   Operands operands_;
   Execution execution_;
@@ -105,6 +114,46 @@ class Node {
   const int ranks_;
   std::unique_ptr<std::byte, Free> memory_;
 };
+
+// One rank's buffers cannot be seen: on all ranks alike the schedule ends, and nothing has
+// happened.
+TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
+  constexpr int kRanks = 3;
+  for (const Kind kind : {Kind::allreduce, Kind::bcast, Kind::gather}) {
+    Call call{.size = kRanks, .count = 100, .type = &test_types()[1]};
+    call.algorithm = find_algorithm(kind, "node-direct");
+    for (int hidden = 0; hidden < kRanks; ++hidden) {
+      const std::vector<Schedule> schedules = build_all(call);
+      const CallMemory untouched(call);
+      CallMemory memory(call);
+      const std::int64_t bytes = schedules[0].node_bytes;
+      std::vector<std::byte> node(static_cast<std::size_t>(NodeWindows::bytes(kRanks, bytes)));
+      const std::vector<std::byte*> heaps(kRanks);
+      std::deque<NodeWindows> windows;
+      std::deque<NodeTurn> turns;
+      std::deque<PeerBuffers> peers;
+      std::deque<Operands> operands;
+      std::deque<Execution> executions;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
+        turns.push_back(windows.emplace_back(node.data(), rank, kRanks, bytes)
+                            .next(Ends::in_order, schedule.fingerprint));
+        peers.emplace_back(heaps).begin(rank == hidden ? ShownBuffers{ShownBuffers::kNotShared, 0}
+                                                       : ShownBuffers{});
+        operands.push_back({{memory.send(rank), memory.recv(rank), nullptr, turns.back().memory()},
+                            find_kernel(Element::float64, Operator::sum),
+                            &peers.back()});
+        executions.emplace_back(schedule, nullptr, &operands.back(), &turns.back());
+      }
+      for (int turn = 0; turn < 2; ++turn) {
+        for (Execution& execution : executions)
+          if (!execution.declined()) static_cast<void>(execution.advance());
+      }
+      for (const Execution& execution : executions) EXPECT_TRUE(execution.declined());
+      EXPECT_EQ(memory.difference(), untouched.difference()) << call.text();
+    }
+  }
+}
 
 std::vector<const Algorithm*> node_algorithms() {
   std::vector<const Algorithm*> all;

@@ -42,12 +42,12 @@ struct Attention {
 // What has arrived counts only from the engine's next look on.
 class AttendedTransport : public Transport {
  public:
-  AttendedTransport(SimNetwork& network, const Schedule& schedule, const SimRank& buffers,
+  AttendedTransport(SimNetwork& network, const Schedule& schedule, std::span<const SimRank> ranks,
                     const SimOperator& op, const Attention& attention)
       : network_(network),
         rank_(schedule.shape.rank),
         attention_(attention),
-        transport_(network, kModel, 0, schedule, buffers, op, nullptr) {}
+        transport_(network, kModel, 0, schedule, ranks, op, nullptr) {}
 
   Result<bool> start(const Step& step) override {
     posted_ = posted_ || step.kind == StepKind::send || step.kind == StepKind::recv;
@@ -83,12 +83,14 @@ double carry_out(const Attention& attention) {
   SimNetwork network(kModel, kRanks);
   std::vector<std::vector<std::byte>> memory(2 * kRanks,
                                              std::vector<std::byte>(4 * kRanks * kBlock));
-  std::deque<SimRank> buffers;
+  std::vector<SimRank> buffers;
   std::deque<AttendedTransport> transports;
   std::deque<Execution> executions;
   for (int rank = 0; rank < kRanks; ++rank) {
     buffers.push_back({memory[2 * rank].data(), memory[2 * rank + 1].data(), &type, &type});
-    transports.emplace_back(network, schedules[rank], buffers.back(), op, attention);
+  }
+  for (int rank = 0; rank < kRanks; ++rank) {
+    transports.emplace_back(network, schedules[rank], buffers, op, attention);
     executions.emplace_back(schedules[rank], &transports.back());
   }
   for (int unfinished = kRanks; unfinished > 0;) {

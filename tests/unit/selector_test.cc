@@ -67,6 +67,25 @@ TEST(Default, FlatWhereALevelWouldMixUpTheOrder) {
   EXPECT_STREQ(default_algorithm(shape).name, "recursive-doubling");
 }
 
+TEST(Direct, IsTriedWhereItMayPayAndIsNeverTheOnlyOne) {
+  Shape shape = shape_of(Kind::allreduce, 4, kMiB);
+  EXPECT_EQ(direct_algorithm(shape), nullptr);
+  shape.on_one_node = true;
+  ASSERT_NE(direct_algorithm(shape), nullptr);
+  EXPECT_STREQ(direct_algorithm(shape)->name, "node-direct");
+  Config config;
+  config.algorithm[static_cast<std::size_t>(Kind::allreduce)] = "node-direct";
+  EXPECT_EQ(choose(config, Library::mpich, Engine::function, shape).algorithm,
+            &default_algorithm(shape));
+  shape.commutative = false;
+  EXPECT_NE(direct_algorithm(shape), nullptr);
+  shape.recv.plain = false;
+  EXPECT_EQ(direct_algorithm(shape), nullptr);
+  shape = shape_of(Kind::allreduce, 4, kLeastDirect_bytes - 1);
+  shape.on_one_node = true;
+  EXPECT_EQ(direct_algorithm(shape), nullptr);
+}
+
 TEST(WithoutThreads, OnlyByAutoInsideOneNodeUnderMpich) {
   Config config;
   EXPECT_TRUE(does_without_threads(config, Library::mpich, true, false));

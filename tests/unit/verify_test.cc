@@ -228,6 +228,57 @@ TEST(Verify, CatchesAFalseClaimToBeSynchronizing) {
   expect_failure(all, "rank 0 may end before all have begun");
 }
 
+// Of direct schedules: what others do in a rank's own buffers.
+TEST(Verify, CatchesUseOfABufferThatIsNotShown) {
+  auto all = schedules(Kind::allreduce, "node-direct", 3);
+  all[1].shows_input = false;
+  expect_failure(all, "uses a buffer that its rank does not show, 1:send");
+  all = schedules(Kind::allgather, "node-direct", 3);
+  nth(all[0], StepKind::copy).first.at = {Buffer::recv, 0, 1};
+  expect_failure(all, "uses a buffer that its rank does not show, 1:recv");
+}
+
+TEST(Verify, CatchesWhatReachesBeyondAnothersBuffer) {
+  auto all = schedules(Kind::allgather, "node-direct", 3);
+  nth(all[2], StepKind::copy).first.at.offset = 4;
+  expect_failure(all, "reaches beyond a rank's buffer, 0:send[4, 52)");
+}
+
+TEST(Verify, CatchesUseOfABufferNotFoundYet) {
+  auto all = schedules(Kind::bcast, "node-direct", 3);
+  ASSERT_EQ(all[1].steps[6].kind, StepKind::find);
+  drop(all[1], 6);  // of the root
+  expect_failure(all, "a buffer of a rank that has not been found");
+}
+
+TEST(Verify, CatchesARankThatWouldNotKnowThatAnotherCannotBeSeen) {
+  auto all = schedules(Kind::bcast, "node-direct", 3);
+  ASSERT_EQ(all[1].steps[4].kind, StepKind::find);
+  drop(all[1], 4);  // of rank 2, which shows nothing
+  expect_failure(all, "not all ranks find all others");
+}
+
+TEST(Verify, CatchesAnEndWhileOthersReadOrWrite) {
+  auto all = schedules(Kind::allgather, "node-direct", 3);
+  all[1].steps.pop_back();
+  --all[1].round_ends.back();
+  expect_failure(all, "rank 1 may end while others use its buffers");
+}
+
+TEST(Verify, CatchesAResultThatNobodyWrites) {
+  auto all = schedules(Kind::allreduce, "node-direct", 2);
+  Schedule& first = all[0];
+  for (std::size_t i = 0; i < first.steps.size(); ++i)
+    if (first.steps[i].kind == StepKind::copy) drop(first, i);
+  expect_failure(all, "before all of its result is there");
+}
+
+TEST(Verify, CatchesTwoRanksThatWriteTheSameResult) {
+  auto all = schedules(Kind::allreduce, "node-direct", 2);
+  nth(all[0], StepKind::copy).second.at.offset = 24;  // rank 1's share
+  expect_failure(all, "writes what another may be using");
+}
+
 TEST(Verify, CatchesConflictsInARound) {
   auto all = schedules(Kind::allgather, "ring", 4);
   all[0].round_ends.erase(all[0].round_ends.begin());  // the next send needs this round's receive

@@ -31,10 +31,12 @@ int Waitsome(int incount, MPI_Request* array_of_requests, int* outcount, int* ar
 }  // namespace complete
 
 namespace special {
+int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 int Cancel(MPI_Request* request);
 int Comm_free(MPI_Comm* comm);
 int Comm_set_info(MPI_Comm comm, MPI_Info info);
 int Finalize();
+int Free_mem(void* base);
 int Init(int* argc, char*** argv);
 int Init_thread(int* argc, char*** argv, int required, int* provided);
 int Op_free(MPI_Op* op);

@@ -8,10 +8,12 @@ namespace weft::interpose {
 namespace {
 
 constexpr const char* kNames[kCalls] = {
+    "MPI_Alloc_mem",
     "MPI_Cancel",
     "MPI_Comm_free",
     "MPI_Comm_set_info",
     "MPI_Finalize",
+    "MPI_Free_mem",
     "MPI_Init",
     "MPI_Init_thread",
     "MPI_Op_free",

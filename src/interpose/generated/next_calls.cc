@@ -22,10 +22,12 @@ constinit NextCalls next_calls{};
 constinit thread_local bool by_profiling_name = false;
 
 void bind_next_calls(void* (*find)(const char* name)) {
+  bind(next_calls.Alloc_mem, find, "PMPI_Alloc_mem");
   bind(next_calls.Cancel, find, "PMPI_Cancel");
   bind(next_calls.Comm_free, find, "PMPI_Comm_free");
   bind(next_calls.Comm_set_info, find, "PMPI_Comm_set_info");
   bind(next_calls.Finalize, find, "PMPI_Finalize");
+  bind(next_calls.Free_mem, find, "PMPI_Free_mem");
   bind(next_calls.Init, find, "PMPI_Init");
   bind(next_calls.Init_thread, find, "PMPI_Init_thread");
   bind(next_calls.Op_free, find, "PMPI_Op_free");

@@ -24,10 +24,12 @@ struct Next {
 };
 
 struct NextCalls {
+  Next<int(MPI_Aint, MPI_Info, void*)> Alloc_mem;
   Next<int(MPI_Request*)> Cancel;
   Next<int(MPI_Comm*)> Comm_free;
   Next<int(MPI_Comm, MPI_Info)> Comm_set_info;
   Next<int()> Finalize;
+  Next<int(void*)> Free_mem;
   Next<int(int*, char***)> Init;
   Next<int(int*, char***, int, int*)> Init_thread;
   Next<int(MPI_Op*)> Op_free;

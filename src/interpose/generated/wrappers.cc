@@ -30,6 +30,21 @@ inline Function* bound(Next<Function>& slot, CallId id) {
 
 }  // namespace
 
+static int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  const auto next = bound(next_calls.Alloc_mem, CallId::Alloc_mem);
+  const Entry entry;
+  if (entry.nested()) return next(size, info, baseptr);
+  return special::Alloc_mem(size, info, baseptr);
+}
+WEFT_WRAPPER int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  const Named named(false);
+  return Alloc_mem(size, info, baseptr);
+}
+WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Alloc_mem(size, info, baseptr);
+}
+
 static int Cancel(MPI_Request* request) {
   const auto next = bound(next_calls.Cancel, CallId::Cancel);
   const Entry entry;
@@ -88,6 +103,21 @@ WEFT_WRAPPER int MPI_Finalize() {
 WEFT_WRAPPER int PMPI_Finalize() {
   const Named named(true, from_library(RETURN_ADDRESS));
   return Finalize();
+}
+
+static int Free_mem(void* base) {
+  const auto next = bound(next_calls.Free_mem, CallId::Free_mem);
+  const Entry entry;
+  if (entry.nested()) return next(base);
+  return special::Free_mem(base);
+}
+WEFT_WRAPPER int MPI_Free_mem(void* base) {
+  const Named named(false);
+  return Free_mem(base);
+}
+WEFT_WRAPPER int PMPI_Free_mem(void* base) {
+  const Named named(true, from_library(RETURN_ADDRESS));
+  return Free_mem(base);
 }
 
 static int Init(int* argc, char*** argv) {

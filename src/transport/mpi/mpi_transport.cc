@@ -96,6 +96,8 @@ Result<bool> MpiTransport::start(const Step& step) {
       break;
     case StepKind::signal:
     case StepKind::wait:
+    case StepKind::show:
+    case StepKind::find:
       break;  // the execution's
   }
   if (code == MPI_SUCCESS) return true;

@@ -4,22 +4,25 @@
 namespace weft {
 
 SimTransport::SimTransport(SimNetwork& network, const SimModel& model, int operation,
-                           const Schedule& schedule, const SimRank& buffers, const SimOperator& op,
-                           std::byte* node)
+                           const Schedule& schedule, std::span<const SimRank> ranks,
+                           const SimOperator& op, std::byte* node)
     : network_(network),
       model_(model),
       operation_(operation),
       shape_(schedule.shape),
-      buffers_(buffers),
+      ranks_(ranks),
+      buffers_(ranks[static_cast<std::size_t>(schedule.shape.rank)]),
       op_(op),
       temp_(static_cast<std::size_t>(schedule.temp_bytes)),
       node_(node) {}
 
 SimData SimTransport::data(const Operand& operand) {
   // Only the verifier's rule keeps a schedule from writing to the send buffer.
-  std::byte* const origins[] = {const_cast<std::byte*>(buffers_.send), buffers_.recv, temp_.data(),
-                                node_};
   if (operand.count == 0) return {};
+  const bool own = operand.at.is_own();
+  const SimRank& of = own ? buffers_ : ranks_[static_cast<std::size_t>(operand.at.rank)];
+  std::byte* const origins[] = {const_cast<std::byte*>(own ? of.send : of.input), of.recv,
+                                temp_.data(), node_};
   return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset, type(operand.unit),
           operand.count};
 }

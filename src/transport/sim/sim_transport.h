@@ -11,7 +11,7 @@ class SimTransport : public Transport {
  public:
   // All must outlive the transport.
   SimTransport(SimNetwork& network, const SimModel& model, int operation, const Schedule& schedule,
-               const SimRank& buffers, const SimOperator& op, std::byte* node);
+               std::span<const SimRank> ranks, const SimOperator& op, std::byte* node);
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
@@ -26,6 +26,7 @@ class SimTransport : public Transport {
   const SimModel& model_;
   int operation_;
   const Shape& shape_;
+  const std::span<const SimRank> ranks_;  // of all: a direct schedule uses others' buffers
   const SimRank& buffers_;
   const SimOperator& op_;
   std::vector<std::byte> temp_;

@@ -30,9 +30,9 @@ class Node {
 
 struct Runner {
   Runner(SimNetwork& network, const SimModel& model, const Schedule& schedule,
-         const SimRank& buffers, const SimOperator& op, const NodeTurn& own_turn)
+         std::span<const SimRank> ranks, const SimOperator& op, const NodeTurn& own_turn)
       : turn(own_turn),
-        transport(network, model, 0, schedule, buffers, op, turn.memory()),
+        transport(network, model, 0, schedule, ranks, op, turn.memory()),
         execution(schedule, &transport, nullptr, &turn) {}
 
   NodeTurn turn;
@@ -85,8 +85,14 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
   SimNetwork network(model_, size);
   std::map<int, Node> nodes;
   std::deque<Runner> runners;
+  std::vector<SimRank> with_input(ranks.begin(), ranks.end());
+  for (std::size_t rank = 0; rank < with_input.size(); ++rank) {
+    SimRank& of = with_input[rank];
+    const Location at = outgoing(schedules[rank].shape, 0).at;
+    of.input = (at.buffer == Buffer::send ? of.send : of.recv) + at.offset;
+  }
   for (int rank = 0; rank < size; ++rank)
-    runners.emplace_back(network, model_, schedules[rank], ranks[rank], op,
+    runners.emplace_back(network, model_, schedules[rank], with_input, op,
                          nodes[node_of(schedules[rank].shape)].turn(schedules[rank]));
   // The first visit only posts: that is progress too, so it is not asked for.
   for (Runner& runner : runners) {

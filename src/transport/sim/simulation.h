@@ -48,6 +48,7 @@ struct SimRank {
   const SimType* send_type = nullptr;
   const SimType* recv_type = nullptr;
   std::vector<const SimType*> types{};  // what units refer to from Unit::first_of_many on
+  const std::byte* input = nullptr;  // where the rank's outgoing data begins; set by the simulation
 };
 
 struct SimOutcome {

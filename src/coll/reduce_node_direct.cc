@@ -1,0 +1,32 @@
+// Reduce without a copy, where all ranks see each other's buffers: each rank reduces its share of
+// the vector right from all ranks' input, piece by piece, and writes the sum to the root's result.
+// Each rank reduces (p - 1) n / p bytes and copies n / p, the root nothing.
+// Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
+#include "coll/build_functions.h"
+#include "coll/direct.h"
+#include "coll/nothing_to_reduce.h"
+#include "coll/reduce_in_order.h"
+#include "patterns/blocks.h"
+
+namespace weft {
+
+void reduce_node_direct(Builder& b) {
+  const Shape& s = b.shape();
+  if (nothing_to_reduce(b)) return;
+  const bool is_root = s.rank == s.root;
+  b.meet(is_root ? Builder::Shows::both : Builder::Shows::input);
+  // The root's input may lie where the result goes, which the others do not know.
+  const bool is_beside = !is_root || (s.in_place && s.rank != s.size - 1);
+  const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
+  const Blocks shares{s.recv.count, s.size};
+  in_pieces(s, shares.begin(s.rank), shares.begin(s.rank + 1), [&](auto offset, auto count) {
+    const Location result = b.result_of(s.root) + offset;
+    const Location sum = is_beside ? beside : result;
+    const auto input = [&](int rank) { return b.input_of(rank) + offset; };
+    reduce_in_order(b, s.size, input, sum, count);
+    b.copy(sum, result, count);
+  });
+  part_from_all(b);
+}
+
+}  // namespace weft

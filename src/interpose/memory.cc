@@ -1,0 +1,27 @@
+// MPI_Alloc_mem: large memory from the heap that the other ranks of the node can see, so that
+// collectives on it need no copy. What is small, or asked for with an info, is the library's.
+#include "coll/algorithm.h"
+#include "interpose/generated/bodies.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/node_heaps.h"
+#include "interpose/runtime.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose::special {
+
+int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  SharedHeap* const heap = Runtime::active() && size >= kLeastDirect_bytes ? own_heap() : nullptr;
+  void* const block = heap && info == handles.info_null ? heap->allocate(size, 1) : nullptr;
+  if (!block) return next_calls.Alloc_mem(size, info, baseptr);
+  *static_cast<void**>(baseptr) = block;
+  return MPI_SUCCESS;
+}
+
+int Free_mem(void* base) {
+  SharedHeap* const heap = own_heap();
+  if (!heap || !heap->contains(base)) return next_calls.Free_mem(base);
+  heap->release(base);
+  return MPI_SUCCESS;
+}
+
+}  // namespace weft::interpose::special

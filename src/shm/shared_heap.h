@@ -1,0 +1,76 @@
+// SharedHeap: memory of this process that other processes of the node can map: blocks handed out of
+// one segment, as large as the machine's memory (64 GiB at most), with pages only where it is used.
+// Why one segment that never moves: whoever has mapped it once sees every block there will ever be,
+// under one offset, so that no mapping can be out of date.
+// A forked child gets a copy of the blocks, as of all memory; what it does to them, nobody sees.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "base/result.h"
+#include "shm/segment.h"
+
+namespace weft {
+
+class SharedHeap {
+ public:
+  // An error where memory is not to be had, or the process has a limit on its addresses. For the
+  // life of the process: what is handed out stays valid while it exits.
+  static Result<SharedHeap*> create();
+  SharedHeap(const SharedHeap&) = delete;
+  SharedHeap& operator=(const SharedHeap&) = delete;
+
+  // nullptr: no room. alignment: a power of two. Thread-safe, as all below.
+  void* allocate(std::int64_t bytes, std::int64_t alignment);
+  // All bytes 0.
+  void* allocate_zeroed(std::int64_t bytes);
+  void release(void* block);
+  std::int64_t bytes_of(void* block);  // of room, at least what was asked for
+  // True: the block has room for `bytes` now, and no more than twice that.
+  bool resize(void* block, std::int64_t bytes);
+
+  // Whether an address lies in the segment, in a block or not.
+  bool contains(const void* address) const {
+    const auto* at = static_cast<const std::byte*>(address);
+    return at >= begin_ && at < begin_ + bytes_;
+  }
+  std::byte* begin() const { return begin_; }
+  // For those who want to attach; false in a forked child, which shares nothing.
+  bool is_shared() const { return shared_; }
+  const SegmentName& name() const { return segment_.name(); }
+
+  // Around a fork, by the thread that forks.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  struct Room {
+    std::int64_t bytes = 0;
+    bool clean = true;  // never used since its pages were given back: all bytes 0
+  };
+  using Rooms = std::map<std::int64_t, Room>;  // by offset
+
+  explicit SharedHeap(Segment segment);
+  std::int64_t take(std::int64_t bytes, std::int64_t alignment, bool* clean);  // -1: no room
+  void give_back(std::int64_t offset, Room room);
+  void give_pages_back();
+  std::int64_t offset_of(const void* block) const {
+    return static_cast<const std::byte*>(block) - begin_;
+  }
+
+  Segment segment_;
+  std::byte* const begin_;
+  const std::int64_t bytes_;
+  bool shared_ = true;
+  std::mutex mutex_;                           // guards the rest
+  Rooms free_;                                 // no two touch
+  std::map<std::int64_t, std::int64_t> used_;  // bytes by offset
+  std::int64_t unclean_bytes_ = 0;             // free, but with pages
+  std::map<std::int64_t, std::byte*> copies_;  // of blocks by offset, while a fork is under way
+};
+
+}  // namespace weft
