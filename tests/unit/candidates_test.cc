@@ -113,7 +113,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Candidates, testing::ValuesIn(kNodeKinds),
 std::size_t algorithms_of_allreduce() {
   std::size_t count = 0;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.kind == Kind::allreduce && needs_node(algorithm.needs)) ++count;
+    if (algorithm.kind == Kind::allreduce && needs_node(algorithm.needs) && !is_direct(algorithm))
+      ++count;
   return count;
 }
 
