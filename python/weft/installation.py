@@ -50,6 +50,11 @@ class Implementation:
         hydra = self.prefix / "bin" / "mpiexec.hydra"
         return hydra if hydra.exists() else self.prefix / "bin" / "mpiexec"
 
+    def launcher(self, ranks: int) -> list[str]:
+        """Starts so many ranks on this machine, also more than it has cores."""
+        free = ["--bind-to", "none", "--oversubscribe"] if self.name == "openmpi" else []
+        return [str(self.mpiexec), "-n", str(ranks), *free]
+
     def program(self, name: str) -> Path:
         """A program of bench/ or tools/, as compiled for this MPI library."""
         return BUILD / "bin" / self.name / name

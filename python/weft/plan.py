@@ -47,9 +47,8 @@ def command_line(mpi: installation.Implementation, ranks: int, words: list[str])
         raise PlanError(
             f"{program} is missing; build it with: {installation.make_target(mpi.name)}"
         )
-    launcher = [str(mpi.mpiexec), "-n", str(ranks)]
-    if mpi.name == "openmpi" and ranks > (os.cpu_count() or 1):
-        launcher += ["--oversubscribe", "--bind-to", "none"]
+    on_own_cores = [str(mpi.mpiexec), "-n", str(ranks)]
+    launcher = mpi.launcher(ranks) if ranks > (os.cpu_count() or 1) else on_own_cores
     return [*launcher, str(installation.weft_command()), "run", *words]
 
 

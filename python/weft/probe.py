@@ -21,9 +21,7 @@ def run_probe(mpi: Implementation, ranks: int = 1, under_weft: bool = False) -> 
     program = mpi.program("weft-probe")
     if not program.exists():
         raise ProbeError(f"{program} is missing; build it with: make build")
-    command = [str(mpi.mpiexec), "-n", str(ranks)]
-    if mpi.name == "openmpi":
-        command += ["--oversubscribe", "--bind-to", "none"]
+    command = mpi.launcher(ranks)
     if under_weft:
         command += [str(installation.weft_command()), "run", "--"]
     environment = {**os.environ, **mpi.environment()}

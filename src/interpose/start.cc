@@ -146,7 +146,25 @@ class RecentPlans {
   Plan unremembered_;
   unsigned next_ = 0;
 };
-thread_local RecentPlans recent_plans;
+
+// On the heap, since the space that libraries have for threads is small, and made again where the
+// program still calls MPI when its threads' objects are gone.
+thread_local RecentPlans* plans_of_this_thread = nullptr;
+
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    delete plans_of_this_thread;
+    plans_of_this_thread = nullptr;
+  }
+};
+
+RecentPlans& recent_plans() {
+  if (!plans_of_this_thread) {
+    static thread_local AtThreadEnd at_thread_end;
+    plans_of_this_thread = new RecentPlans;
+  }
+  return *plans_of_this_thread;
+}
 
 // A whole collective of the library's must be started in the same order on all ranks, which
 // persistent ones need not be.
@@ -235,12 +253,12 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
     return decline(*declined);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
   const PlanKey key = arrays ? PlanKey{} : key_of(call, *communicator, use);
-  const Plan* plan = arrays ? nullptr : recent_plans.find(key);
+  const Plan* plan = arrays ? nullptr : recent_plans().find(key);
   if (!plan) {
     Plan made;
     made.communicator = communicator;
     made.declined = plan_anew(runtime, call, use, &made);
-    plan = arrays ? recent_plans.keep(made) : recent_plans.add(key, made);
+    plan = arrays ? recent_plans().keep(made) : recent_plans().add(key, made);
   }
   return plan->declined ? decline(*plan->declined) : plan;
 }

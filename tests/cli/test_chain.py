@@ -64,9 +64,7 @@ def both_names(request, tmp_path_factory):
         [*compile_with, "-shared", "-fPIC", sources / "count_calls.c", "-o", tool], check=True
     )
     subprocess.run([*compile_with, sources / "both_names.c", "-o", program], check=True)
-    launcher = [mpi.mpiexec, "-n", "2"]
-    if mpi.name == "openmpi":
-        launcher += ["--bind-to", "none", "--oversubscribe"]
+    launcher = mpi.launcher(2)
 
     def run(order, engine):
         weft = BUILD / f"lib/libweft-{mpi.family}.so"

@@ -67,11 +67,9 @@ def run(
     program = library.program("conformance")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {installation.make_target(mpi)}")
-    launcher = [library.mpiexec, "-n", ranks]
+    launcher = library.launcher(ranks)
     if nodes:
         launcher += ["-launcher", "fork", "-hosts", nodes]
-    if mpi == "openmpi":
-        launcher += ["--bind-to", "none", "--oversubscribe"]
     front = []
     if engine:
         front = [installation.weft_command(), "run", "--engine", engine]

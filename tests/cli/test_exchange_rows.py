@@ -17,10 +17,8 @@ def test_rows_arrive(mpi, engine):
     program = library.program("exchange_rows")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {installation.make_target(mpi)}")
-    launcher = [library.mpiexec, "-n", "3"]
-    if mpi == "openmpi":
-        launcher += ["--bind-to", "none", "--oversubscribe"]
-    command = [*launcher, installation.weft_command(), "run", "--engine", engine, "--", program]
+    front = [installation.weft_command(), "run", "--engine", engine, "--"]
+    command = [*library.launcher(3), *front, program]
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,

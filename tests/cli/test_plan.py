@@ -41,9 +41,7 @@ def plans(mpi, program, tmp_path, environment):
 
     def job(*weft, ranks=2, cache="none", front=(), **variables):
         summary = tmp_path / "summary.json"
-        launcher = [mpi.mpiexec, "-n", ranks]
-        if mpi.name == "openmpi":
-            launcher += ["--bind-to", "none", "--oversubscribe"]
+        launcher = mpi.launcher(ranks)
         weft = ["--engine", "function", *weft, f"--summary=json:{summary}"]
         command = [*launcher, *front, installation.weft_command(), "run", *weft, "--", program]
         path = [str(mpi.prefix / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]

@@ -14,9 +14,7 @@ def results(mpi: str, *options: str) -> list[str]:
     program = library.program("reductions")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {installation.make_target(mpi)}")
-    launcher = [library.mpiexec, "-n", "3"]
-    if mpi == "openmpi":
-        launcher += ["--bind-to", "none", "--oversubscribe"]
+    launcher = library.launcher(3)
     front = [installation.weft_command(), "run", *options, "--"]
     done = subprocess.run(
         [str(word) for word in [*launcher, *front, program]],

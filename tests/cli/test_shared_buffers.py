@@ -30,9 +30,7 @@ def run(mpi, ranks, tmp_path, *, heap=False, transport="auto", engine="function"
     program = library.program("shared_buffers")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {installation.make_target(mpi)}")
-    launcher = [library.mpiexec, "-n", ranks]
-    if mpi == "openmpi":
-        launcher += ["--bind-to", "none", "--oversubscribe"]
+    launcher = library.launcher(ranks)
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", "--engine", engine, "--transport", transport]
     weft += ["--blocking", f"--summary=json:{summary}", *(["--shared-heap"] if heap else [])]

@@ -57,9 +57,7 @@ class Setting:
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
         library = installation.implementation(self.mpi)
-        launcher = [library.mpiexec, "-n", self.ranks]
-        if self.mpi == "openmpi":
-            launcher += ["--bind-to", "none", "--oversubscribe"]
+        launcher = library.launcher(self.ranks)
         front = []
         if self.engine:
             summary = [f"--summary=json:{self.summary}"] if self.summary else []
