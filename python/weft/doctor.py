@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ def findings() -> Iterator[Finding]:
     yield check_lab()
     yield check_shm_space()
     yield check_leftovers()
+    yield check_dead_launchers()
 
 
 def check_command() -> Finding:
@@ -133,6 +135,18 @@ def check_leftovers() -> Finding:
         return Finding(what, True, "none")
     fix = "rm -r " + " ".join(str(SHM / name) for name in left)
     return Finding(what, False, f"{len(left)} of jobs that were killed", fix)
+
+
+def check_dead_launchers() -> Finding:
+    """Open MPI's mpiexec does not start where one that was killed had the same process id."""
+    what = "leftovers of Open MPI's launcher"
+    directory = Path(tempfile.gettempdir())
+    named = ((path, re.fullmatch(r"ompi\.(\d+)", path.name)) for path in directory.iterdir())
+    left = sorted(str(path) for path, pid in named if pid and not Path("/proc", pid[1]).exists())
+    if not left:
+        return Finding(what, True, "none")
+    note = f"{len(left)} of jobs that were killed, in {directory}"
+    return Finding(what, False, note, "rm -r " + " ".join(left))
 
 
 def mapped_files() -> set[str]:

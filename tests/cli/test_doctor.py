@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from weft import doctor, info, installation
 
@@ -11,7 +12,7 @@ def test_everything_that_make_sets_up_is_good():
     findings = {finding.what: finding for finding in doctor.findings()}
     for what, finding in findings.items():
         # What else ran on this machine, and what it permits, is not of our making.
-        if "/dev/shm" in what or "lab" in what:
+        if "leftovers" in what or "lab" in what or "/dev/shm" in what:
             continue
         assert finding.good, finding
         assert not finding.fix
@@ -45,6 +46,16 @@ def test_leftovers_are_named(monkeypatch, tmp_path):
     finding = doctor.check_leftovers()
     assert not finding.good
     assert finding.fix == f"rm -r {tmp_path}/mpich_shm_1f0e804_0"
+
+
+def test_dead_launchers_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor.tempfile, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / f"ompi.{os.getpid()}").mkdir()
+    (tmp_path / "ompi.node.0").mkdir()
+    assert doctor.check_dead_launchers().good
+    (tmp_path / "ompi.99999999").mkdir()
+    finding = doctor.check_dead_launchers()
+    assert (finding.good, finding.fix) == (False, f"rm -r {tmp_path}/ompi.99999999")
 
 
 def test_too_little_shared_memory(monkeypatch):
