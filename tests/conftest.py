@@ -20,7 +20,7 @@ DIRECTORY = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY] = Path(tempfile.mkdtemp(prefix="weft-"))
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
-    os.environ["WEFT_PLAN_CACHE"] = "none"
+    os.environ["XDG_CACHE_HOME"] = str(config.stash[DIRECTORY])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -24,7 +24,7 @@ def weft() -> str:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR", "WEFT_PLAN_CACHE")
+    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
     return {
         name: value
         for name, value in os.environ.items()
