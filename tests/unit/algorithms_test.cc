@@ -1,6 +1,7 @@
-// Every algorithm of the table against the oracle: 1 to 17 ranks, every root, counts from none
-// to many, blocks of different sizes in any order with gaps between them, neighbours that come up
-// several times, types with holes, operators that do not commute, in place or not.
+// Every algorithm of the table against the oracle: 1 to 17 ranks (9 under sanitizers), every root,
+// counts from none to many, blocks of different sizes in any order with gaps between them,
+// neighbours that come up several times, types with holes, operators that do not commute, in place
+// or not.
 #include <gtest/gtest.h>
 
 #include "simulated_call.h"
@@ -11,9 +12,9 @@ namespace {
 // With many ranks, fewer elements: what takes long blocks to show needs few ranks. Sanitizers make
 // it ten times slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kMostRanksWithMany = 5;
+constexpr int kMostRanks = 9, kMostRanksWithMany = 5;
 #else
-constexpr int kMostRanksWithMany = 8;
+constexpr int kMostRanks = 17, kMostRanksWithMany = 8;
 #endif
 
 // A direct schedule whose data is not plain ends at once, when the ranks have met.
@@ -75,7 +76,7 @@ class AlgorithmTest : public testing::TestWithParam<const Algorithm*> {
 };
 
 TEST_P(AlgorithmTest, EqualsTheOracle) {
-  for (int size = 1; size <= 17; ++size) {
+  for (int size = 1; size <= kMostRanks; ++size) {
     for (const TestType& type : test_types()) {
       for (std::int64_t count : {0, 1, 7, size > kMostRanksWithMany ? 40 : 1000}) {
         check_roots({.size = size, .count = count, .type = &type});
