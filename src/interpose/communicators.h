@@ -84,6 +84,8 @@ class Communicators {
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
+  // Another after each add() and remove(); never 0.
+  std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
   // kept; nullptr where none can be made.

@@ -19,7 +19,7 @@ using weft::Call;
 
 // Inside a wrapper, or a thread of Weft's. In the executable's own TLS block: the library is
 // always loaded at start.
-extern thread_local bool inside_weft __attribute__((tls_model("initial-exec")));
+extern constinit thread_local bool inside_weft __attribute__((tls_model("initial-exec")));
 
 // The name by which a call came, MPI_X or PMPI_X, while it lasts. inside: it is not the
 // application's, and goes on untouched.

@@ -18,7 +18,7 @@
 
 namespace weft::interpose {
 
-thread_local bool inside_weft __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local bool inside_weft __attribute__((tls_model("initial-exec"))) = false;
 
 namespace {
 

@@ -89,49 +89,39 @@ struct Plan {
   std::int64_t bytes = 0;                  // of this rank
 };
 
-// All that a plan rests on, for calls without arrays. Handles keep their meaning within one
-// generation: any free of a datatype or operator begins a new one.
-struct PlanKey {
-  int communicator;
-  std::uint32_t generation;
-  Use use;
-  CallId form;
-  bool in_place, received_in_place, aliased;
-  int root;
-  std::int64_t sendcount, recvcount;
-  MPI_Datatype sendtype, recvtype;
-  MPI_Op op;
+// What all plans rest on beside the call: any communicator made or freed, and any free of a datatype
+// or operator, whose handle may then mean something else, begins a new generation.
+struct Generation {
+  std::uint32_t communicators, handles;
 
-  bool operator==(const PlanKey&) const = default;
+  bool operator==(const Generation&) const = default;
 };
 
-PlanKey key_of(const Call& call, const Communicator& communicator, Use use) {
-  return {communicator.number,
-          handle_generation(),
-          use,
-          call.form,
-          call.sendbuf == MPI_IN_PLACE,
-          call.recvbuf == MPI_IN_PLACE,
-          call.sendbuf == call.recvbuf,
-          call.root,
-          call.sendcounts.one<std::int64_t>(),
-          call.recvcounts.one<std::int64_t>(),
-          call.sendtype,
-          call.recvtype,
-          call.op};
+// All that the plan of a call without arrays rests on. Field by field, and no more than that: this
+// is done for every call.
+bool same_plan(const Call& a, const Call& b) {
+  const auto buffers = [](const Call& call) {
+    return (call.sendbuf == MPI_IN_PLACE) + 2 * (call.recvbuf == MPI_IN_PLACE) +
+           4 * (call.sendbuf == call.recvbuf);
+  };
+  return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
+         a.recvcounts.one<std::int64_t>() == b.recvcounts.one<std::int64_t>() &&
+         a.sendcounts.one<std::int64_t>() == b.sendcounts.one<std::int64_t>() &&
+         a.sendtype == b.sendtype && a.root == b.root && buffers(a) == buffers(b);
 }
 
 // The plans of the calls that this thread made last: programs repeat themselves.
 class RecentPlans {
  public:
-  const Plan* find(const PlanKey& key) const {
+  const Plan* find(const Call& call, Use use, Generation generation) const {
     for (const Entry& entry : entries_)
-      if (entry.plan.communicator && entry.key == key) return &entry.plan;
+      if (entry.generation == generation && entry.use == use && same_plan(entry.call, call))
+        return &entry.plan;
     return nullptr;
   }
-  const Plan* add(const PlanKey& key, const Plan& plan) {
+  const Plan* add(const Call& call, Use use, Generation generation, const Plan& plan) {
     Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {key, plan};
+    entry = {generation, use, call, plan};
     return &entry.plan;
   }
   // Not to be found again: a call with arrays, which may come with other contents.
@@ -139,7 +129,9 @@ class RecentPlans {
 
  private:
   struct Entry {
-    PlanKey key{};
+    Generation generation{};  // none: generations begin at 1
+    Use use{};
+    Call call{};
     Plan plan{};
   };
   std::array<Entry, 8> entries_{};
@@ -236,7 +228,6 @@ const Plan* decline(Reason reason) {
 // What needs no look at the arguments.
 std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
                                       Kind kind, Use use) {
-  if (runtime.switched_off()) return Reason::switched_off;
   if (runtime.native())
     return runtime.config.engine == Engine::native ? Reason::engine_native
                                                    : Reason::without_threads;
@@ -246,20 +237,26 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   return served ? std::nullopt : std::optional(Reason::without_threads);
 }
 
-// Good until this thread's next call; nullptr: Weft leaves the call to the library.
-const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
+[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use, Generation generation) {
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
     return decline(*declined);
+  Plan made;
+  made.communicator = communicator;
+  made.declined = plan_anew(runtime, call, use, &made);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const PlanKey key = arrays ? PlanKey{} : key_of(call, *communicator, use);
-  const Plan* plan = arrays ? nullptr : recent_plans().find(key);
-  if (!plan) {
-    Plan made;
-    made.communicator = communicator;
-    made.declined = plan_anew(runtime, call, use, &made);
-    plan = arrays ? recent_plans().keep(made) : recent_plans().add(key, made);
-  }
+  const Plan* plan = arrays ? recent_plans().keep(made)
+                            : recent_plans().add(call, use, generation, made);
+  return plan->declined ? decline(*plan->declined) : plan;
+}
+
+// Good until this thread's next call; nullptr: Weft leaves the call to the library.
+const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
+  if (runtime.switched_off()) return decline(Reason::switched_off);
+  const Generation generation{runtime.communicators.generation(), handle_generation()};
+  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
+  const Plan* plan = arrays ? nullptr : recent_plans().find(call, use, generation);
+  if (!plan) return plan_made(runtime, call, use, generation);
   return plan->declined ? decline(*plan->declined) : plan;
 }
 
@@ -486,12 +483,12 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   }
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
-  const auto done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
+  const bool done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
 // False, on all ranks alike: some rank's buffers are not shared, or it was not worth to look.
-bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan, int* code) {
+[[gnu::noinline]] bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan, int* code) {
   const Schedule& schedule = *plan.direct;
   NodeMemory& node = *plan.communicator->memory;
   if (!node.worth_looking(schedule.fingerprint)) return false;
@@ -512,7 +509,7 @@ bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan, int*
 }
 
 // By messages, or by what only MPI can do on the data.
-int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan,
+[[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan,
                           std::uint32_t number) {
   auto operation = make_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);

@@ -47,7 +47,7 @@ class Meeting {
     const NodeTurn turn =
         communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
     operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
-    return static_cast<bool>(carry_out_alone(progress_, schedule, operands, turn));
+    return carry_out_alone(progress_, schedule, operands, turn);
   }
 
   // What each rank says, by rank; nullptr: ranks take part in different calls.

@@ -30,9 +30,9 @@ NodeWindows::NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t wi
   last_in_order_.fill(true);
 }
 
-NodeTurn::Seen NodeTurn::look_closer(std::uint64_t seen) const {
+NodeTurn::Seen NodeTurn::look_closer(std::uint64_t counter) const {
   constexpr int kUse = kSignalBits + kFingerprintBits;
-  if (seen >> kUse != base_ >> kUse) return seen > base_ ? Seen::yes : Seen::no;
+  if (counter >> kUse != base_ >> kUse) return counter > base_ ? Seen::yes : Seen::no;
   return Seen::other_call;
 }
 

@@ -1,25 +1,11 @@
 // Runs a schedule's rounds: start every step of a round, wait for what it posted, go on.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "transport/transport.h"
 
 namespace weft {
-namespace {
-
-// Without a pause a waiting core takes the line back and forth: five times as long to see a signal.
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-}  // namespace
-
 // Over, rightly or not, it uses its window no more.
 Result<bool> Execution::advance(int polls) {
   const bool has_window = turn_ && turn_->memory();
@@ -67,7 +53,7 @@ Execution::State Execution::start_round(int polls) {
       turn_->signal(step->value);
     else if (is_node(step->kind))
       state = meet(*step);
-    else if (!step->plain || !operands_ || !carry_out(*step))
+    else if (!step->plain || !operands_ || !operands_->carry_out(*step))
       state = ask_transport(*step);
     if (state != State::over) return state;
   }
@@ -76,15 +62,11 @@ Execution::State Execution::start_round(int polls) {
 
 Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   const int place = place_of(schedule_->shape, wait.peer);
-  for (;;) {
-    const NodeTurn::Seen seen = turn_->look_for(place, wait.value);
-    if (seen == NodeTurn::Seen::yes) return State::over;
-    if (seen == NodeTurn::Seen::other_call)
-      return fail(
-          {"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
-    if (--polls <= 0) return State::held_up;
-    pause();
-  }
+  const NodeTurn::Seen seen = turn_->look_for(place, wait.value, polls);
+  if (seen == NodeTurn::Seen::yes) return State::over;
+  if (seen == NodeTurn::Seen::no) return State::held_up;
+  return fail(
+      {"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
 }
 
 Execution::State Execution::ask_transport(const Step& step) {
@@ -105,19 +87,6 @@ Execution::State Execution::meet(const Step& step) {
 Execution::State Execution::fail(Error error) {
   error_ = std::move(error);
   return State::failed;
-}
-
-// Of a step on plain data. False: the transport must.
-bool Execution::carry_out(const Step& step) const {
-  const std::byte* first = operands_->address(step.first.at);
-  std::byte* second = operands_->address(step.second.at);
-  if (step.kind == StepKind::copy)
-    std::memmove(second, first, static_cast<std::size_t>(step.bytes));
-  else if (operands_->reduce)
-    operands_->reduce(first, second, operands_->address(step.into), step.first.count);
-  else
-    return false;
-  return true;
 }
 
 bool stands_alone(const Schedule& schedule, bool has_kernel) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "schedule/schedule.h"
 #include "shm/reduction.h"
@@ -23,6 +24,19 @@ struct Operands {
         at.is_own() ? base[static_cast<std::size_t>(at.buffer)] : peers->at(at.rank, at.buffer);
     const auto base_address = reinterpret_cast<std::intptr_t>(origin);
     return reinterpret_cast<std::byte*>(base_address + at.offset);
+  }
+
+  // A local step on plain data. False: the transport must.
+  bool carry_out(const Step& step) const {
+    const std::byte* first = address(step.first.at);
+    std::byte* second = address(step.second.at);
+    if (step.kind == StepKind::copy)
+      std::memmove(second, first, static_cast<std::size_t>(step.bytes));
+    else if (reduce)
+      reduce(first, second, address(step.into), step.first.count);
+    else
+      return false;
+    return true;
   }
 };
 

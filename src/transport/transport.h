@@ -61,7 +61,6 @@ class Execution {
   State look_for_signal(const Step& wait, int polls);
   State ask_transport(const Step& step);
   State fail(Error error);
-  bool carry_out(const Step& step) const;
   State meet(const Step& step);
 
   const Schedule* schedule_;
