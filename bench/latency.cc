@@ -1,11 +1,14 @@
 // latency: the time of one collective call after the other, in each form, without computation.
 // Why a program of ours: with and without Weft, or two of Weft's forms, must be compared call by
 // call in jobs that take turns. Each sample is the slowest rank's mean over many calls.
-// Prints "form bytes least median" in microseconds per call, one line for each form and size.
+// The form "copy" is no call: all ranks copy so many bytes at the same time, each from a buffer of
+// its own to another, which says what the machine's memory can do. Prints "form bytes least median"
+// in microseconds per call, one line for each form and size.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,7 +26,7 @@ struct Settings {
 };
 
 const char kUsage[] =
-    "latency [--collective C] [--bytes N,N,...] [--forms blocking,nonblocking,persistent]\n"
+    "latency [--collective C] [--bytes N,N,...] [--forms blocking,nonblocking,persistent,copy]\n"
     "        [--samples 5] [--sample-ms 10]\n";
 
 bool set(Settings* settings, const std::string& name, const std::string& value) {
@@ -45,7 +48,8 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
     settings->forms = bench::list(value);
     return !settings->forms.empty() &&
            std::all_of(settings->forms.begin(), settings->forms.end(), [](const auto& form) {
-             return form == "blocking" || form == "nonblocking" || form == "persistent";
+             return form == "blocking" || form == "nonblocking" || form == "persistent" ||
+                    form == "copy";
            });
   }
   const auto amount = bench::number(value, 1, 1e4);
@@ -59,6 +63,7 @@ class Latency {
   Latency(const Settings& settings, const std::string& form, long bytes, int rank, int ranks)
       : settings_(settings), form_(form), operation_(settings.collective, bytes, rank, ranks) {
     operation_.prepare(1);
+    if (form_ == "copy") to_ = from_ = std::vector<char>(static_cast<std::size_t>(bytes), 1);
     if (form_ == "persistent") operation_.initialise(MPI_COMM_WORLD, &request_);
   }
   ~Latency() {
@@ -75,16 +80,21 @@ class Latency {
     std::sort(times.begin(), times.end());
     return times;
   }
-  bool correct() const { return operation_.correct(); }
+  bool correct() const { return form_ == "copy" || operation_.correct(); }
 
  private:
   void call() {
+    if (form_ == "copy") return copy();
     if (form_ == "blocking") return operation_.blocking(MPI_COMM_WORLD);
     if (form_ == "persistent")
       MPI_Start(&request_);
     else
       operation_.start(MPI_COMM_WORLD, &request_);
     MPI_Wait(&request_, MPI_STATUS_IGNORE);
+  }
+  void copy() {
+    std::memcpy(to_.data(), from_.data(), to_.size());
+    asm volatile("" : : "r"(to_.data()) : "memory");  // it is wanted
   }
   double sample(int calls) {
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -99,6 +109,7 @@ class Latency {
   const Settings& settings_;
   const std::string form_;
   bench::Operation operation_;
+  std::vector<char> from_, to_;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 

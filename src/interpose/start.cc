@@ -89,8 +89,8 @@ struct Plan {
   std::int64_t bytes = 0;                  // of this rank
 };
 
-// What all plans rest on beside the call: any communicator made or freed, and any free of a datatype
-// or operator, whose handle may then mean something else, begins a new generation.
+// What all plans rest on beside the call: any communicator made or freed, and any free of a
+// datatype or operator, whose handle may then mean something else, begins a new generation.
 struct Generation {
   std::uint32_t communicators, handles;
 
@@ -237,7 +237,8 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   return served ? std::nullopt : std::optional(Reason::without_threads);
 }
 
-[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use, Generation generation) {
+[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use,
+                                        Generation generation) {
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
     return decline(*declined);
@@ -245,8 +246,8 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   made.communicator = communicator;
   made.declined = plan_anew(runtime, call, use, &made);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const Plan* plan = arrays ? recent_plans().keep(made)
-                            : recent_plans().add(call, use, generation, made);
+  const Plan* plan =
+      arrays ? recent_plans().keep(made) : recent_plans().add(call, use, generation, made);
   return plan->declined ? decline(*plan->declined) : plan;
 }
 
@@ -488,7 +489,8 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
 }
 
 // False, on all ranks alike: some rank's buffers are not shared, or it was not worth to look.
-[[gnu::noinline]] bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan, int* code) {
+[[gnu::noinline]] bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan,
+                                        int* code) {
   const Schedule& schedule = *plan.direct;
   NodeMemory& node = *plan.communicator->memory;
   if (!node.worth_looking(schedule.fingerprint)) return false;
@@ -509,8 +511,8 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
 }
 
 // By messages, or by what only MPI can do on the data.
-[[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call, const Plan& plan,
-                          std::uint32_t number) {
+[[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
+                                            const Plan& plan, std::uint32_t number) {
   auto operation = make_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
   take_turn(*operation, Ends::in_order);

@@ -65,8 +65,7 @@ Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   const NodeTurn::Seen seen = turn_->look_for(place, wait.value, polls);
   if (seen == NodeTurn::Seen::yes) return State::over;
   if (seen == NodeTurn::Seen::no) return State::held_up;
-  return fail(
-      {"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
+  return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
 }
 
 Execution::State Execution::ask_transport(const Step& step) {

@@ -1,4 +1,4 @@
-"""What the start of a non-blocking collective costs: instructions, which no other load changes."""
+"""What the start of a collective costs: instructions, which no other load changes."""
 
 import re
 import shutil
@@ -23,13 +23,15 @@ def program(tmp_path_factory):
     return path
 
 
-def profile(program, calls, file, transport):
-    """Runs it with rank 0 under callgrind, which counts inside MPI_Iallreduce only."""
-    weft = [installation.weft_command(), "run", "--engine=function", f"--transport={transport}"]
-    callgrind = ["valgrind", "-q", "--tool=callgrind", "--toggle-collect=MPI_Iallreduce"]
+def profile(program, calls, file, option, form="nonblocking", doubles=1):
+    """Runs it with rank 0 under callgrind, which counts inside the starts only."""
+    weft = [installation.weft_command(), "run", "--engine=function", option]
+    start = "MPI_Start" if form == "persistent" else "MPI_Iallreduce"
+    callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={start}"]
     callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}"]
-    rank_0 = ["-n", 1, *weft, "--", *callgrind, program, calls]
-    rank_1 = ["-n", 1, *weft, "--", program, calls]
+    job = [program, calls, form, doubles]
+    rank_0 = ["-n", 1, *weft, "--", *callgrind, *job]
+    rank_1 = ["-n", 1, *weft, "--", *job]
     command = [str(word) for word in [MPICH.mpiexec, *rank_0, ":", *rank_1]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -47,17 +49,32 @@ def outside_the_library(profile_text):
     return total - sum(int(inclusive) for inclusive in called.findall(of_weft))
 
 
-@pytest.mark.skipif(
+needs_valgrind = pytest.mark.skipif(
     not shutil.which("valgrind"), reason="needs valgrind: sudo apt-get install -y valgrind"
 )
+
+
+@needs_valgrind
 @pytest.mark.parametrize("transport", ["auto", "mpi"])
 def test_instructions_of_one_start(program, tmp_path, transport, capsys):
     """With the schedule in the cache: the first call is in both runs."""
     few, many = (
-        outside_the_library(profile(program, calls, tmp_path / f"{calls}.out", transport))
+        outside_the_library(
+            profile(program, calls, tmp_path / f"{calls}.out", f"--transport={transport}")
+        )
         for calls in CALLS
     )
     instructions = (many - few) / (CALLS[1] - CALLS[0])
     with capsys.disabled():
         print(f"  transport {transport}: {instructions:.0f} instructions")
     assert 500 < instructions <= MOST_INSTRUCTIONS
+
+
+@needs_valgrind
+@pytest.mark.parametrize(("doubles", "stays"), [(1, True), (512, False)])
+def test_short_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doubles, stays):
+    """They are not among the operations under way, unless others wait for their later steps."""
+    no_trials = "--init-budget=0"
+    counted = profile(program, 20, tmp_path / "out", no_trials, "persistent", doubles)
+    assert "weft::interpose::Start" in counted
+    assert ("weft::Progress::submit" not in counted) == stays

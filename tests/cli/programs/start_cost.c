@@ -1,21 +1,34 @@
-// What one MPI_Iallreduce of 8 bytes costs rank 0 until it returns: rank 1 comes later, so that
-// nothing can be complete and every call of rank 0 executes the same instructions.
+// start_cost CALLS nonblocking|persistent DOUBLES
+// What the start of one allreduce costs rank 0 until it returns: rank 1 comes later, so that
+// nothing can be complete and every start of rank 0 executes the same instructions.
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 
 int main(int argc, char** argv) {
-  const int calls = atoi(argv[1]);
+  const int calls = atoi(argv[1]), persistent = strcmp(argv[2], "persistent") == 0;
+  const int doubles = atoi(argv[3]);
+  double* in = calloc(doubles, sizeof *in);
+  double* out = calloc(doubles, sizeof *out);
   int rank, token = 0;
-  double in = 1, out;
   MPI_Request request;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (persistent)
+    MPI_Allreduce_init(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &request);
   for (int i = 0; i < calls; ++i) {
     if (rank == 1) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    if (persistent)
+      MPI_Start(&request);
+    else
+      MPI_Iallreduce(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
     if (rank == 0) MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
+  if (persistent) MPI_Request_free(&request);
   MPI_Finalize();
+  free(in);
+  free(out);
   return 0;
 }
