@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -31,6 +32,13 @@ std::int64_t page_bytes() {
 
 std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
+}
+
+// Its search for leaks reads all memory that may be written, which would give the heap every page
+// of the machine's. It loads libraries of its own into the process.
+bool under_valgrind() {
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  return preloaded && std::strstr(preloaded, "vgpreload_");
 }
 
 // Those that copy their blocks at a fork.
@@ -57,6 +65,7 @@ Result<SharedHeap*> SharedHeap::create() {
   rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
+  if (under_valgrind()) return Error{"shared memory: valgrind would read and so fill all of it"};
   constexpr std::int64_t kMost_bytes = std::int64_t{64} << 30;
   auto segment = Segment::create(std::min(sysconf(_SC_PHYS_PAGES) * page_bytes(), kMost_bytes));
   if (!segment) return segment.error();

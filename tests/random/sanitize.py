@@ -6,12 +6,14 @@
 
 For the thread sanitizer: build-tsan and `thread`. Only Weft is instrumented, neither the MPI
 library nor the programs. What the sanitizer finds is printed, and the exit code is not 0.
+That it would find a race shows `thread --planted`, under which Weft's mutexes count for nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import subprocess
+import tempfile
 from pathlib import Path
 
 from shrink import Setting
@@ -56,17 +58,28 @@ def runtime(sanitizer: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def setting(sanitizer: str, mpi: str, ranks: int, engine: str, limit_s: int = 120) -> Setting:
+def planted_race(directory: Path) -> str:
+    """Compiles what keeps Weft's mutexes from the thread sanitizer."""
+    library = directory / "libplanted-race.so"
+    source = Path(__file__).with_name("planted_race.c")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    return str(library)
+
+
+def setting(
+    sanitizer: str, mpi: str, ranks: int, engine: str, limit_s: int = 120, before: str = "", **more
+) -> Setting:
+    """before: a library that is loaded before the sanitizer's. more: of Setting."""
     options = OPTIONS[sanitizer]
     if sanitizer == "address":
         options += f":{LEAKS[mpi]}"
-    loader = ["env", f"LD_PRELOAD={runtime(sanitizer)}", options]
+    loader = ["env", f"LD_PRELOAD={before}:{runtime(sanitizer)}", options]
     if sanitizer == "thread":
         loader = ["setarch", "-R", *loader]  # it has a fixed map of the address space
     weft = installation.ROOT / BUILDS[sanitizer] / "bin" / "weft"
     variables = VARIABLES[sanitizer]
     return Setting(
-        mpi, ranks, engine, limit_s, variables=variables, loader=tuple(loader), weft=weft
+        mpi, ranks, engine, limit_s, variables=variables, loader=tuple(loader), weft=weft, **more
     )
 
 
@@ -75,14 +88,19 @@ def main() -> None:
     parser.add_argument("sanitizer", choices=BUILDS)
     parser.add_argument("--mpi", choices=LEAKS, default="mpich")
     parser.add_argument("--ranks", type=int, default=3)
-    parser.add_argument("--engine", default="thread", help="of Weft")
+    parser.add_argument("--engine", default="thread", help="with more options of weft run, if any")
+    parser.add_argument("--nodes", default="", help="of MPICH: ranks on hosts, such as a:2,b:1")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=20, help="seeds from --seed on")
+    parser.add_argument("--planted", action="store_true", help="with a race that must be found")
     words = parser.parse_args()
     if not library(words.sanitizer, words.mpi).exists():
         raise SystemExit(f"{library(words.sanitizer, words.mpi)} is not built:\n\n{__doc__}")
     programs = ("--seed", words.seed, "--programs", words.programs)
-    done = setting(words.sanitizer, words.mpi, words.ranks, words.engine).run(*programs)
+    with tempfile.TemporaryDirectory() as directory:
+        before = planted_race(Path(directory)) if words.planted else ""
+        place = (words.sanitizer, words.mpi, words.ranks, words.engine)
+        done = setting(*place, nodes=words.nodes, before=before).run(*programs)
     print(done.stdout, end="")
     raise SystemExit(done.returncode)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -47,21 +48,25 @@ class Setting:
 
     mpi: str
     ranks: int = 3
-    engine: str | None = None
+    engine: str | None = None  # and more options of `weft run`: "auto --blocking"
     limit_s: int = 20
     options: tuple[str, ...] = ()
     summary: Path | None = None
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     loader: tuple[str, ...] = ()  # what each rank starts `weft run` with
     weft: Path = field(default_factory=installation.weft_command)
+    nodes: str = ""  # Hydra's hosts ("a:2,b:1"), all on this machine
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
         library = installation.implementation(self.mpi)
         launcher = library.launcher(self.ranks)
+        if self.nodes:
+            launcher += ["-launcher", "fork", "-hosts", self.nodes]
         front = []
         if self.engine:
             summary = [f"--summary=json:{self.summary}"] if self.summary else []
-            front = [*self.loader, self.weft, "run", "--engine", self.engine, *summary, "--"]
+            options = ["--engine", *shlex.split(self.engine), *summary]
+            front = [*self.loader, self.weft, "run", *options, "--"]
         faults = self.left_out()
         command = [*launcher, *front, library.program("random"), *faults, *self.options]
         command += ["--limit-s", self.limit_s, *words]
@@ -78,7 +83,8 @@ class Setting:
         )
 
     def left_out(self) -> list[str]:
-        blocking = BLOCKING_FAULTS.get(self.mpi, "") if self.engine == "tcc" else ""
+        by_blocking = self.engine and shlex.split(self.engine)[0] == "tcc"
+        blocking = BLOCKING_FAULTS.get(self.mpi, "") if by_blocking else ""
         return ["--without", FAULTS[self.mpi] + blocking]
 
     def list_steps(self, *words: object) -> dict[int, str]:
@@ -157,7 +163,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mpi", choices=installation.IMPLEMENTATIONS, default="mpich")
     parser.add_argument("--ranks", type=int, default=3)
-    parser.add_argument("--engine", help="of Weft; without it the MPI library runs alone")
+    parser.add_argument(
+        "--engine", help="of Weft, with more options of weft run; else it is left out"
+    )
+    parser.add_argument("--nodes", default="", help="of MPICH: ranks on hosts, such as a:2,b:1")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=1, help="seeds from --seed on")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each, for rare failures")
@@ -165,7 +174,14 @@ def main() -> None:
     parser.add_argument("--preload", help="a library that is loaded into the ranks")
     words = parser.parse_args()
     variables = {"LD_PRELOAD": words.preload} if words.preload else {}
-    setting = Setting(words.mpi, words.ranks, words.engine, words.limit_s, variables=variables)
+    setting = Setting(
+        words.mpi,
+        words.ranks,
+        words.engine,
+        words.limit_s,
+        variables=variables,
+        nodes=words.nodes,
+    )
     seed = words.seed
     if words.programs > 1:
         done = setting.run("--seed", seed, "--programs", words.programs)

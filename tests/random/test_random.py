@@ -53,6 +53,19 @@ def test_random_programs_under_a_sanitizer(mpi, sanitizer, engine):
     assert "random: 20 programs right" in done.stdout
 
 
+@pytest.mark.parametrize("mpi", sanitize.LEAKS)
+def test_a_planted_race_is_found(mpi, tmp_path):
+    needs(mpi)
+    if not sanitize.library("thread", mpi).exists():
+        pytest.skip("needs build-tsan, see sanitize.py")
+    before = sanitize.planted_race(tmp_path)
+    planted = sanitize.setting("thread", mpi, 2, "thread", before=before)
+    done = planted.run("--seed", 6000, "--programs", 5)
+    assert done.returncode != 0, done.stdout
+    assert "WARNING: ThreadSanitizer: data race" in done.stdout
+    assert "weft::Progress::thread_main" in done.stdout  # not among the program's own threads only
+
+
 def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
     needs("mpich")
     library = tmp_path / "libplanted.so"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -164,6 +165,14 @@ TEST(SharedHeap, IsNotMadeWhereAddressesAreLimited) {
   EXPECT_EQ(status_of_child([] {
               const rlimit limit{std::uint64_t{1} << 40, std::uint64_t{1} << 40};
               if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+              return SharedHeap::create() ? 1 : 0;
+            }),
+            0);
+}
+
+TEST(SharedHeap, IsNotMadeUnderValgrind) {
+  EXPECT_EQ(status_of_child([] {
+              setenv("LD_PRELOAD", "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so", 1);
               return SharedHeap::create() ? 1 : 0;
             }),
             0);
