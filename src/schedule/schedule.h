@@ -48,15 +48,15 @@ struct Operand {
 };
 
 enum class StepKind : std::uint8_t {
-  send,              // first -> peer
-  recv,              // peer -> first
-  reduce,            // into = first op second (first is the lower-ranked operand)
-  copy,              // first -> second; packs or unpacks when one side's unit is byte
-  signal,            // this rank's counter becomes `value`; what it wrote before is visible
-  wait,              // until the counter of `peer`, of the same node, is at least `value`
-  show,              // this rank tells where its buffers lie, or that others cannot see them
-  find,              // what `peer` has told; buffers that cannot be seen end the schedule
-  library_blocking,  // the whole collective, by the MPI library, blocking
+  send,                 // first -> peer
+  recv,                 // peer -> first
+  reduce,               // into = first op second (first is the lower-ranked operand)
+  copy,                 // first -> second; packs or unpacks when one side's unit is byte
+  signal,               // this rank's counter becomes `value`; what it wrote before is visible
+  wait,                 // until the counter of `peer`, of the same node, is at least `value`
+  show,                 // this rank tells where its buffers lie, or that others cannot see them
+  find,                 // what `peer` has told; buffers that cannot be seen end the schedule
+  library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
 
