@@ -6,6 +6,7 @@ namespace weft {
 bool Operation::is_over(int polls) {
   const auto result = execution_.advance(polls);
   round_.store(execution_.round(), std::memory_order_relaxed);
+  under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
   if (result && !*result) return false;
   finished(result ? nullptr : &result.error());
   return true;

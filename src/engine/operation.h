@@ -16,10 +16,19 @@ class Operation {
   // operands, turn: as for an Execution.
   Operation(std::shared_ptr<const Schedule> schedule, Transport& transport,
             const Operands* operands = nullptr, const NodeTurn* turn = nullptr)
-      : schedule_(std::move(schedule)), execution_(*schedule_, &transport, operands, turn) {}
+      : schedule_(std::move(schedule)),
+        execution_(*schedule_, &transport, operands, turn),
+        under_way_(schedule_.get()) {}
   virtual ~Operation() = default;
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
+
+  // As for an Execution.
+  void try_first(std::shared_ptr<const Schedule> direct) {
+    direct_ = std::move(direct);
+    execution_.try_first(*direct_);
+  }
+  bool tries_direct() const { return direct_ != nullptr; }
 
   // Goes on as far as possible without blocking; true once done. One thread at a time: before
   // submission the caller, afterwards the executor that holds the operation.
@@ -34,20 +43,25 @@ class Operation {
   void rewind();
 
   const Schedule& schedule() const { return *schedule_; }
-  // Rounds completed, for whoever looks on.
+  // Rounds completed, and of which schedule, for whoever looks on.
   std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
+  const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
  protected:
   // Called once, before done() turns true, by the thread that advanced the last round or met an
   // error; must not block.
   virtual void finished(const Error* error) = 0;
+  bool was_direct() const { return execution_.was_direct(); }
 
  private:
   bool is_over(int polls);  // after going on
 
   std::shared_ptr<const Schedule> schedule_;
+  std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
   Execution execution_;
-  std::atomic<std::uint32_t> round_{0};  // written by the advancing thread; pairs with nothing
+  // Written by the advancing thread; pair with nothing.
+  std::atomic<std::uint32_t> round_{0};
+  std::atomic<const Schedule*> under_way_;
   std::atomic<int> done_{0};  // set by the advancing thread (release), read by waiters (acquire)
 };
 

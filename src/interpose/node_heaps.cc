@@ -5,11 +5,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <map>
 
 #include "interpose/generated/library_calls.h"
+#include "interpose/shared_buffers.h"
 #include "transport/mpi/handles.h"
-#include "transport/transport.h"
 
 namespace weft::interpose {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 struct Node {
   SharedHeap* own = nullptr;
   std::vector<Segment> others;
-  std::map<int, std::byte*> begins;  // by rank in MPI_COMM_WORLD
+  std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
 };
 Node& node() {
   static auto* instance = new Node;
@@ -40,18 +39,29 @@ struct Offer {
   int world_rank = 0;
 };
 
+// Of all but this rank; false: some cannot be mapped.
 bool attach(const std::vector<Offer>& offers, int own_rank) {
-  Node& here = node();
-  here.begins[own_rank] = here.own->begin();
   for (const Offer& offer : offers) {
     if (offer.world_rank == own_rank) continue;
     auto segment = Segment::attach(offer.name);
     if (!segment) return false;
     madvise(segment->data(), static_cast<std::size_t>(segment->bytes()), MADV_DONTDUMP);
-    here.begins[offer.world_rank] = segment->data();
-    here.others.push_back(std::move(*segment));
+    node().others.push_back(std::move(*segment));
   }
   return true;
+}
+
+// Each under the number of its rank.
+void announce(const std::vector<Offer>& offers, int own_rank) {
+  Node& here = node();
+  for (const Offer& offer : offers) here.ranks.push_back(offer.world_rank);
+  std::sort(here.ranks.begin(), here.ranks.end());
+  auto other = here.others.begin();
+  for (const Offer& offer : offers) {
+    const bool is_own = offer.world_rank == own_rank;
+    std::byte* const begin = is_own ? here.own->begin() : (other++)->data();
+    shared_ranges().add({offer.world_rank, begin, offer.name.bytes, here.ranks});
+  }
 }
 
 bool all_of_node(MPI_Comm comm, bool value) {
@@ -63,24 +73,7 @@ bool all_of_node(MPI_Comm comm, bool value) {
 
 void forget() {
   node().others.clear();
-  node().begins.clear();
   node().own = nullptr;
-}
-
-// Where plain data lies in this process's heap.
-std::int64_t shown(const Schedule& schedule, const Location& from, const Call& call) {
-  const Shape& shape = schedule.shape;
-  const Buffer buffer = from.buffer;
-  const void* const origin = buffer == Buffer::send ? call.sendbuf : call.recvbuf;
-  for (const Operand& run : buffer_runs(shape, buffer)) {
-    const Range range = touched_bytes(shape, run);
-    const auto* begin = static_cast<const std::byte*>(origin) + range.begin;
-    const bool inside =
-        node().own->contains(begin) && node().own->contains(begin + (range.end - range.begin - 1));
-    if (!inside || !layout_of(shape, run.unit).plain) return ShownBuffers::kNotShared;
-  }
-  const auto* at = static_cast<const std::byte*>(origin) + from.offset;
-  return node().own->contains(at) ? at - node().own->begin() : 0;
 }
 
 }  // namespace
@@ -98,29 +91,20 @@ void share_heaps(MPI_Comm here) {
   library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
   const bool all_share = std::all_of(offers.begin(), offers.end(),
                                      [](const Offer& offer) { return offer.name.bytes > 0; });
-  if (!all_of_node(here, all_share && attach(offers, own.world_rank))) forget();
+  if (all_of_node(here, all_share && attach(offers, own.world_rank)))
+    announce(offers, own.world_rank);
+  else
+    forget();
 }
 
 SharedHeap* own_heap() {
   return node().own;
 }
 
-std::vector<std::byte*> heaps_of(const std::vector<int>& world_ranks) {
-  std::vector<std::byte*> begins;
-  for (const int rank : world_ranks) {
-    const auto found = node().begins.find(rank);
-    if (found == node().begins.end()) return {};
-    begins.push_back(found->second);
-  }
-  return begins;
-}
-
-ShownBuffers shown_buffers(const Call& call, const Schedule& schedule) {
-  ShownBuffers buffers;
-  if (!stands_alone(schedule, true)) return {ShownBuffers::kNotShared, ShownBuffers::kNotShared};
-  if (schedule.shows_input) buffers.input = shown(schedule, outgoing(schedule.shape, 0).at, call);
-  if (schedule.shows_result) buffers.result = shown(schedule, {Buffer::recv, 0}, call);
-  return buffers;
+bool heaps_are_shared(const std::vector<int>& world_ranks) {
+  const std::vector<int>& here = node().ranks;
+  return std::all_of(world_ranks.begin(), world_ranks.end(),
+                     [&](int rank) { return std::binary_search(here.begin(), here.end(), rank); });
 }
 
 }  // namespace weft::interpose

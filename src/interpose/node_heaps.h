@@ -5,12 +5,9 @@
 
 #include <mpi.h>
 
-#include <cstddef>
 #include <vector>
 
-#include "schedule/schedule.h"
 #include "shm/shared_heap.h"
-#include "transport/mpi/call.h"
 
 namespace weft::interpose {
 
@@ -19,11 +16,7 @@ void share_heaps(MPI_Comm here);
 
 // This process's; nullptr where heaps are not shared.
 SharedHeap* own_heap();
-// Where those of the given ranks of MPI_COMM_WORLD begin in this process; empty where heaps are not
-// shared, or not all of these ranks are on this node.
-std::vector<std::byte*> heaps_of(const std::vector<int>& world_ranks);
-
-// What a direct schedule shows of this rank's buffers: whether and where they lie in its heap.
-ShownBuffers shown_buffers(const Call& call, const Schedule& schedule);
+// Whether the given ranks of MPI_COMM_WORLD, this one among them, see each other's.
+bool heaps_are_shared(const std::vector<int>& world_ranks);
 
 }  // namespace weft::interpose

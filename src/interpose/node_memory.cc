@@ -1,6 +1,7 @@
 // Finding the nodes once, then a segment on each node for each communicator.
 #include "interpose/node_memory.h"
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <vector>
@@ -15,18 +16,6 @@ namespace weft::interpose {
 namespace {
 
 std::vector<int> node_of_world_rank;  // by the lowest rank there; empty: not known
-
-// The ranks' numbers in the world.
-std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
-  MPI_Group group, world;
-  std::vector<int> members(static_cast<std::size_t>(ranks)), found(members.size());
-  std::iota(members.begin(), members.end(), 0);
-  library_calls.Comm_group(comm, &group);
-  library_calls.Comm_group(handles.comm_world, &world);
-  library_calls.Group_translate_ranks(group, ranks, members.data(), world, found.data());
-  for (MPI_Group* made : {&group, &world}) library_calls.Group_free(made);
-  return found;
-}
 
 // Rank 0 of those on one node makes it and tells the others where, and for how much it was meant.
 Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
@@ -60,11 +49,11 @@ bool all_have_it(MPI_Comm comm, int rank, const Result<std::unique_ptr<NodeMemor
 // Collective over the ranks of one node.
 Result<std::unique_ptr<NodeMemory>> share_memory(MPI_Comm here, int place, int ranks,
                                                  std::int64_t window_bytes,
-                                                 std::vector<std::byte*> heaps) {
+                                                 std::vector<int> sharing) {
   auto segment = share_segment(here, place, NodeWindows::bytes(ranks, window_bytes));
   if (!segment) return segment.error();
   return std::make_unique<NodeMemory>(std::move(*segment), place, ranks, window_bytes,
-                                      std::move(heaps));
+                                      std::move(sharing));
 }
 
 // The same where `comm` has several nodes; nullptr: this rank is alone on its own.
@@ -81,7 +70,25 @@ Result<std::unique_ptr<NodeMemory>> share_memory_by_node(MPI_Comm comm, int rank
   return memory;
 }
 
+// In order, if they see each other's heaps; else none.
+std::vector<int> ranks_that_share(std::vector<int> world_ranks) {
+  if (!heaps_are_shared(world_ranks)) return {};
+  std::sort(world_ranks.begin(), world_ranks.end());
+  return world_ranks;
+}
+
 }  // namespace
+
+std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
+  MPI_Group group, world;
+  std::vector<int> members(static_cast<std::size_t>(ranks)), found(members.size());
+  std::iota(members.begin(), members.end(), 0);
+  library_calls.Comm_group(comm, &group);
+  library_calls.Comm_group(handles.comm_world, &world);
+  library_calls.Group_translate_ranks(group, ranks, members.data(), world, found.data());
+  for (MPI_Group* made : {&group, &world}) library_calls.Group_free(made);
+  return found;
+}
 
 void find_nodes() {
   MPI_Comm here;
@@ -113,25 +120,11 @@ std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int r
                                                             std::int64_t window_bytes) {
   const int ranks = nodes.ranks_on(0);
   auto memory = nodes.count() == 1 ? share_memory(comm, rank, ranks, window_bytes,
-                                                  heaps_of(world_ranks(comm, ranks)))
+                                                  ranks_that_share(world_ranks(comm, ranks)))
                                    : share_memory_by_node(comm, rank, nodes, window_bytes);
   if (!all_have_it(comm, rank, memory)) return std::nullopt;
   if (*memory) (*memory)->close_to_others();
   return std::move(*memory);
-}
-
-bool NodeMemory::worth_looking(std::uint32_t fingerprint) {
-  Habit& usual = habit(fingerprint);
-  if (usual.left == 0) return true;
-  --usual.left;
-  return false;
-}
-
-void NodeMemory::looked(std::uint32_t fingerprint, bool found) {
-  constexpr int kLongestPause = 63;
-  Habit& usual = habit(fingerprint);
-  usual.pause = found ? 0 : static_cast<std::uint8_t>(std::min(2 * usual.pause + 1, kLongestPause));
-  usual.left = usual.pause;
 }
 
 }  // namespace weft::interpose

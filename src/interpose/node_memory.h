@@ -5,12 +5,12 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "interpose/shared_buffers.h"
 #include "schedule/nodes.h"
 #include "shm/node_windows.h"
 #include "shm/segment.h"
@@ -20,41 +20,34 @@ namespace weft::interpose {
 
 class NodeMemory {
  public:
-  // This rank is at `place` among the ranks of its node. heaps: of all these, or none.
+  // This rank is at `place` among the ranks of its node. sharing: these, in the world and in order,
+  // if they see each other's heaps.
   NodeMemory(Segment segment, int place, int ranks, std::int64_t window_bytes,
-             std::vector<std::byte*> heaps)
+             std::vector<int> sharing)
       : segment_(std::move(segment)),
         windows_(segment_.data(), place, ranks, window_bytes),
-        heaps_(std::move(heaps)),
-        peers_(heaps_) {}
+        sharing_(std::move(sharing)),
+        peers_(shared_ranges(), ranks) {}
 
   NodeWindows& windows() { return windows_; }
   // All have mapped it.
   void close_to_others() { segment_.close_to_others(); }
 
-  // Where the ranks' shared heaps begin here; empty: they do not see each other's.
-  const std::vector<std::byte*>& heaps() const { return heaps_; }
+  // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
+  // heaps.
+  const std::vector<int>& sharing() const { return sharing_; }
   // For the blocking call under way, of which there is one at a time.
   PeerBuffers& peers() { return peers_; }
 
-  // Whether to look for shared buffers in the next call like this one. Where there were none the
-  // last times, it is worth it ever more seldom; so all ranks, which have seen the same, agree.
-  bool worth_looking(std::uint32_t fingerprint);
-  void looked(std::uint32_t fingerprint, bool found);
-
  private:
-  struct Habit {
-    std::uint8_t pause = 0;  // calls to let pass after one in vain
-    std::uint8_t left = 0;   // of these
-  };
-  Habit& habit(std::uint32_t fingerprint) { return habits_[fingerprint % habits_.size()]; }
-
   Segment segment_;
   NodeWindows windows_;
-  const std::vector<std::byte*> heaps_;
+  const std::vector<int> sharing_;
   PeerBuffers peers_;
-  std::array<Habit, 64> habits_{};
 };
+
+// The ranks' numbers in MPI_COMM_WORLD.
+std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
 // Which ranks run on which node. Collective over MPI_COMM_WORLD, once.
 void find_nodes();

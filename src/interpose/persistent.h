@@ -22,9 +22,8 @@ class PersistentOperation final : public CollectiveOperation {
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
         engine(engine),
         node_(std::move(node)),
-        peers_(std::move(peers)),
         stays_in_hand_(stays_in_hand) {
-    reach(peers_.get());
+    reach(std::move(peers));
   }
 
   const Engine engine;
@@ -51,8 +50,7 @@ class PersistentOperation final : public CollectiveOperation {
   bool one_shot() const override { return false; }
   void complete_carrier();
 
-  const std::unique_ptr<NodeMemory> node_;    // of this request alone: others start in other orders
-  const std::unique_ptr<PeerBuffers> peers_;  // where the schedule is direct
+  const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   const bool stays_in_hand_;
   bool in_hand_ = false;
   bool started_before_ = false;

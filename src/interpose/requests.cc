@@ -46,14 +46,15 @@ int refuse_cancel(void*, int) {
 CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
                                          std::shared_ptr<const Schedule> schedule, Kernel kernel,
-                                         int tag)
+                                         int tag, std::shared_ptr<const Schedule> direct)
     : Operation(std::move(schedule), transport_, &operands_, &turn_),
       id_(id),
       call_(call),
       communicator_(std::move(communicator)),
-      temp_(this->schedule().temp_bytes),
+      temp_(std::max(this->schedule().temp_bytes, direct ? direct->temp_bytes : 0)),
       operands_(operands_of(call, kernel, temp_.data())),
       transport_(call_, this->schedule(), operands_, communicator_->shadow, tag) {
+  if (direct) try_first(std::move(direct));
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
@@ -102,6 +103,7 @@ void CollectiveOperation::finished(const Error* error) {
   if (error) temp_.abandon();
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
+  if (runtime && !error && was_direct()) runtime->summary.direct(id_);
   if (one_shot()) {
     std::vector<std::shared_ptr<void>> kept;
     const std::lock_guard lock(kept_mutex_);

@@ -34,14 +34,19 @@ class PersistentOperation;
 class CollectiveOperation : public Operation {
  public:
   // kernel: of the call's operator and type; nullptr where MPI_Reduce_local must do it.
+  // direct: a schedule to be tried first; nullptr: none.
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
-                      std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag);
+                      std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
+                      std::shared_ptr<const Schedule> direct = nullptr);
 
   // Before the first advance() since the start, where the schedule needs the node's memory.
   void take(const NodeTurn& turn);
 
-  // Of a direct schedule; must outlive it.
-  void reach(PeerBuffers* peers) { operands_.peers = peers; }
+  // Of a direct schedule.
+  void reach(std::unique_ptr<PeerBuffers> peers) {
+    peers_ = std::move(peers);
+    operands_.peers = peers_.get();
+  }
 
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
@@ -79,6 +84,7 @@ class CollectiveOperation : public Operation {
   std::vector<std::vector<std::byte>> arrays_;  // of the call, where they are needed later on
   std::shared_ptr<Communicator> communicator_;
   TempBuffer temp_;
+  std::unique_ptr<PeerBuffers> peers_;  // where a schedule is direct
   Operands operands_;
   NodeTurn turn_;  // none where the schedule needs no memory of the node's
   MpiTransport transport_;

@@ -1,16 +1,18 @@
 // The start of a collective: normalise, choose, build, submit; or leave it to the library.
 #include <sched.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "coll/algorithm.h"
 #include "interpose/alone.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
-#include "interpose/node_heaps.h"
 #include "interpose/persistent.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
+#include "interpose/shared_buffers.h"
 #include "interpose/submit.h"
 #include "interpose/tuning.h"
 #include "schedule/verify.h"
@@ -83,6 +85,7 @@ struct Plan {
   Engine engine = Engine::native;
   std::shared_ptr<const Schedule> schedule;
   std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
+  BuffersToShow shows;                     // in that case
   Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
   bool in_memory = false;                  // of a node, on this rank or on others
   bool alone = false;                      // no message: all happens in memory
@@ -178,12 +181,11 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
 }
 
 // Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
-// the same answer, whether or not their own buffers are shared. Not for single non-blocking calls,
-// whose start may not wait for what the others show.
-std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape, Use use,
+// the same answer, whether or not their own buffers are shared.
+std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
                                            const Choice& choice, Kernel kernel) {
-  const bool seen = communicator.memory && !communicator.memory->heaps().empty();
-  const Algorithm* algorithm = seen && use != Use::request ? direct_algorithm(shape) : nullptr;
+  const bool share = communicator.memory && !communicator.memory->sharing().empty();
+  const Algorithm* algorithm = share ? direct_algorithm(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
@@ -214,7 +216,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
     return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
-  if (!in_order) plan->direct = direct_for(communicator, shape, use, choice, plan->kernel);
+  if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
+  if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
   plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
   plan->bytes = local_bytes(shape);
   return std::nullopt;
@@ -268,12 +271,27 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
                                 plan.kernel, tag, std::move(more)...);
 }
 
-// Where the schedule of a single call needs memory of the node's, it is the communicator's.
-void take_turn(CollectiveOperation& operation, Ends ends) {
-  if (operation.schedule().node_bytes > 0) {
-    const std::uint32_t fingerprint = operation.schedule().fingerprint;
-    operation.take(operation.communicator().memory->windows().next(ends, fingerprint));
-  }
+// Where a single call needs memory of the node's, it is the communicator's. What is tried first and
+// what may follow have one turn.
+NodeTurn turn_of(const Plan& plan, Ends ends) {
+  const Schedule& first = plan.direct ? *plan.direct : *plan.schedule;
+  if (first.node_bytes == 0) return {};
+  return plan.communicator->memory->windows().next(ends, first.fingerprint);
+}
+
+ShownBuffers shown_buffers(const Plan& plan, const Call& call) {
+  return plan.shows.in(call, plan.communicator->memory->sharing());
+}
+
+// A single call that may take other ways than the caller's stack.
+template <class Made>
+std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
+  auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
+  if (!plan.direct) return operation;
+  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size);
+  peers->begin(shown_buffers(plan, call));
+  operation->reach(std::move(peers));
+  return operation;
 }
 
 // An initialisation may wait for the other ranks, unlike the start of a collective: what comes from
@@ -334,11 +352,11 @@ void tune(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
 std::unique_ptr<PeerBuffers> peers_for(const Call& call, Plan& plan) {
   if (!plan.direct) return nullptr;
   Communicator& c = *plan.communicator;
-  const ShownBuffers own = shown_buffers(call, *plan.direct);
+  const ShownBuffers own = shown_buffers(plan, call);
   std::vector<ShownBuffers> all(static_cast<std::size_t>(c.size));
   library_calls.Allgather(&own, sizeof own, handles.byte, all.data(), sizeof own, handles.byte,
                           c.shadow);
-  auto peers = std::make_unique<PeerBuffers>(c.memory->heaps());
+  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), c.size);
   if (!peers->know(all)) return nullptr;
   plan.schedule = plan.direct;
   return peers;
@@ -375,6 +393,12 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   return {};
 }
 
+// Waiting for all others, a direct schedule has hardly ever ended with the start.
+bool worth_the_thread(Engine engine, const Operation& operation) {
+  if (operation.tries_direct()) return engine != Engine::function;
+  return worth_the_thread(engine, operation.schedule());
+}
+
 // No thread is worth waking, and nobody waits for what this rank does after the first advance.
 bool stays_in_hand(const Plan& plan) {
   return plan.alone && needs_no_later_help(*plan.schedule, false) &&
@@ -398,7 +422,7 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
     return;
   }
   if (operation->advance()) return;
-  const bool thread = worth_the_thread(engine, operation->schedule());
+  const bool thread = worth_the_thread(engine, *operation);
   runtime.progress.submit(std::move(operation), thread);
 }
 
@@ -407,8 +431,8 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
   if (!plan) return false;
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  auto operation =
-      make_operation<RequestedOperation>(id, call, *plan, next_tag(*runtime, *plan->communicator));
+  const int tag = next_tag(*runtime, *plan->communicator);
+  auto operation = single_operation<RequestedOperation>(id, call, *plan, tag);
   *code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (*code != MPI_SUCCESS) {
     call_error_handler(*operation, *code);
@@ -419,7 +443,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   runtime->requests.activated();
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   if (runtime->observing()) operation->times.started = entered;
-  take_turn(*operation, Ends::any_time);
+  operation->take(turn_of(*plan, Ends::any_time));
   submit(*runtime, plan->engine, std::move(operation));
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
@@ -477,45 +501,36 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
 int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  NodeTurn turn;
-  if (plan.schedule->node_bytes > 0) {
-    const std::uint32_t fingerprint = plan.schedule->fingerprint;
-    turn = plan.communicator->memory->windows().next(Ends::in_order, fingerprint);
-  }
+  const NodeTurn turn = turn_of(plan, Ends::in_order);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
   const bool done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
-// False, on all ranks alike: some rank's buffers are not shared, or it was not worth to look.
-[[gnu::noinline]] bool carry_out_direct(Runtime& runtime, const Call& call, const Plan& plan,
-                                        int* code) {
-  const Schedule& schedule = *plan.direct;
-  NodeMemory& node = *plan.communicator->memory;
-  if (!node.worth_looking(schedule.fingerprint)) return false;
-  const TempBuffer temp(schedule.temp_bytes);
-  if (!temp.there()) {
-    *code = failed(call, MPI_ERR_NO_MEM);
-    return true;
-  }
-  const NodeTurn turn = node.windows().next(Ends::in_order, schedule.fingerprint);
+// The same, without a copy where all ranks' buffers are shared.
+[[gnu::noinline]] int try_direct_in_memory(Runtime& runtime, CallId id, const Call& call,
+                                           const Plan& plan) {
+  const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct->temp_bytes));
+  if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
+  const NodeTurn turn = turn_of(plan, Ends::in_order);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
-  operands.peers = &node.peers();
-  node.peers().begin(shown_buffers(call, schedule));
-  Execution execution(schedule, nullptr, &operands, &turn);
-  *code = drive(runtime, call, execution);
-  node.looked(schedule.fingerprint, !execution.declined());
-  return !execution.declined();
+  operands.peers = &plan.communicator->memory->peers();
+  operands.peers->begin(shown_buffers(plan, call));
+  Execution execution(*plan.schedule, nullptr, &operands, &turn);
+  execution.try_first(*plan.direct);
+  const int code = drive(runtime, call, execution);
+  if (code == MPI_SUCCESS && execution.was_direct()) runtime.summary.direct(id);
+  return code;
 }
 
 // By messages, or by what only MPI can do on the data.
 [[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
                                             const Plan& plan, std::uint32_t number) {
-  auto operation = make_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
+  auto operation = single_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
-  take_turn(*operation, Ends::in_order);
+  operation->take(turn_of(plan, Ends::in_order));
   if (!operation->advance()) {
     runtime.progress.submit(operation, false);
     runtime.progress.drive_until([&] { return operation->done(); },
@@ -537,11 +552,12 @@ bool carry_out(CallId id, const Call& call, int* code) {
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   const std::uint32_t number = plan->communicator->next_in_sequence();
-  if (plan->direct && carry_out_direct(*runtime, call, *plan, code))
-    runtime->summary.direct(id);
+  if (!plan->alone)
+    *code = carry_out_by_messages(*runtime, id, call, *plan, number);
+  else if (plan->direct)
+    *code = try_direct_in_memory(*runtime, id, call, *plan);
   else
-    *code = plan->alone ? carry_out_in_memory(*runtime, call, *plan)
-                        : carry_out_by_messages(*runtime, id, call, *plan, number);
+    *code = carry_out_in_memory(*runtime, call, *plan);
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

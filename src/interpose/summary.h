@@ -41,7 +41,7 @@ class Summary {
 
   // in_memory: by a schedule in the node's memory.
   void handled(CallId id, std::int64_t bytes, bool in_memory);
-  // It needed no copy: of blocking calls, and of persistent requests.
+  // It needed no copy; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
   // A collective that the application has completed, in a call that ended at `ended_ns`.

@@ -131,7 +131,7 @@ std::string describe(CollectiveOperation& operation) {
   return std::string("\n  ") + call_name(operation.id()) + ", collective " +
          std::to_string(operation.number()) + " on " + name + " (as rank " +
          std::to_string(communicator.rank) + " of " + std::to_string(communicator.size) + ")" +
-         where(operation.schedule(), operation.round());
+         where(operation.under_way(), operation.round());
 }
 
 Place* Watchdog::take_place() {

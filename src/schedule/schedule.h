@@ -48,15 +48,15 @@ struct Operand {
 };
 
 enum class StepKind : std::uint8_t {
-  send,              // first -> peer
-  recv,              // peer -> first
-  reduce,            // into = first op second (first is the lower-ranked operand)
-  copy,              // first -> second; packs or unpacks when one side's unit is byte
-  signal,            // this rank's counter becomes `value`; what it wrote before is visible
-  wait,              // until the counter of `peer`, of the same node, is at least `value`
-  show,              // this rank's line says where its buffers lie, or that others cannot see them
-  find,              // what the line of `peer` says; buffers that cannot be seen end the schedule
-  library_blocking,  // the whole collective, by the MPI library, blocking
+  send,                 // first -> peer
+  recv,                 // peer -> first
+  reduce,               // into = first op second (first is the lower-ranked operand)
+  copy,                 // first -> second; packs or unpacks when one side's unit is byte
+  signal,               // this rank's counter becomes `value`; what it wrote before is visible
+  wait,                 // until the counter of `peer`, of the same node, is at least `value`
+  show,                 // this rank tells where its buffers lie, or that others cannot see them
+  find,                 // what `peer` has told; buffers that cannot be seen end the schedule
+  library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
 
@@ -94,11 +94,17 @@ inline constexpr int kSignalBits = 20;       // most signals of a rank in one sc
 inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
-// What a step `show` puts there.
-struct ShownBuffers {
-  static constexpr std::int64_t kNotShared = -1;
+// What a step `show` tells of one of its rank's buffers: where it lies in memory that processes
+// share (SharedRanges).
+struct ShownBuffer {
+  static constexpr std::int64_t kNotUsed = -1;  // by no other rank: it may lie anywhere
+  static constexpr std::int64_t kNotShared = -2;
 
-  std::int64_t input = 0, result = 0;  // bytes from the beginning of what the rank shares
+  std::int64_t memory = kNotUsed;  // its number
+  std::int64_t offset = 0;
+};
+struct ShownBuffers {
+  ShownBuffer input, result;
 };
 // What a schedule may use of the node's memory beside the lines: three places of 128 KiB, which fit
 // into a core's own cache while they take turns.

@@ -193,8 +193,10 @@ class Machine {
     return true;
   }
 
-  static Operand shown_by(int rank) {
-    return {{Buffer::node, rank * kLineBytes + kLineHeaderBytes}, sizeof(ShownBuffers), Unit::byte};
+  // Behind what the schedules have of the node's memory.
+  Operand shown_by(int rank) const {
+    const std::int64_t at = schedule(rank).node_bytes + rank * kLineBytes;
+    return {{Buffer::node, at}, sizeof(ShownBuffers), Unit::byte};
   }
 
   bool wait(Clock& clock, const Step& step) {

@@ -18,7 +18,7 @@ std::int64_t front_bytes(int ranks, int windows) {
 }  // namespace
 
 std::int64_t NodeWindows::bytes(int ranks, std::int64_t window_bytes) {
-  return front_bytes(ranks, kWindows) + kWindows * to_pages(window_bytes);
+  return front_bytes(ranks, kWindows) + kWindows * to_pages(window_bytes + ranks * kLineBytes);
 }
 
 NodeWindows::NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t window_bytes)
@@ -26,7 +26,7 @@ NodeWindows::NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t wi
       windows_(memory + front_bytes(ranks, kWindows)),
       rank_(rank),
       ranks_(ranks),
-      window_bytes_(to_pages(window_bytes)) {
+      window_bytes_(to_pages(window_bytes + ranks * kLineBytes)) {
   last_in_order_.fill(true);
 }
 

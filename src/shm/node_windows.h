@@ -1,6 +1,8 @@
 // NodeWindows: a piece of memory that all ranks of a node share, divided into windows that
 // operations use in turn. A window holds one line per rank (a counter and a few bytes of payload,
-// schedule.h), then what the schedule asked for.
+// schedule.h), then what the schedule asked for, then a place for each rank to tell where its
+// buffers lie (a line more, so that a schedule that goes on after a meeting in vain may use its own
+// lines while others still read what was shown).
 // Why in turn: an operation may begin on one rank while the one before still reads on another. With
 // several windows nobody waits for that, as long as no rank runs far ahead.
 #pragma once
@@ -11,6 +13,7 @@
 #include <cstdint>
 
 #include "schedule/schedule.h"
+#include "shm/habits.h"
 
 namespace weft {
 
@@ -43,6 +46,14 @@ class NodeTurn {
     }
   }
 
+  // What the ranks of this node show, by place.
+  std::byte* shown_by(int place) const;
+  // Whether to look for shared buffers in this operation, and what became of it. Between
+  // may_begin() and end() only: what has happened in a window before is then over on all ranks, so
+  // that all come to the same.
+  bool worth_looking() const;
+  void looked(bool found) const;
+
   // True once no rank uses the window for an earlier operation any more.
   bool may_begin() const;
   // This rank reads and writes there no more. synchronizing: no rank ends before all have begun.
@@ -60,6 +71,10 @@ class NodeTurn {
     asm volatile("yield");
 #endif
   }
+  std::uint32_t fingerprint() const {
+    return static_cast<std::uint32_t>(base_ >> kSignalBits) & ((1u << kFingerprintBits) - 1);
+  }
+  Habits& habits() const;
   static std::atomic_ref<std::uint64_t> counter_at(std::byte* line) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line));
   }
@@ -106,9 +121,10 @@ class NodeWindows {
   std::byte* const windows_;  // behind that
   const int rank_;
   const int ranks_;
-  const std::int64_t window_bytes_;
+  const std::int64_t window_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
   std::array<bool, kWindows> last_in_order_{};
+  std::array<Habits, kWindows> habits_{};  // the turns' of each window, one after the other
   // Written by whoever looked at the ranks' counters (release), read by who relies on it (acquire).
   std::atomic<std::uint64_t> all_passed_{0};
 };
@@ -136,6 +152,22 @@ inline NodeWindows::Counter NodeWindows::passed(int rank) const {
 inline NodeWindows::Counter NodeWindows::released(std::uint64_t number, int rank) const {
   const auto line = static_cast<std::int64_t>(number % kWindows + 1) * ranks_ + rank;
   return NodeTurn::counter_at(memory_ + line * kLineBytes);
+}
+
+inline std::byte* NodeTurn::shown_by(int place) const {
+  return memory_ + windows_->window_bytes_ - (windows_->ranks_ - place) * kLineBytes;
+}
+
+inline Habits& NodeTurn::habits() const {
+  return windows_->habits_[number_ % NodeWindows::kWindows];
+}
+
+inline bool NodeTurn::worth_looking() const {
+  return habits().worth_trying(fingerprint());
+}
+
+inline void NodeTurn::looked(bool found) const {
+  habits().tried(fingerprint(), found);
 }
 
 inline bool NodeTurn::may_begin() const {

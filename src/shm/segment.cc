@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
@@ -21,9 +20,6 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<SegmentName>);
 
-// In older kernels a signal makes fallocate give back what it took: a profiler's timer must not
-// come before it ends.
-constexpr std::int64_t kReservedAtOnceBytes = 4 << 20;
 constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems insist on it
 
 Error failure(const std::string& what) {
@@ -156,30 +152,13 @@ Segment::~Segment() {
 }
 
 // Programs that close every descriptor they did not open may have given the number to a file of
-// theirs, which must be neither closed nor lengthened.
+// theirs, which must not be closed.
 bool Segment::owns_descriptor() const {
   return descriptor_ >= 0 && same_file(name_, descriptor_);
 }
 
-// Another number for the same memory, so that reserve() goes on; where there is none, it refuses.
 void Segment::close_to_others() {
-  if (!owns_descriptor()) return;
-  const int kept = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
-  close(std::exchange(descriptor_, kept));
-}
-
-Result<bool> Segment::reserve(std::int64_t offset, std::int64_t bytes) {
-  if (!owns_descriptor()) return Error{"shared memory: the segment's descriptor is closed"};
-  if (offset < 0 || bytes < 0 || bytes > name_.bytes - offset)
-    return Error{"shared memory: a range outside of the segment"};
-  for (const std::int64_t end = offset + bytes; offset < end;) {
-    const std::int64_t part = std::min(end - offset, kReservedAtOnceBytes);
-    if (fallocate(descriptor_, 0, offset, part) == 0)
-      offset += part;
-    else if (errno != EINTR)
-      return failure("no memory for " + std::to_string(bytes) + " bytes");
-  }
-  return true;
+  if (owns_descriptor()) close(std::exchange(descriptor_, -1));
 }
 
 }  // namespace weft

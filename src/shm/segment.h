@@ -41,11 +41,6 @@ class Segment {
   // From now on the name leads nowhere; those who are attached stay so.
   void close_to_others();
 
-  // Brings the pages of a range into being. Without it, a first touch for which there is no memory
-  // ends the process by SIGBUS. Where the system kills instead of refusing (a limit of a cgroup),
-  // this cannot help.
-  Result<bool> reserve(std::int64_t offset, std::int64_t bytes);
-
  private:
   Segment(const SegmentName& name, int descriptor, std::byte* data)
       : name_(name), descriptor_(descriptor), data_(data) {}

@@ -10,13 +10,35 @@ namespace weft {
 Result<bool> Execution::advance(int polls) {
   const bool has_window = turn_ && turn_->memory();
   if (!begun_ && has_window && !turn_->may_begin()) return false;
-  begun_ = true;
-  const State state = go_on(polls);
+  if (!begun_) begin();
+  State state = go_on(polls);
+  if (state == State::declined && otherwise_) {
+    turn_->looked(false);
+    signals_before_ = 1;  // the meeting's
+    turn_to_otherwise();
+    state = go_on(polls);
+  }
   if (state == State::held_up) return false;
+  if (state == State::over && otherwise_) turn_->looked(true);
   if (has_window) turn_->end(state == State::over && schedule_->synchronizing);
   if (state == State::failed) return std::move(*error_);
   declined_ = state == State::declined;
   return true;
+}
+
+void Execution::try_first(const Schedule& direct) {
+  otherwise_ = schedule_;
+  schedule_ = &direct;
+}
+
+void Execution::begin() {
+  begun_ = true;
+  if (otherwise_ && !turn_->worth_looking()) turn_to_otherwise();
+}
+
+void Execution::turn_to_otherwise() {
+  schedule_ = std::exchange(otherwise_, nullptr);
+  next_step_ = round_ = 0;
 }
 
 Execution::State Execution::go_on(int polls) {
@@ -50,7 +72,7 @@ Execution::State Execution::start_round(int polls) {
     if (step->kind == StepKind::wait)
       state = look_for_signal(*step, polls);
     else if (step->kind == StepKind::signal)
-      turn_->signal(step->value);
+      turn_->signal(signals_before_ + step->value);
     else if (is_node(step->kind))
       state = meet(*step);
     else if (!step->plain || !operands_ || !operands_->carry_out(*step))
@@ -62,7 +84,7 @@ Execution::State Execution::start_round(int polls) {
 
 Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   const int place = place_of(schedule_->shape, wait.peer);
-  const NodeTurn::Seen seen = turn_->look_for(place, wait.value, polls);
+  const NodeTurn::Seen seen = turn_->look_for(place, signals_before_ + wait.value, polls);
   if (seen == NodeTurn::Seen::yes) return State::over;
   if (seen == NodeTurn::Seen::no) return State::held_up;
   return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
@@ -78,8 +100,8 @@ Execution::State Execution::meet(const Step& step) {
   PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
   if (!peers) return State::over;
   if (step.kind == StepKind::find)
-    return peers->find(step.peer, turn_->memory()) ? State::over : State::declined;
-  peers->show(schedule_->shape.rank, turn_->memory());
+    return peers->find(step.peer, *turn_) ? State::over : State::declined;
+  peers->show(schedule_->shape.rank, *turn_);
   return State::over;
 }
 

@@ -1,22 +1,25 @@
 // PeerBuffers: where the other ranks' buffers lie in this process, for one operation; either known
 // beforehand (a persistent request) or found out while a direct schedule runs.
-// Why by offsets: a rank sees another's shared memory at another address than that rank itself.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "schedule/schedule.h"
+#include "shm/node_windows.h"
+#include "shm/shared_ranges.h"
 
 namespace weft {
 
 class PeerBuffers {
  public:
-  // heaps: where what each rank shares begins here; must outlive this.
-  explicit PeerBuffers(std::span<std::byte* const> heaps) : heaps_(heaps), at_(heaps.size()) {}
+  // ranges: what this process sees of the others' memory; must outlive this.
+  PeerBuffers(const SharedRanges& ranges, int ranks)
+      : ranges_(&ranges), at_(static_cast<std::size_t>(ranks)) {}
 
   // Before each operation: what this rank shows. False from now on: known() of all ranks.
   void begin(const ShownBuffers& own) {
@@ -31,14 +34,14 @@ class PeerBuffers {
     return visible;
   }
 
-  // The steps; `node`: the node's memory, lines first.
-  void show(int rank, std::byte* node) const {
-    if (searching_) std::memcpy(payload(rank, node), &own_, sizeof own_);
+  // The steps.
+  void show(int rank, const NodeTurn& turn) const {
+    if (searching_) std::memcpy(turn.shown_by(rank), &own_, sizeof own_);
   }
-  bool find(int rank, std::byte* node) {
+  bool find(int rank, const NodeTurn& turn) {
     if (!searching_) return true;
     ShownBuffers shown;
-    std::memcpy(&shown, payload(rank, node), sizeof shown);
+    std::memcpy(&shown, turn.shown_by(rank), sizeof shown);
     return note(static_cast<std::size_t>(rank), shown);
   }
 
@@ -48,17 +51,18 @@ class PeerBuffers {
   }
 
  private:
-  static std::byte* payload(int rank, std::byte* node) {
-    return node + rank * kLineBytes + kLineHeaderBytes;
-  }
+  // The rank that shows a buffer knows that all others have the memory.
   bool note(std::size_t rank, const ShownBuffers& shown) {
-    if (shown.input == ShownBuffers::kNotShared || shown.result == ShownBuffers::kNotShared)
-      return false;
-    at_[rank] = {heaps_[rank] + shown.input, heaps_[rank] + shown.result};
+    const auto input = address(shown.input), result = address(shown.result);
+    if (!input || !result) return false;
+    at_[rank] = {*input, *result};
     return true;
   }
+  std::optional<std::byte*> address(const ShownBuffer& shown) const {
+    return shown.memory == ShownBuffer::kNotUsed ? nullptr : ranges_->find(shown);
+  }
 
-  std::span<std::byte* const> heaps_;
+  const SharedRanges* ranges_;
   std::vector<std::array<std::byte*, 2>> at_;  // by rank
   ShownBuffers own_;
   bool searching_ = true;

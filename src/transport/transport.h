@@ -34,6 +34,12 @@ class Execution {
             const NodeTurn* turn = nullptr)
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
+  // Before the first advance(): a direct schedule of the same call comes first, where the turn says
+  // that it is worth it. If it ends at the meeting, the schedule proper follows in the same turn.
+  void try_first(const Schedule& direct);
+  // Once over: that was the one carried out.
+  bool was_direct() const { return otherwise_ != nullptr; }
+
   // Goes on as far as possible without blocking; true once the last round has completed.
   // After an error, the operation is over: do not call again. polls: how often to look for another
   // rank's signal before giving up for now.
@@ -48,6 +54,7 @@ class Execution {
     begun_ = false;
   }
 
+  const Schedule& schedule() const { return *schedule_; }  // the one under way
   std::uint32_t round() const { return round_; }
   std::uint32_t steps_done() const { return next_step_; }
 
@@ -55,6 +62,8 @@ class Execution {
   // Instead of a Result: this is what a short collective's time is made of.
   enum class State : std::uint8_t { held_up, over, declined, failed };
 
+  void begin();
+  void turn_to_otherwise();
   State go_on(int polls);
   State start_round(int polls);
   State bring_messages_forward();
@@ -67,6 +76,8 @@ class Execution {
   Transport* transport_;
   const Operands* operands_;
   const NodeTurn* turn_;
+  const Schedule* otherwise_ = nullptr;  // if the direct one under way is not to be
+  std::uint32_t signals_before_ = 0;     // given by that one: counters go on from there
   std::uint32_t next_step_ = 0;
   std::uint32_t round_ = 0;
   bool round_started_ = false;

@@ -25,7 +25,7 @@ COLLECTIVES = (
 LIMIT_S = 180
 
 
-def run(mpi, ranks, tmp_path, *, heap=False, transport="auto", engine="function"):
+def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function"):
     library = installation.implementation(mpi)
     program = library.program("shared_buffers")
     if not program.exists() or not library.mpiexec.exists():
@@ -33,10 +33,11 @@ def run(mpi, ranks, tmp_path, *, heap=False, transport="auto", engine="function"
     launcher = library.launcher(ranks)
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", "--engine", engine, "--transport", transport]
-    weft += ["--blocking", f"--summary=json:{summary}", *(["--shared-heap"] if heap else [])]
+    weft += ["--blocking", f"--summary=json:{summary}"]
+    weft += ["--shared-heap"] if memory == "heap" else []
     done = subprocess.run(
         [str(word) for word in [*launcher, *weft, "--", program]]
-        + (["--memory", "heap"] if heap else []),
+        + (["--memory", memory] if memory else []),
         env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
         capture_output=True,
         text=True,
@@ -49,24 +50,27 @@ def run(mpi, ranks, tmp_path, *, heap=False, transport="auto", engine="function"
 
 def check_without_copy(calls):
     for name in COLLECTIVES:
-        for call in (f"MPI_{name}", f"MPI_{name}_init"):
+        for call in (f"MPI_{name}", f"MPI_I{name.lower()}", f"MPI_{name}_init"):
             assert 0 < calls[call]["without_copy"] < calls[call]["handled"], calls[call]
 
 
-@pytest.mark.parametrize("heap", [False, True], ids=["alloc_mem", "heap"])
+@pytest.mark.parametrize("memory", ["", "heap", "window"], ids=["alloc_mem", "heap", "window"])
 @pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 2), ("mpich", 3), ("openmpi", 4)])
-def test_equal_and_without_copy(mpi, ranks, heap, tmp_path):
-    check_without_copy(run(mpi, ranks, tmp_path, heap=heap))
+def test_equal_and_without_copy(mpi, ranks, memory, tmp_path):
+    check_without_copy(run(mpi, ranks, tmp_path, memory=memory))
 
 
+@pytest.mark.parametrize("memory", ["", "window"], ids=["alloc_mem", "window"])
 @pytest.mark.parametrize("engine", ["thread", "auto"])
-def test_other_engines(engine, tmp_path):
-    calls = run("openmpi", 2, tmp_path, engine=engine)
+def test_other_engines(engine, memory, tmp_path):
+    calls = run("openmpi", 2, tmp_path, engine=engine, memory=memory)
     assert calls["MPI_Allreduce"]["without_copy"] > 0
+    assert calls["MPI_Iallreduce"]["without_copy"] > 0
 
 
-def test_not_where_memory_is_not_to_be_shared(tmp_path):
-    calls = run("mpich", 2, tmp_path, transport="mpi")
+@pytest.mark.parametrize("memory", ["", "window"], ids=["alloc_mem", "window"])
+def test_not_where_memory_is_not_to_be_shared(memory, tmp_path):
+    calls = run("mpich", 2, tmp_path, transport="mpi", memory=memory)
     assert all(entry["without_copy"] == 0 for entry in calls.values())
 
 

@@ -1,8 +1,8 @@
 // Shared buffers: an ordinary MPI program whose collectives work on memory that the ranks may see
-// of each other (MPI_Alloc_mem; with --memory heap: malloc, for `weft run --shared-heap`), on
-// private memory, or on both; held against the MPI library's own, for which MPI_Pcontrol switches
-// Weft off. Why: whether buffers are shared each rank knows of its own only, and all must act
-// alike.
+// of each other (MPI_Alloc_mem; with --memory heap: malloc, for `weft run --shared-heap`; with
+// --memory window: MPI_Win_allocate_shared), on private memory, or on both; held against the MPI
+// library's own, for which MPI_Pcontrol switches Weft off. Why: whether buffers are shared each
+// rank knows of its own only, and all must act alike.
 #include <mpi.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -13,13 +13,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace {
 
 int rank, ranks, cases, failures;
-bool from_heap = false;
+bool from_heap = false, from_windows = false;
 
 // Who has shared memory: all, none, all but one.
 enum class Sharing { all, none, mixed };
@@ -28,10 +30,60 @@ bool shares(Sharing sharing) {
   return sharing == Sharing::all || (sharing == Sharing::mixed && rank != ranks - 1);
 }
 
+// A window in one of the forms there are, one after the other. Collective over `comm`.
+class Window {
+ public:
+  Window(MPI_Comm comm, MPI_Aint bytes) {
+    static int made = 0;
+    const int form = made++ % 4;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (form == 1) MPI_Info_set(info, "alloc_shared_noncontig", "true");
+    if (form == 2)
+      allocate_at_first_rank(comm, bytes);
+    else if (form == 3)
+      allocate_by_large_counts(comm, bytes);
+    else
+      MPI_Win_allocate_shared(bytes, 8, info, comm, &data, &window_);
+    MPI_Info_free(&info);
+  }
+  ~Window() { MPI_Win_free(&window_); }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  void* data = nullptr;
+
+ private:
+  // The others use what is the first rank's, one behind the other.
+  void allocate_at_first_rank(MPI_Comm comm, MPI_Aint bytes) {
+    int place = 0, unit = 0;
+    MPI_Aint before = 0, all = 0;
+    MPI_Comm_rank(comm, &place);
+    MPI_Exscan(&bytes, &before, 1, MPI_AINT, MPI_SUM, comm);
+    MPI_Allreduce(&bytes, &all, 1, MPI_AINT, MPI_SUM, comm);
+    MPI_Win_allocate_shared(place == 0 ? all : 0, 8, MPI_INFO_NULL, comm, &data, &window_);
+    MPI_Win_shared_query(window_, 0, &all, &unit, &data);
+    if (place > 0) data = static_cast<char*>(data) + before;
+  }
+  void allocate_by_large_counts(MPI_Comm comm, MPI_Aint bytes) {
+#if MPI_VERSION >= 4 && !defined(OPEN_MPI)
+    MPI_Win_allocate_shared_c(bytes, 8, MPI_INFO_NULL, comm, &data, &window_);
+#else
+    MPI_Win_allocate_shared(bytes, 8, MPI_INFO_NULL, comm, &data, &window_);
+#endif
+  }
+
+  MPI_Win window_;
+};
+
+// From windows, it comes and goes on all ranks alike.
 class Memory {
  public:
   Memory(long count, bool shared) : bytes_(count * 8), shared_(shared) {
-    if (!shared_)
+    if (from_windows) window_ = std::make_unique<Window>(MPI_COMM_WORLD, shared ? bytes_ : 0);
+    if (shared_ && from_windows)
+      data_ = window_->data;
+    else if (!shared_)
       data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     else if (from_heap)
       data_ = std::malloc(bytes_);
@@ -39,6 +91,7 @@ class Memory {
       MPI_Alloc_mem(bytes_, MPI_INFO_NULL, &data_);
   }
   ~Memory() {
+    if (shared_ && from_windows) return;
     if (!shared_)
       munmap(data_, bytes_);
     else if (from_heap)
@@ -59,6 +112,7 @@ class Memory {
   size_t bytes_;
   bool shared_;
   void* data_ = nullptr;
+  std::unique_ptr<Window> window_;
 };
 
 void check(bool good, const std::string& what) {
@@ -77,11 +131,12 @@ void affine(void* in, void* inout, int* length, MPI_Datatype*) {
   }
 }
 
-// One collective: how long its buffers are, how it is called, and how initialised.
+// One collective: how long its buffers are, how it is called, started and initialised.
 struct Collective {
   const char* name;
   long sends, receives;  // of `count`
   std::function<int(const void*, void*, int, MPI_Op)> call;
+  std::function<int(const void*, void*, int, MPI_Op, MPI_Request*)> start;
   std::function<int(const void*, void*, int, MPI_Op, MPI_Request*)> init;
   bool reduces = false;
 };
@@ -98,12 +153,18 @@ std::vector<Collective> collectives() {
       {"allreduce", 1, 1,
        [](auto s, auto r, int n, MPI_Op op) { return MPI_Allreduce(s, r, n, kLong, op, kWorld); },
        [](auto s, auto r, int n, MPI_Op op, auto q) {
+         return MPI_Iallreduce(s, r, n, kLong, op, kWorld, q);
+       },
+       [](auto s, auto r, int n, MPI_Op op, auto q) {
          return MPI_Allreduce_init(s, r, n, kLong, op, kWorld, MPI_INFO_NULL, q);
        },
        true});
   all.push_back({"reduce", 1, 1,
                  [=](auto s, auto r, int n, MPI_Op op) {
                    return MPI_Reduce(whole(s) ? s : r, r, n, kLong, op, root, kWorld);
+                 },
+                 [=](auto s, auto r, int n, MPI_Op op, auto q) {
+                   return MPI_Ireduce(whole(s) ? s : r, r, n, kLong, op, root, kWorld, q);
                  },
                  [=](auto s, auto r, int n, MPI_Op op, auto q) {
                    return MPI_Reduce_init(whole(s) ? s : r, r, n, kLong, op, root, kWorld,
@@ -115,6 +176,9 @@ std::vector<Collective> collectives() {
                    return MPI_Reduce_scatter_block(s, r, n, kLong, op, kWorld);
                  },
                  [](auto s, auto r, int n, MPI_Op op, auto q) {
+                   return MPI_Ireduce_scatter_block(s, r, n, kLong, op, kWorld, q);
+                 },
+                 [](auto s, auto r, int n, MPI_Op op, auto q) {
                    return MPI_Reduce_scatter_block_init(s, r, n, kLong, op, kWorld, MPI_INFO_NULL,
                                                         q);
                  },
@@ -122,11 +186,17 @@ std::vector<Collective> collectives() {
   all.push_back({"bcast", 1, 1,
                  [=](auto, auto r, int n, MPI_Op) { return MPI_Bcast(r, n, kLong, root, kWorld); },
                  [=](auto, auto r, int n, MPI_Op, auto q) {
+                   return MPI_Ibcast(r, n, kLong, root, kWorld, q);
+                 },
+                 [=](auto, auto r, int n, MPI_Op, auto q) {
                    return MPI_Bcast_init(r, n, kLong, root, kWorld, MPI_INFO_NULL, q);
                  }});
   all.push_back({"gather", 1, p,
                  [=](auto s, auto r, int n, MPI_Op) {
                    return MPI_Gather(whole(s) ? s : r, n, kLong, r, n, kLong, root, kWorld);
+                 },
+                 [=](auto s, auto r, int n, MPI_Op, auto q) {
+                   return MPI_Igather(whole(s) ? s : r, n, kLong, r, n, kLong, root, kWorld, q);
                  },
                  [=](auto s, auto r, int n, MPI_Op, auto q) {
                    return MPI_Gather_init(whole(s) ? s : r, n, kLong, r, n, kLong, root, kWorld,
@@ -137,11 +207,17 @@ std::vector<Collective> collectives() {
                    return MPI_Allgather(s, n, kLong, r, n, kLong, kWorld);
                  },
                  [](auto s, auto r, int n, MPI_Op, auto q) {
+                   return MPI_Iallgather(s, n, kLong, r, n, kLong, kWorld, q);
+                 },
+                 [](auto s, auto r, int n, MPI_Op, auto q) {
                    return MPI_Allgather_init(s, n, kLong, r, n, kLong, kWorld, MPI_INFO_NULL, q);
                  }});
   all.push_back(
       {"alltoall", p, p,
        [](auto s, auto r, int n, MPI_Op) { return MPI_Alltoall(s, n, kLong, r, n, kLong, kWorld); },
+       [](auto s, auto r, int n, MPI_Op, auto q) {
+         return MPI_Ialltoall(s, n, kLong, r, n, kLong, kWorld, q);
+       },
        [](auto s, auto r, int n, MPI_Op, auto q) {
          return MPI_Alltoall_init(s, n, kLong, r, n, kLong, kWorld, MPI_INFO_NULL, q);
        }});
@@ -151,6 +227,12 @@ std::vector<Collective> collectives() {
                    const void* const from = keeps ? r : s;
                    void* const to = keeps ? MPI_IN_PLACE : r;
                    return MPI_Scatter(from, n, kLong, to, n, kLong, root, kWorld);
+                 },
+                 [=](auto s, auto r, int n, MPI_Op, auto q) {
+                   const bool keeps = at_root && s == MPI_IN_PLACE;
+                   const void* const from = keeps ? r : s;
+                   void* const to = keeps ? MPI_IN_PLACE : r;
+                   return MPI_Iscatter(from, n, kLong, to, n, kLong, root, kWorld, q);
                  },
                  [=](auto s, auto r, int n, MPI_Op, auto q) {
                    const bool keeps = at_root && s == MPI_IN_PLACE;
@@ -217,8 +299,16 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
     check(results() == right && send.contents() == input, name);
   }
   MPI_Request request;
+  for (int salt = 3; salt < 6; ++salt) {
+    auto right = expected(collective, send, recv, count, in_place, op, salt);
+    forget_input(collective, count, in_place, &right);
+    recv.fill_all(salt + 1);
+    collective.start(from, recv.data(), count, op, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(results() == right, name + ", non-blocking");
+  }
   collective.init(from, recv.data(), count, op, &request);
-  for (int salt = 5; salt < 8; ++salt) {
+  for (int salt = 6; salt < 9; ++salt) {
     auto right = expected(collective, send, recv, count, in_place, op, salt);
     forget_input(collective, count, in_place, &right);
     recv.fill_all(salt + 1);
@@ -232,9 +322,13 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
 void try_all() {
   MPI_Op in_order;
   MPI_Op_create(affine, 0, &in_order);
+  // A window takes libraries long to make.
+  const std::vector<int> counts = from_windows ? std::vector{4096} : std::vector{100, 4096, 33333};
+  std::vector<Sharing> sharings{Sharing::all, Sharing::mixed, Sharing::none};
+  if (!from_windows) sharings.push_back(Sharing::all);
   for (const Collective& collective : collectives()) {
-    for (const int count : {100, 4096, 33333})
-      for (const Sharing sharing : {Sharing::all, Sharing::mixed, Sharing::none, Sharing::all})
+    for (const int count : counts)
+      for (const Sharing sharing : sharings)
         for (const bool in_place : {false, true}) {
           if (in_place && std::strcmp(collective.name, "bcast") == 0) continue;
           try_one(collective, count, sharing, in_place, MPI_SUM);
@@ -243,6 +337,88 @@ void try_all() {
         }
   }
   MPI_Op_free(&in_order);
+}
+
+// One of several under way.
+struct Started {
+  Started(const Collective& of, int count, Sharing sharing, int salt)
+      : collective(of),
+        send(std::max(of.sends, of.receives) * count, shares(sharing)),
+        recv(std::max(of.sends, of.receives) * count, shares(sharing)) {
+    right = expected(of, send, recv, count, false, MPI_SUM, salt);
+    recv.fill_all(salt + 1);
+    of.start(send.data(), recv.data(), count, MPI_SUM, &request);
+  }
+  void check_result() const {
+    check(recv.contents() == right, std::string(collective.name) + ", one of several");
+  }
+
+  const Collective& collective;
+  Buffers send, recv;
+  std::vector<long> right;
+  MPI_Request request;
+};
+
+// The ranks turn to them in different orders, with other calls in between; so they come to know at
+// different times which of them need no copy. (What is expected comes from blocking calls, which is
+// why a rank is never far behind.)
+void try_outstanding() {
+  const auto all = collectives();
+  const Sharing sharings[] = {Sharing::all, Sharing::all, Sharing::mixed, Sharing::none};
+  std::list<Started> started;
+  for (int i = 0; i < 60; ++i) {
+    const int dice = (i * i * 31 + i * 17) % 1009;
+    started.emplace_back(all[dice % all.size()], 5000 << dice % 3, sharings[dice / 8 % 4], dice);
+    int done = 0;
+    if (rank % 2) MPI_Test(&started.back().request, &done, MPI_STATUS_IGNORE);
+    if (dice % 5 == 0) try_one(all[0], 20000, sharings[dice % 4], false, MPI_SUM);
+    while (started.size() > static_cast<size_t>(dice % 7)) {
+      Started& other = (rank + i) % 2 ? started.back() : started.front();
+      MPI_Wait(&other.request, MPI_STATUS_IGNORE);
+      MPI_Wait(&started.front().request, MPI_STATUS_IGNORE);
+      started.front().check_result();
+      started.pop_front();
+    }
+  }
+  for (Started& last : started) {
+    MPI_Wait(&last.request, MPI_STATUS_IGNORE);
+    last.check_result();
+  }
+  while (!started.empty()) started.pop_front();
+}
+
+// A window of some ranks only: seen by them, and not by a collective's other ranks. What refers to
+// it may be freed after it.
+void try_window_of_some() {
+  constexpr int kCount = 20000;
+  MPI_Comm some;
+  MPI_Comm_split(MPI_COMM_WORLD, rank > 0 ? 1 : 0, rank, &some);
+  auto window = std::make_unique<Window>(some, 2 * kCount * 8);
+  long* const send = static_cast<long*>(window->data);
+  long* const recv = send + kCount;
+  MPI_Request persistent, request;
+  MPI_Allreduce_init(send, recv, kCount, MPI_LONG, MPI_SUM, some, MPI_INFO_NULL, &persistent);
+  for (const MPI_Comm comm : {some, MPI_COMM_WORLD, some})
+    for (int turn = 0; turn < 4; ++turn) {
+      fill(send, kCount, turn);
+      MPI_Pcontrol(0);
+      MPI_Allreduce(send, recv, kCount, MPI_LONG, MPI_SUM, comm);
+      MPI_Pcontrol(1);
+      const std::vector<long> right(recv, recv + kCount);
+      fill(recv, kCount, turn + 1);
+      const bool again = turn == 2 && comm == some;
+      if (turn < 2)
+        MPI_Allreduce(send, recv, kCount, MPI_LONG, MPI_SUM, comm);
+      else if (again)
+        MPI_Start(&persistent);
+      else
+        MPI_Iallreduce(send, recv, kCount, MPI_LONG, MPI_SUM, comm, &request);
+      if (turn >= 2) MPI_Wait(again ? &persistent : &request, MPI_STATUS_IGNORE);
+      check(std::equal(right.begin(), right.end(), recv), "a window of some ranks");
+    }
+  window.reset();
+  MPI_Request_free(&persistent);
+  MPI_Comm_free(&some);
 }
 
 // A child has memory of its own, also of what is shared.
@@ -288,10 +464,11 @@ void try_changes() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  from_heap =
-      argc == 3 && std::strcmp(argv[1], "--memory") == 0 && std::strcmp(argv[2], "heap") == 0;
-  if (argc != 1 && !from_heap) {
-    std::fprintf(stderr, "usage: shared_buffers [--memory heap]\n");
+  const std::string memory = argc == 3 && std::strcmp(argv[1], "--memory") == 0 ? argv[2] : "";
+  from_heap = memory == "heap";
+  from_windows = memory == "window";
+  if (argc != 1 && !from_heap && !from_windows) {
+    std::fprintf(stderr, "usage: shared_buffers [--memory heap|window]\n");
     return 2;
   }
   alarm(150);
@@ -299,7 +476,11 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   try_all();
-  try_fork();
+  try_outstanding();
+  if (from_windows)
+    try_window_of_some();
+  else
+    try_fork();  // a window's memory is shared with a child, too
   try_changes();
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

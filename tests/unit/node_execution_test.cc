@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <list>
 #include <memory>
@@ -25,40 +26,74 @@ constexpr std::size_t kPage = 4096;
 struct Operation {
   Operation(const Call& of, Ends end) : call(of), ends(end), schedules(build_all(of)), memory(of) {}
 
+  // The direct algorithm first; the buffers of rank `which` cannot be seen, -1: all can.
+  void try_first(const Algorithm* algorithm, int which) {
+    Call other = call;
+    other.algorithm = algorithm;
+    direct = build_all(other);
+    if (direct[0].node_bytes == 0) direct.clear();  // there is nothing to do
+    hidden = which;
+  }
+
   Call call;
   Ends ends;
   std::vector<Schedule> schedules;
+  std::vector<Schedule> direct;  // none: is not tried
+  int hidden = -1;
   CallMemory memory;
 };
+
+// Of one process: offsets are addresses.
+const SharedRanges& all_addresses() {
+  static auto* all = [] {
+    auto* ranges = new SharedRanges;
+    ranges->add({0, nullptr, 0, {}});
+    return ranges;
+  }();
+  return *all;
+}
 
 // One rank's part of it.
 class Part {
  public:
   Part(Operation& operation, int rank, NodeWindows& windows)
       : schedule_(operation.schedules[static_cast<std::size_t>(rank)]),
-        temp_(static_cast<std::size_t>(schedule_.temp_bytes)),
-        heaps_(operation.schedules.size()),  // offsets are addresses: one process
-        peers_(heaps_),
-        turn_(schedule_.node_bytes > 0 ? windows.next(operation.ends, schedule_.fingerprint)
-                                       : NodeTurn()),
+        direct_(operation.direct.empty() ? nullptr
+                                         : &operation.direct[static_cast<std::size_t>(rank)]),
+        temp_(static_cast<std::size_t>(
+            std::max(schedule_.temp_bytes, direct_ ? direct_->temp_bytes : 0))),
+        peers_(all_addresses(), static_cast<int>(operation.schedules.size())),
+        turn_(turn(operation.ends, windows)),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data(),
                    turn_.memory()},
                   find_kernel(Element::float64, Operator::sum),
                   &peers_},
         execution_(schedule_, nullptr, &operands_, &turn_) {
     const Location input = outgoing(schedule_.shape, 0).at;
-    peers_.begin({reinterpret_cast<std::intptr_t>(operands_.address(input)),
-                  reinterpret_cast<std::intptr_t>(operands_.base[1])});
+    peers_.begin({shown(operands_.address(input), rank == operation.hidden),
+                  shown(operands_.base[1], rank == operation.hidden)});
+    if (direct_) execution_.try_first(*direct_);
   }
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
   bool advance() { return *execution_.advance(); }
 
+  bool was_direct() const { return execution_.was_direct(); }
+
  private:
+  NodeTurn turn(Ends ends, NodeWindows& windows) const {
+    const Schedule& first = direct_ ? *direct_ : schedule_;
+    return first.node_bytes > 0 ? windows.next(ends, first.fingerprint) : NodeTurn();
+  }
+  static ShownBuffer shown(const std::byte* at, bool is_hidden) {
+    if (is_hidden) return {ShownBuffer::kNotShared, 0};
+    return {0, reinterpret_cast<std::intptr_t>(at)};
+  }
+
   const Schedule& schedule_;
+  const Schedule* const direct_;
   std::vector<std::byte> temp_;
-  std::vector<std::byte*> heaps_;
   PeerBuffers peers_;
   NodeTurn turn_;
   Operands operands_;
@@ -79,6 +114,9 @@ class Node {
     for (std::thread& thread : threads) thread.join();
   }
 
+  // Parts whose direct schedule was tried first, and carried out.
+  int direct() const { return direct_; }
+
  private:
   static constexpr std::align_val_t kAlignment{kPage};
   struct Free {
@@ -95,7 +133,7 @@ class Node {
     NodeWindows windows(memory_.get(), rank, ranks_, window_bytes());
     std::list<Part> outstanding;
     const auto advance_all = [&] {
-      outstanding.remove_if([](Part& part) { return part.advance(); });
+      outstanding.remove_if([this](Part& part) { return advance(part); });
       std::this_thread::yield();
     };
     for (Operation& operation : operations) {
@@ -106,13 +144,20 @@ class Node {
         continue;
       }
       Part part(operation, rank, windows);
-      while (!part.advance()) advance_all();  // whose window it may be waiting for
+      while (!advance(part)) advance_all();  // whose window it may be waiting for
     }
     while (!outstanding.empty()) advance_all();
   }
 
+  bool advance(Part& part) {
+    if (!part.advance()) return false;
+    if (part.was_direct()) ++direct_;
+    return true;
+  }
+
   const int ranks_;
   std::unique_ptr<std::byte, Free> memory_;
+  std::atomic<int> direct_{0};
 };
 
 // One rank's buffers cannot be seen: on all ranks alike the schedule ends, and nothing has
@@ -128,7 +173,6 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
       CallMemory memory(call);
       const std::int64_t bytes = schedules[0].node_bytes;
       std::vector<std::byte> node(static_cast<std::size_t>(NodeWindows::bytes(kRanks, bytes)));
-      const std::vector<std::byte*> heaps(kRanks);
       std::deque<NodeWindows> windows;
       std::deque<NodeTurn> turns;
       std::deque<PeerBuffers> peers;
@@ -138,8 +182,9 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
         const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
         turns.push_back(windows.emplace_back(node.data(), rank, kRanks, bytes)
                             .next(Ends::in_order, schedule.fingerprint));
-        peers.emplace_back(heaps).begin(rank == hidden ? ShownBuffers{ShownBuffers::kNotShared, 0}
-                                                       : ShownBuffers{});
+        ShownBuffers shown;
+        if (rank == hidden) shown.input.memory = ShownBuffer::kNotShared;
+        peers.emplace_back(all_addresses(), kRanks).begin(shown);
         operands.push_back({{memory.send(rank), memory.recv(rank), nullptr, turns.back().memory()},
                             find_kernel(Element::float64, Operator::sum),
                             &peers.back()});
@@ -172,7 +217,11 @@ Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
   call.root = has_root(call.kind()) ? static_cast<int>(random() % static_cast<unsigned>(ranks)) : 0;
   call.count = kCounts[random() % std::size(kCounts)];
   call.in_place = has_in_place(call.kind()) && random() % 2 == 0;
-  return {call, ends};
+  Operation operation(call, ends);
+  const Algorithm* direct = find_algorithm(call.kind(), "node-direct");
+  if (direct && !is_direct(*call.algorithm) && random() % 2 == 0)
+    operation.try_first(direct, static_cast<int>(random() % static_cast<unsigned>(ranks + 1)) - 1);
+  return operation;
 }
 
 class NodeExecution : public testing::TestWithParam<int> {};
@@ -184,9 +233,11 @@ TEST_P(NodeExecution, OperationsInTurnGiveWhatTheOracleSays) {
     const Ends ends = random() % 3 == 0 ? Ends::any_time : Ends::in_order;
     operations.push_back(random_operation(random, GetParam(), ends));
   }
-  Node(GetParam()).run(operations);
+  Node node(GetParam());
+  node.run(operations);
   for (const Operation& operation : operations)
     EXPECT_EQ(operation.memory.difference(), "") << operation.call.text();
+  EXPECT_GT(node.direct(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, NodeExecution, testing::Values(2, 3, 5));

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,7 +91,6 @@ TEST(Segment, NobodyAttachesAfterClosing) {
   EXPECT_NE(refusal(segment.name()).find("another file"), std::string::npos);
   segment.data()[7] = std::byte{9};
   EXPECT_EQ(before->data()[7], std::byte{9});
-  EXPECT_TRUE(segment.reserve(0, kBytes));
 }
 
 TEST(Segment, EveryPartOfTheNameIsChecked) {
@@ -160,7 +158,6 @@ TEST(Segment, OutlivesItsKilledMaker) {
   kill(maker, SIGKILL);
   waitpid(maker, nullptr, 0);
   EXPECT_EQ(attached->data()[kBytes - 1], std::byte{5});
-  EXPECT_TRUE(attached->reserve(0, kBytes));
   attached->data()[0] = std::byte{6};
   EXPECT_NE(refusal(name).find("has ended"), std::string::npos);
   close(ready[0]);
@@ -176,28 +173,6 @@ TEST(Segment, AForkedChildsExitDisturbsNothing) {
     return seen;
   }));
   EXPECT_EQ(segment.data()[3], std::byte{5});
-}
-
-TEST(Segment, ReservesOnlyWhatItHas) {
-  Segment segment = make_segment();
-  EXPECT_TRUE(segment.reserve(0, 0));
-  EXPECT_TRUE(segment.reserve(4096, 100));
-  EXPECT_TRUE(segment.reserve(0, kBytes));
-  EXPECT_FALSE(segment.reserve(1, kBytes));
-  EXPECT_FALSE(segment.reserve(kBytes + 1, 0));
-  EXPECT_FALSE(segment.reserve(-1, 1));
-  EXPECT_FALSE(segment.reserve(0, -1));
-}
-
-TEST(Segment, ReservesInSpiteOfATimersSignals) {
-  constexpr std::int64_t kLarge = 256 << 20;
-  EXPECT_TRUE(in_child([] {
-    signal(SIGALRM, [](int) {});
-    const itimerval often{{0, 20000}, {0, 20000}};
-    setitimer(ITIMER_REAL, &often, nullptr);
-    auto segment = Segment::create(kLarge);
-    return segment && segment->reserve(0, kLarge);
-  }));
 }
 
 TEST(Segment, MoreThanTheAddressSpaceIsAnError) {
@@ -229,7 +204,6 @@ TEST(Segment, LeavesAFileAloneThatTookItsDescriptor) {
     Segment segment = make_segment();
     number = static_cast<int>(segment.name().descriptor);
     ASSERT_EQ(dup2(null, number), number);
-    EXPECT_FALSE(segment.reserve(0, 1));
     segment.close_to_others();
   }
   EXPECT_GE(fcntl(number, F_GETFD), 0);

@@ -48,6 +48,13 @@ int Type_free(MPI_Datatype* datatype);
 int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm);
 int Comm_disconnect(MPI_Comm* comm);
+int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+    MPI_Win* win);
+#if !defined(WEFT_FAMILY_OPENMPI)
+int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win);
+#endif
+int Win_free(MPI_Win* win);
 }  // namespace special
 
 }  // namespace weft::interpose

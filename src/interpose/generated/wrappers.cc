@@ -7159,8 +7159,7 @@ static int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_
   const auto next = bound(next_calls.Win_allocate_shared, CallId::Win_allocate_shared);
   const Entry entry;
   if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
-  BlockingCall guard(CallId::Win_allocate_shared);
-  return next(size, disp_unit, info, comm, baseptr, win);
+  return special::Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
@@ -7179,8 +7178,7 @@ static int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info inf
   const auto next = bound(next_calls.Win_allocate_shared_c, CallId::Win_allocate_shared_c);
   const Entry entry;
   if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
-  BlockingCall guard(CallId::Win_allocate_shared_c);
-  return next(size, disp_unit, info, comm, baseptr, win);
+  return special::Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
@@ -7350,8 +7348,7 @@ static int Win_free(MPI_Win* win) {
   const auto next = bound(next_calls.Win_free, CallId::Win_free);
   const Entry entry;
   if (entry.nested()) return next(win);
-  BlockingCall guard(CallId::Win_free);
-  return next(win);
+  return special::Win_free(win);
 }
 WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
   const Named named(false);

@@ -1,0 +1,53 @@
+// The bytes that a collective touches in a buffer must all lie in one shared range.
+#include "interpose/shared_buffers.h"
+
+#include <algorithm>
+
+#include "transport/transport.h"
+
+namespace weft::interpose {
+
+SharedRanges& shared_ranges() {
+  static auto* instance = new SharedRanges;
+  return *instance;
+}
+
+BuffersToShow::BuffersToShow(const Schedule& direct) : plain_(stands_alone(direct, true)) {
+  const Shape& shape = direct.shape;
+  if (direct.shows_input) input_ = part(shape, outgoing(shape, 0).at);
+  if (direct.shows_result) result_ = part(shape, {Buffer::recv, 0});
+  for (const Part* used : {&input_, &result_})
+    for (const Operand& run :
+         used->is_used ? buffer_runs(shape, used->origin.buffer) : std::vector<Operand>{})
+      plain_ = plain_ && layout_of(shape, run.unit).plain;
+}
+
+BuffersToShow::Part BuffersToShow::part(const Shape& shape, const Location& origin) {
+  Part part{false, origin, {}};
+  for (const Operand& run : buffer_runs(shape, origin.buffer)) {
+    const Range range = touched_bytes(shape, run);
+    part.bytes = part.is_used ? Range{std::min(part.bytes.begin, range.begin),
+                                      std::max(part.bytes.end, range.end)}
+                              : range;
+    part.is_used = true;
+  }
+  return part;
+}
+
+ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks) const {
+  return {shown(input_, call, all_ranks), shown(result_, call, all_ranks)};
+}
+
+// Data that is not plain ends the meeting like a buffer that cannot be seen.
+ShownBuffer BuffersToShow::shown(const Part& part, const Call& call,
+                                 std::span<const int> all_ranks) const {
+  if (!plain_) return {ShownBuffer::kNotShared, 0};
+  if (!part.is_used) return {};
+  const void* const buffer = part.origin.buffer == Buffer::send ? call.sendbuf : call.recvbuf;
+  const auto* begin = static_cast<const std::byte*>(buffer) + part.bytes.begin;
+  ShownBuffer shown = shared_ranges().shown(begin, part.bytes.end - part.bytes.begin, all_ranks);
+  shown.offset += part.origin.offset - part.bytes.begin;
+  return shown;
+}
+
+}  // namespace weft::interpose

@@ -1,0 +1,38 @@
+// What a process shows of the application's buffers, where they lie in memory that it shares.
+#pragma once
+
+#include <span>
+
+#include "schedule/schedule.h"
+#include "shm/shared_ranges.h"
+#include "transport/mpi/call.h"
+
+namespace weft::interpose {
+
+// All that this process shares, to its end.
+SharedRanges& shared_ranges();
+
+// What a direct schedule shows of this rank's buffers, worked out once for all its calls, but for
+// the addresses.
+class BuffersToShow {
+ public:
+  BuffersToShow() = default;
+  explicit BuffersToShow(const Schedule& direct);
+
+  // all_ranks: of the call, by their numbers in MPI_COMM_WORLD, in order.
+  ShownBuffers in(const Call& call, std::span<const int> all_ranks) const;
+
+ private:
+  struct Part {
+    bool is_used = false;
+    Location origin{};  // what others count from
+    Range bytes{};      // from the buffer's own beginning
+  };
+  static Part part(const Shape& shape, const Location& origin);
+  ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks) const;
+
+  bool plain_ = false;
+  Part input_, result_;
+};
+
+}  // namespace weft::interpose

@@ -1,0 +1,173 @@
+// MPI_Win_allocate_shared: windows of the MPI library's own, which every rank of theirs has mapped.
+// Their ranks agree on a number for each, and on where the parts lie from its first byte on, so
+// that collectives on buffers there need no copy.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "interpose/generated/bodies.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/hooks.h"
+#include "interpose/node_heaps.h"
+#include "interpose/node_memory.h"
+#include "interpose/runtime.h"
+#include "interpose/shared_buffers.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+namespace {
+
+using Words = std::vector<std::int64_t>;
+
+// Never destroyed: programs free windows while the process exits.
+struct Known {
+  std::mutex mutex;  // guards the rest
+  std::map<MPI_Win, std::int64_t> numbers;
+};
+Known& known() {
+  static auto* instance = new Known;
+  return *instance;
+}
+
+struct Part {
+  std::byte* begin = nullptr;
+  std::int64_t bytes = 0;
+};
+
+// By rank. What a library says of the address of an empty part means nothing.
+std::vector<Part> parts_of(MPI_Win window, int ranks) {
+  std::vector<Part> parts(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    void* begin = nullptr;
+    library_calls.Win_shared_query(window, rank, &bytes, &unit, &begin);
+    if (bytes > 0) parts[static_cast<std::size_t>(rank)] = {static_cast<std::byte*>(begin), bytes};
+  }
+  return parts;
+}
+
+// From the first byte of any part to the last. No bytes: all are empty.
+Part span_of(const std::vector<Part>& parts) {
+  std::byte *first = nullptr, *last = nullptr;
+  for (const Part& part : parts) {
+    if (part.bytes == 0) continue;
+    first = first ? std::min(first, part.begin) : part.begin;
+    last = std::max(last, part.begin + part.bytes);
+  }
+  return {first, last - first};
+}
+
+// What must be the same on all ranks: one address is enough then to find all that is in the window.
+Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
+  Words layout;
+  for (const Part& part : parts) {
+    layout.push_back(part.bytes > 0 ? part.begin - first : 0);
+    layout.push_back(part.bytes);
+  }
+  return layout;
+}
+
+// Then a rank may free the window, and unmap it, while another's collective still uses it.
+bool is_freed_without_waiting(MPI_Info info) {
+  char value[8] = "";
+  int found = 0;
+  if (info == handles.info_null) return false;
+  library_calls.Info_get(info, "no_locks", sizeof value - 1, value, &found);
+  return found && value == std::string_view("true");
+}
+
+// Different from all others on this node, whose heaps have the numbers of their ranks.
+std::int64_t new_number(int world_rank) {
+  static std::atomic<std::int64_t> made{0};
+  return (std::int64_t{world_rank} + 1) << 32 | made.fetch_add(1);
+}
+
+// The first rank's number for the window; none, on all ranks alike, if it is not one memory to all.
+// Collective.
+std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable, Words layout) {
+  const Words own = layout;
+  layout.push_back(new_number(own_world_rank));
+  const auto bytes = static_cast<int>(layout.size() * sizeof layout[0]);
+  library_calls.Bcast(layout.data(), bytes, handles.byte, 0, comm);
+  const bool same = std::equal(own.begin(), own.end(), layout.begin());
+  const std::int64_t refusing = usable && same ? 0 : 1;
+  std::int64_t refusals = 0;
+  library_calls.Allreduce(&refusing, &refusals, 1, handles.int64, handles.sum, comm);
+  return refusals == 0 ? std::optional(layout.back()) : std::nullopt;
+}
+
+// Collective over the window's ranks.
+void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(comm, &rank);
+  library_calls.Comm_size(comm, &ranks);
+  std::vector<int> members = world_ranks(comm, ranks);
+  if (ranks == 1 || !heaps_are_shared(members)) return;
+  const auto parts = parts_of(window, ranks);
+  const Part span = span_of(parts);
+  const bool usable = span.bytes > 0 && !is_freed_without_waiting(info);
+  const int own_world_rank = members[static_cast<std::size_t>(rank)];
+  const auto number = agree(comm, own_world_rank, usable, layout_of(parts, span.begin));
+  if (!number) return;
+  std::sort(members.begin(), members.end());
+  shared_ranges().add({*number, span.begin, span.bytes, std::move(members)});
+  const std::lock_guard lock(known().mutex);
+  known().numbers[window] = *number;
+}
+
+std::optional<std::int64_t> number_of(MPI_Win window) {
+  const std::lock_guard lock(known().mutex);
+  const auto found = known().numbers.find(window);
+  return found == known().numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+void forget(MPI_Win window, std::int64_t number) {
+  shared_ranges().remove(number);
+  const std::lock_guard lock(known().mutex);
+  known().numbers.erase(window);
+}
+
+}  // namespace
+
+namespace special {
+
+int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                        MPI_Win* win) {
+  const BlockingCall guard(CallId::Win_allocate_shared);
+  const int code = next_calls.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+  if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
+  return code;
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                          void* baseptr, MPI_Win* win) {
+  const BlockingCall guard(CallId::Win_allocate_shared_c);
+  const int code = next_calls.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+  if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
+  return code;
+}
+#endif
+
+// Other ranks may still look for what a rank of the window has shown there, until that rank is
+// here, too; but what is mapped in its place afterwards must not be taken for it.
+int Win_free(MPI_Win* win) {
+  const BlockingCall guard(CallId::Win_free);
+  const MPI_Win window = *win;
+  const auto number = number_of(window);
+  if (number) shared_ranges().set_leaving(*number, true);
+  const int code = next_calls.Win_free(win);
+  if (number && code == MPI_SUCCESS) forget(window, *number);
+  if (number && code != MPI_SUCCESS) shared_ranges().set_leaving(*number, false);
+  return code;
+}
+
+}  // namespace special
+}  // namespace weft::interpose

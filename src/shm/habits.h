@@ -1,0 +1,40 @@
+// Habits: whether calls like this one look for shared buffers. What was in vain the last times is
+// tried ever more seldom; where it succeeds, every time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace weft {
+
+class Habits {
+ public:
+  // Once for each call.
+  bool worth_trying(std::uint32_t fingerprint) {
+    Habit& usual = habit(fingerprint);
+    if (usual.left == 0) return true;
+    --usual.left;
+    return false;
+  }
+  void tried(std::uint32_t fingerprint, bool found) {
+    Habit& usual = habit(fingerprint);
+    usual.pause =
+        found ? 0 : static_cast<std::uint8_t>(std::min(2 * usual.pause + 1, kLongestPause));
+    usual.left = usual.pause;
+  }
+
+ private:
+  static constexpr int kLongestPause = 63;
+
+  struct Habit {
+    std::uint8_t pause = 0;  // calls to let pass after one in vain
+    std::uint8_t left = 0;   // of these
+  };
+  // Fingerprints are odd.
+  Habit& habit(std::uint32_t fingerprint) { return habits_[(fingerprint >> 1) % habits_.size()]; }
+
+  std::array<Habit, 64> habits_{};
+};
+
+}  // namespace weft
