@@ -20,6 +20,7 @@ enum class Needs : std::uint8_t {
   // Not all ranks share memory, but some do, and what is reduced is plain; where the operator does
   // not commute, the ranks of each node are consecutive.
   nodes,
+  nodes_in_order,  // nodes, and the ranks of each are consecutive whatever the operator
 };
 
 struct Algorithm {
@@ -33,6 +34,7 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
 bool needs_node(Needs needs);                                       // one for all ranks
+bool needs_nodes(Needs needs);                                      // several
 bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 // Below that, showing and finding buffers costs more than the copies.

@@ -93,15 +93,25 @@ const char* node_name(const Shape& shape) {
   }
 }
 
+// Along the chain of nodes fewer bytes go between them, but one node after the other: for vectors
+// that are long enough for all to be at work.
+bool saves_bytes_in_order(const Shape& shape) {
+  constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
+  const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical-in-order");
+  return shape.nodes && applies(*algorithm, shape) &&
+         shape.recv.bytes() >= shape.nodes->count() * kLongPerNode_bytes;
+}
+
 // Those that combine x0 op (x1 op (… op xp-1)), by messages and in memory, and scans along the
 // chain wherever the ranks are.
 const char* in_order_name(const Shape& shape) {
   const bool in_memory = node_name(shape) != nullptr;
   switch (shape.kind) {
     case Kind::reduce:
-      return in_memory ? "node-flat" : "in-order";
+      if (in_memory) return "node-flat";
+      return saves_bytes_in_order(shape) ? "hierarchical-in-order" : "in-order";
     case Kind::allreduce:
-      if (!in_memory) return "in-order";
+      if (!in_memory) return saves_bytes_in_order(shape) ? "hierarchical-in-order" : "in-order";
       return shape.recv.bytes() * shape.size <= kFlatInAll_bytes ? "node-flat" : "node-in-order";
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
