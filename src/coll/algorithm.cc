@@ -35,7 +35,7 @@ bool needs_node(Needs needs) {
 }
 
 bool needs_nodes(Needs needs) {
-  return needs == Needs::nodes || needs == Needs::nodes_in_order;
+  return needs == Needs::nodes || needs == Needs::nodes_in_order || needs == Needs::nodes_leaders;
 }
 
 bool needs_memory(Needs needs) {
@@ -84,6 +84,8 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
       return in_memory_of_nodes(shape);
     case Needs::nodes_in_order:
       return in_memory_of_nodes(shape) && shape.nodes->are_in_order();
+    case Needs::nodes_leaders:
+      return in_memory_of_nodes(shape) && shape.has_leaders;
   }
   return false;
 }

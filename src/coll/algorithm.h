@@ -21,6 +21,7 @@ enum class Needs : std::uint8_t {
   // not commute, the ranks of each node are consecutive.
   nodes,
   nodes_in_order,  // nodes, and the ranks of each are consecutive whatever the operator
+  nodes_leaders,   // nodes, and Shape::has_leaders
 };
 
 struct Algorithm {
@@ -41,6 +42,8 @@ bool node_serves(Kind kind);  // some algorithm needs the node's memory
 inline constexpr std::int64_t kLeastDirect_bytes = 32 * 1024;
 // It may find out that it cannot run; so it is never the only one for a call.
 bool is_direct(const Algorithm& algorithm);
+// The name of those whose part between nodes is the MPI library's own collective.
+inline constexpr std::string_view kByLeaders = "hierarchical-library";
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 

@@ -40,6 +40,9 @@ class CollectiveOperation : public Operation {
   // Before the first advance() since the start, where the schedule needs the node's memory.
   void take(const NodeTurn& turn);
 
+  // The same where it calls collectives between leaders, which must outlive it.
+  void lead(Leaders& leaders);
+
   // Of a direct schedule; must outlive it.
   void reach(PeerBuffers* peers) { operands_.peers = peers; }
 

@@ -85,6 +85,7 @@ struct Plan {
   std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
   Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
   bool in_memory = false;                  // of a node, on this rank or on others
+  bool leads = false;                      // collectives between leaders, on this rank or on others
   bool alone = false;                      // no message: all happens in memory
   std::int64_t bytes = 0;                  // of this rank
 };
@@ -218,6 +219,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   plan->engine = choice.engine;
   plan->schedule = schedule_for(communicator, shape, choice);
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
+  plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
     return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -270,8 +272,10 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
                                 plan.kernel, tag, std::move(more)...);
 }
 
-// Where the schedule of a single call needs memory of the node's, it is the communicator's.
+// What the schedule of a single call needs of the node's memory and of leaders is the
+// communicator's.
 void take_turn(CollectiveOperation& operation, Ends ends) {
+  if (Leaders* leaders = operation.communicator().leaders.get()) operation.lead(*leaders);
   if (operation.schedule().node_bytes > 0) {
     const std::uint32_t fingerprint = operation.schedule().fingerprint;
     operation.take(operation.communicator().memory->windows().next(ends, fingerprint));
@@ -350,6 +354,7 @@ std::unique_ptr<PeerBuffers> peers_for(const Call& call, Plan& plan) {
 struct OwnMemory {
   std::unique_ptr<NodeMemory> node;
   std::unique_ptr<PeerBuffers> peers;
+  std::shared_ptr<Leaders> leaders;
 };
 
 // nullopt, on all ranks alike: there is none to be had, and the plan has become one by messages.
@@ -363,7 +368,8 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
     own.peers = peers_for(call, plan);
     if (!own.peers) tune(runtime, id, call, plan);
     auto memory = make_node_memory(c.shadow, c.rank, *c.nodes, plan.schedule->node_bytes);
-    if (memory) {
+    if (memory && plan.leads) own.leaders = make_leaders(c.shadow, c.rank, *c.nodes);
+    if (memory && (own.leaders || !plan.leads)) {
       own.node = std::move(*memory);
       return own;
     }
@@ -439,7 +445,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
     auto operation = make_operation<PersistentOperation>(
         id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
-        stays_in_hand(plan));
+        std::move(memory->leaders), stays_in_hand(plan));
     *code = give_request(*runtime, std::move(operation), request);
     runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;

@@ -199,6 +199,15 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
   }
 }
 
+// Where no ranks share memory, each leads a node of its own: what leaders call is the collective as
+// it is, and the application's own communicator is the one that the library may know how to
+// offload.
+bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
+  const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
+  const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
+  return name == kByLeaders && !shape.nodes && !shape.on_one_node;
+}
+
 bool runs_schedules(Engine engine) {
   return engine == Engine::function || engine == Engine::thread;
 }
@@ -303,6 +312,7 @@ Choice choose(const Config& config, Library library, Engine asked, const Shape& 
   const bool in_order = config.reproducible && reduces(shape.kind);
   if (in_order && !runs_schedules(engine)) engine = Engine::function;
   if (!runs_schedules(engine)) return {engine, nullptr};
+  if (!in_order && is_the_librarys(config, shape, hinted)) return {Engine::native, nullptr};
   return {engine, &algorithm_for(config, shape, replayed, hinted)};
 }
 

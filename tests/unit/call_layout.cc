@@ -304,7 +304,9 @@ void describe_layouts(const Call& call, const RankLayout& rank, Shape& shape) {
 void set_nodes(const Call& call, Shape& shape) {
   if (call.algorithm == nullptr || !needs_nodes(call.algorithm->needs)) return;
   auto nodes = std::make_shared<const Nodes>(node_of_rank(call.placing, call.size));
-  if (nodes->count() > 1 && nodes->some_share()) shape.nodes = nodes;
+  if (nodes->count() == 1 || !nodes->some_share()) return;
+  shape.nodes = nodes;
+  shape.has_leaders = call.algorithm->needs == Needs::nodes_leaders && nodes->all_alike();
 }
 
 }  // namespace
