@@ -1,4 +1,5 @@
-"""`weft info`: MPI libraries, what they grant, cores, NUMA nodes, and which engines can run.
+"""`weft info`: MPI libraries, what they grant, cores, NUMA nodes, which engines can run, and
+whether the network may carry out collectives.
 
 Why a probe: only MPI_Init_thread knows which thread level a library grants here.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import __version__, installation
+from weft import __version__, installation, offload
 from weft.probe import ProbeError, run_probe
 
 # Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
@@ -51,6 +52,8 @@ def machine() -> dict:
         "usable_cores": usable,
         "numa_nodes": nodes,
         "without_a_copy": without_a_copy(),
+        "infiniband": offload.network_devices(),
+        "offload_variables": offload.variables(),
     }
 
 
@@ -81,6 +84,7 @@ def describe(name: str) -> dict:
         facts |= run_probe(mpi)
     except ProbeError as error:
         return facts | {"problem": str(error)}
+    facts["offload"] = offload.offload_of(mpi)
     return facts | {"engines": engines(mpi.family, facts["thread_level"])}
 
 
@@ -103,6 +107,9 @@ def show(facts: dict) -> None:
     console.print(f"cores {hardware['cores']}, usable {usable}; NUMA: {nodes or 'not known'}")
     ways = [f"{way}: {why or 'yes'}" for way, why in hardware["without_a_copy"].items()]
     console.print("without a copy: " + "; ".join(ways), highlight=False, soft_wrap=True)
+    able = {mpi["name"]: mpi["offload"] for mpi in facts["mpi"] if "offload" in mpi}
+    words = offload.in_words(able, hardware["infiniband"], hardware["offload_variables"])
+    console.print(f"collectives by the network: {words}", highlight=False, soft_wrap=True)
     table = Table(box=None, header_style="bold")
     for column in ("MPI", "family", "ABI", "library", "thread level", "engines"):
         table.add_column(column, overflow="fold")

@@ -34,8 +34,12 @@ bool needs_node(Needs needs) {
   return needs == Needs::node || needs == Needs::node_commutative || needs == Needs::node_direct;
 }
 
+bool needs_nodes(Needs needs) {
+  return needs == Needs::nodes || needs == Needs::nodes_in_order || needs == Needs::nodes_leaders;
+}
+
 bool needs_memory(Needs needs) {
-  return needs_node(needs) || needs == Needs::nodes;
+  return needs_node(needs) || needs_nodes(needs);
 }
 
 bool node_serves(Kind kind) {
@@ -78,6 +82,10 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
              (algorithm.needs != Needs::node_commutative || commutes);
     case Needs::nodes:
       return in_memory_of_nodes(shape);
+    case Needs::nodes_in_order:
+      return in_memory_of_nodes(shape) && shape.nodes->are_in_order();
+    case Needs::nodes_leaders:
+      return in_memory_of_nodes(shape) && shape.has_leaders;
   }
   return false;
 }

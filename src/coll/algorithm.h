@@ -20,6 +20,8 @@ enum class Needs : std::uint8_t {
   // Not all ranks share memory, but some do, and what is reduced is plain; where the operator does
   // not commute, the ranks of each node are consecutive.
   nodes,
+  nodes_in_order,  // nodes, and the ranks of each are consecutive whatever the operator
+  nodes_leaders,   // nodes, and Shape::has_leaders
 };
 
 struct Algorithm {
@@ -33,12 +35,15 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
 bool needs_node(Needs needs);                                       // one for all ranks
+bool needs_nodes(Needs needs);                                      // several
 bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 // Below that, showing and finding buffers costs more than the copies.
 inline constexpr std::int64_t kLeastDirect_bytes = 32 * 1024;
 // It may find out that it cannot run; so it is never the only one for a call.
 bool is_direct(const Algorithm& algorithm);
+// The name of those whose part between nodes is the MPI library's own collective.
+inline constexpr std::string_view kByLeaders = "hierarchical-library";
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 

@@ -2,6 +2,7 @@
 // and what they have goes back through the memory. While a part is under way between the nodes, the
 // next one is summed up in the node. Where all nodes have as many ranks, each rank leads for its
 // block of the vector; otherwise, or if that is short, one leads.
+// Between the nodes by messages, or by the MPI library's own allreduce of each part.
 // Bayatpour, Chakraborty, Subramoni, Lu, Panda, Scalable reduction collectives with data
 // partitioning-based multi-leader design, SC17; Jocksch, Piccinali, shared-memory persistent
 // allreduce (pipelining with the network)
@@ -49,6 +50,21 @@ void lead(Builder& b, NodeSums& sums) {
   sums.copy_out(sums.parts() - 1);
 }
 
+void lead_by_library(Builder& b, NodeSums& sums) {
+  const auto reduce_here = [&](std::int64_t part) { sums.reduce(part, sums.shared(part)); };
+  reduce_here(0);
+  b.end_round();
+  for (std::int64_t part = 0; part < sums.parts(); ++part) {
+    const Operand sum{sums.shared(part), sums.count(part), Unit::recv};
+    b.leaders(Kind::allreduce, 0, sum, sum);
+    if (part + 1 < sums.parts()) reduce_here(part + 1);
+    if (part > 0) sums.copy_out(part - 1);
+    b.end_round();
+    sums.publish();
+  }
+  sums.copy_out(sums.parts() - 1);
+}
+
 void follow(NodeSums& sums) {
   sums.reduce(0, {});
   for (std::int64_t part = 0; part < sums.parts(); ++part) {
@@ -59,9 +75,7 @@ void follow(NodeSums& sums) {
   sums.copy_out(sums.parts() - 1);
 }
 
-}  // namespace
-
-void allreduce_hierarchical(Builder& b) {
+void build(Builder& b, void (*lead)(Builder&, NodeSums&)) {
   const Shape& s = b.shape();
   if (s.recv.count == 0) return;
   b.synchronizes();
@@ -70,6 +84,16 @@ void allreduce_hierarchical(Builder& b) {
     lead(b, sums);
   else
     follow(sums);
+}
+
+}  // namespace
+
+void allreduce_hierarchical(Builder& b) {
+  build(b, lead);
+}
+
+void allreduce_hierarchical_library(Builder& b) {
+  build(b, lead_by_library);
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 // Barrier by levels: the first rank of a node waits for the counters of the others there, meets
-// those of the other nodes by dissemination, and raises its own for the others to go on.
+// those of the other nodes by dissemination, or in a barrier of the MPI library's, and raises its
+// own for the others to go on.
 // Mellor-Crummey, Scott, ACM TOCS 9(1), 1991
 #include "coll/build_functions.h"
 #include "patterns/ring.h"
@@ -20,9 +21,12 @@ void disseminate(Builder& b) {
   }
 }
 
-}  // namespace
+void meet_by_library(Builder& b) {
+  b.leaders(Kind::barrier, 0, {}, {});
+  b.end_round();
+}
 
-void barrier_hierarchical(Builder& b) {
+void build(Builder& b, void (*meet)(Builder&)) {
   const Shape& s = b.shape();
   const std::vector<int>& here = s.nodes->ranks(node_of(s));
   b.synchronizes();
@@ -31,8 +35,18 @@ void barrier_hierarchical(Builder& b) {
     return;
   }
   for (std::size_t place = 1; place < here.size(); ++place) b.wait(here[place], 1);
-  disseminate(b);
+  meet(b);
   if (here.size() > 1) b.signal();
+}
+
+}  // namespace
+
+void barrier_hierarchical(Builder& b) {
+  build(b, disseminate);
+}
+
+void barrier_hierarchical_library(Builder& b) {
+  build(b, meet_by_library);
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft::interpose {
 namespace {
 
-// Never destroyed: operations may end while the process exits.
+// What is to be freed. Never destroyed: operations may end while the process exits.
 struct Released {
   std::mutex mutex;
   std::vector<MPI_Comm> shadows;
@@ -16,6 +16,11 @@ struct Released {
 Released& released() {
   static auto* instance = new Released;
   return *instance;
+}
+
+void release(MPI_Comm comm) {
+  const std::lock_guard lock(released().mutex);
+  released().shadows.push_back(comm);
 }
 
 std::atomic<int> next_number{0};
@@ -101,12 +106,24 @@ void Communicator::share_memory() {
 }
 
 Communicator::~Communicator() {
-  if (shadow == user) return;
-  const std::lock_guard lock(released().mutex);
-  released().shadows.push_back(shadow);
+  if (shadow != user) release(shadow);
 }
 
-void Communicators::add(MPI_Comm user, const Hints& hints, Observer* worker_for, int worker_core) {
+std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, int rank, const Nodes& nodes) {
+  if (nodes.count() == 1 || !nodes.all_alike() || !all_can_spare_one(comm, true)) return nullptr;
+  MPI_Comm made = handles.comm_null;
+  if (library_calls.Comm_split(comm, nodes.place(rank), nodes.of(rank), &made) != MPI_SUCCESS)
+    return nullptr;
+  library_calls.Comm_set_errhandler(made, handles.errors_return);
+  shadows_alive.fetch_add(1);
+  return {new Leaders(made), [](const Leaders* leaders) {
+            release(leaders->comm);
+            delete leaders;
+          }};
+}
+
+void Communicators::add(MPI_Comm user, const Hints& hints, bool with_leaders, Observer* worker_for,
+                        int worker_core) {
   int inter = 0, rank = 0, size = 0;
   library_calls.Comm_test_inter(user, &inter);
   if (inter) return;
@@ -121,6 +138,8 @@ void Communicators::add(MPI_Comm user, const Hints& hints, Observer* worker_for,
   communicator->neighbors = neighbors_of(user);
   communicator->worker = std::move(worker);
   communicator->share_memory();
+  if (with_leaders && communicator->nodes)
+    communicator->leaders = make_leaders(shadow, rank, *communicator->nodes);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   generation_.fetch_add(1);

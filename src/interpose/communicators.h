@@ -18,8 +18,14 @@
 #include "interpose/neighbors.h"
 #include "interpose/node_memory.h"
 #include "schedule/schedule.h"
+#include "transport/mpi/leaders.h"
 
 namespace weft::interpose {
+
+// Collective over `comm`, a communicator of Weft's own. nullptr on all ranks where not all nodes
+// have as many, or where there is no communicator to spare. The last owner leaves it to be freed by
+// release_shadows().
+std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, int rank, const Nodes& nodes);
 
 // Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
 // pending is deferred until that has completed.
@@ -58,6 +64,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::unique_ptr<Worker> worker;      // of engine tcc only
   std::shared_ptr<const Nodes> nodes;  // nullptr where no ranks share memory
   std::unique_ptr<NodeMemory> memory;  // of this rank's node; nullptr where it shares none
+  std::shared_ptr<Leaders> leaders;    // where an algorithm asks for them; else nullptr
   bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:
@@ -80,7 +87,8 @@ class Communicators {
   // (intercommunicators, one rank, processes of other jobs, too many communicators, a worker wanted
   // that some rank cannot start): its calls pass on untouched. worker_for: null where no worker is
   // wanted; worker_core: -1 where the observer places it.
-  void add(MPI_Comm user, const Hints& hints, Observer* worker_for, int worker_core);
+  void add(MPI_Comm user, const Hints& hints, bool with_leaders, Observer* worker_for,
+           int worker_core);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);

@@ -37,6 +37,7 @@ bool PersistentOperation::restart() {
   }
   started_before_ = true;
   if (node_) take(node_->windows().next(Ends::in_order, schedule().fingerprint));
+  if (leaders_) lead(*leaders_);
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);

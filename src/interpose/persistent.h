@@ -18,10 +18,12 @@ class PersistentOperation final : public CollectiveOperation {
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
                       Engine engine, std::unique_ptr<NodeMemory> node = nullptr,
-                      std::unique_ptr<PeerBuffers> peers = nullptr, bool stays_in_hand = false)
+                      std::unique_ptr<PeerBuffers> peers = nullptr,
+                      std::shared_ptr<Leaders> leaders = nullptr, bool stays_in_hand = false)
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
         engine(engine),
         node_(std::move(node)),
+        leaders_(std::move(leaders)),
         stays_in_hand_(stays_in_hand) {
     reach(std::move(peers));
   }
@@ -51,6 +53,7 @@ class PersistentOperation final : public CollectiveOperation {
   void complete_carrier();
 
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
+  const std::shared_ptr<Leaders> leaders_;
   const bool stays_in_hand_;
   bool in_hand_ = false;
   bool started_before_ = false;

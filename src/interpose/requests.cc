@@ -65,6 +65,10 @@ void CollectiveOperation::take(const NodeTurn& turn) {
   operands_.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
 }
 
+void CollectiveOperation::lead(Leaders& leaders) {
+  if (schedule().leader_calls > 0) transport_.lead(leaders);
+}
+
 // The application may reuse the arrays of its call before the operation has ended.
 void CollectiveOperation::keep_arrays(const Shape& shape) {
   const auto sends = static_cast<int>(shape.send_blocks.size());
@@ -101,6 +105,7 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 void CollectiveOperation::finished(const Error* error) {
   if (error) error_code_ = error->mpi_code != 0 ? error->mpi_code : kOtherCall;
   if (error) temp_.abandon();
+  if (error) transport_.give_up_leading();
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);

@@ -42,6 +42,9 @@ class CollectiveOperation : public Operation {
   // Before the first advance() since the start, where the schedule needs the node's memory.
   void take(const NodeTurn& turn);
 
+  // The same where it calls collectives between leaders, which must outlive it.
+  void lead(Leaders& leaders);
+
   // Of a direct schedule.
   void reach(std::unique_ptr<PeerBuffers> peers) {
     peers_ = std::move(peers);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -209,10 +210,20 @@ void Runtime::agree_on_threads(int rank) {
         "get one");
 }
 
+namespace {
+
+bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
+  return std::any_of(algorithms.begin(), algorithms.end(),
+                     [](const std::string& name) { return name == kByLeaders; });
+}
+
+}  // namespace
+
 void Runtime::add_communicator(MPI_Comm comm, const Hints& hints) {
   const bool worker = threads_allowed_ && hints.engine.value_or(config.engine) == Engine::tcc;
   const int core = worker && hints.placement ? core_for(*hints.placement, comm) : -1;
-  communicators.add(comm, hints, worker ? this : nullptr, core);
+  const bool leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
+  communicators.add(comm, hints, leaders, worker ? this : nullptr, core);
 }
 
 Engine Runtime::engine_for(const Communicator& communicator) const {

@@ -225,6 +225,7 @@ Shape shape_of(const Call& call, const Communicator& communicator) {
   shape.root = call.root;
   shape.on_one_node = communicator.on_one_node();
   if (!shape.on_one_node) shape.nodes = communicator.nodes;
+  shape.has_leaders = communicator.leaders != nullptr;
   if (call.kind == Kind::barrier) return shape;
   const Sides sides = sides_of(call, communicator);
   shape.in_place = sides.in_place;

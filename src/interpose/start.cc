@@ -88,6 +88,7 @@ struct Plan {
   BuffersToShow shows;                     // in that case
   Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
   bool in_memory = false;                  // of a node, on this rank or on others
+  bool leads = false;                      // collectives between leaders, on this rank or on others
   bool alone = false;                      // no message: all happens in memory
   std::int64_t bytes = 0;                  // of this rank
 };
@@ -212,6 +213,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   plan->engine = choice.engine;
   plan->schedule = schedule_for(communicator, shape, choice);
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
+  plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
     return Reason::without_threads;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -277,6 +279,12 @@ NodeTurn turn_of(const Plan& plan, Ends ends) {
   const Schedule& first = plan.direct ? *plan.direct : *plan.schedule;
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->windows().next(ends, first.fingerprint);
+}
+
+// Before the first advance of a single call: also in the collectives between leaders.
+void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
+  if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
+  operation.take(turn_of(plan, ends));
 }
 
 ShownBuffers shown_buffers(const Plan& plan, const Call& call) {
@@ -366,6 +374,7 @@ std::unique_ptr<PeerBuffers> peers_for(const Call& call, Plan& plan) {
 struct OwnMemory {
   std::unique_ptr<NodeMemory> node;
   std::unique_ptr<PeerBuffers> peers;
+  std::shared_ptr<Leaders> leaders;
 };
 
 // nullopt, on all ranks alike: there is none to be had, and the plan has become one by messages.
@@ -379,7 +388,8 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
     own.peers = peers_for(call, plan);
     if (!own.peers) tune(runtime, id, call, plan);
     auto memory = make_node_memory(c.shadow, c.rank, *c.nodes, plan.schedule->node_bytes);
-    if (memory) {
+    if (memory && plan.leads) own.leaders = make_leaders(c.shadow, c.rank, *c.nodes);
+    if (memory && (own.leaders || !plan.leads)) {
       own.node = std::move(*memory);
       return own;
     }
@@ -443,7 +453,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   runtime->requests.activated();
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   if (runtime->observing()) operation->times.started = entered;
-  operation->take(turn_of(*plan, Ends::any_time));
+  take_turn(*operation, *plan, Ends::any_time);
   submit(*runtime, plan->engine, std::move(operation));
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
@@ -461,7 +471,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
     const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
     auto operation = make_operation<PersistentOperation>(
         id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
-        stays_in_hand(plan));
+        std::move(memory->leaders), stays_in_hand(plan));
     *code = give_request(*runtime, std::move(operation), request);
     runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;
@@ -530,7 +540,7 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
-  operation->take(turn_of(plan, Ends::in_order));
+  take_turn(*operation, plan, Ends::in_order);
   if (!operation->advance()) {
     runtime.progress.submit(operation, false);
     runtime.progress.drive_until([&] { return operation->done(); },

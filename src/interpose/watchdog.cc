@@ -107,20 +107,21 @@ std::string list(const char* what, const std::set<int>& ranks) {
 std::string where(const Schedule& schedule, std::uint32_t round) {
   if (round >= schedule.rounds()) return ", at its end";
   std::set<int> from, to, awaited;
-  bool in_library = false;
+  bool in_library = false, calls_leaders = false;
   for (std::uint32_t i = round ? schedule.round_ends[round - 1] : 0; i < schedule.round_ends[round];
        ++i) {
     const Step& step = schedule.steps[i];
     if (step.kind == StepKind::recv) from.insert(step.peer);
     if (step.kind == StepKind::send) to.insert(step.peer);
     if (step.kind == StepKind::wait) awaited.insert(step.peer);
-    if (step.kind == StepKind::library_blocking || step.kind == StepKind::library_nonblocking)
-      in_library = true;
+    if (is_library(step.kind)) in_library = true;
+    if (step.kind == StepKind::leaders) calls_leaders = true;
   }
   if (in_library) return ", inside the MPI library";
   return ", round " + std::to_string(round + 1) + " of " + std::to_string(schedule.rounds()) +
          list("receives from rank", from) + list("sends to rank", to) +
-         list("waits in shared memory for rank", awaited);
+         list("waits in shared memory for rank", awaited) +
+         (calls_leaders ? ", in the MPI library's collective of the nodes' leaders" : "");
 }
 
 std::string describe(CollectiveOperation& operation) {

@@ -77,6 +77,18 @@ void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
   message(StepKind::recv, peer, {to, count, unit});
 }
 
+// For all we know, others wait for it.
+void Builder::leaders(Kind collective, int root, const Operand& gives, const Operand& gets) {
+  ++posted_;
+  ++schedule_.leader_calls;
+  schedule_.sends_after_first_round = true;
+  append({.kind = StepKind::leaders,
+          .peer = root,
+          .first = gives,
+          .second = gets,
+          .collective = collective});
+}
+
 void Builder::reduce(Location lower, Location higher, Location into, std::int64_t count) {
   if (count == 0) return;
   append({.kind = StepKind::reduce,

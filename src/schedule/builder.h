@@ -35,6 +35,9 @@ class Builder {
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
   void recv(int peer, const Operand& to) { message(StepKind::recv, peer, to); }
   void recv(int peer, Location to, std::int64_t count, Unit unit = Unit::recv);
+  // A collective of the MPI library's between the ranks at this rank's place of all nodes, which
+  // all begin theirs in the same order. `root`: of bcast and reduce, one of them.
+  void leaders(Kind collective, int root, const Operand& gives, const Operand& gets);
   // inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
   void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
   // into = lower op higher; `into` overlaps `lower` nowhere, and `higher` nowhere or wholly.

@@ -45,6 +45,9 @@ std::string print(const Shape& shape, const Step& step) {
       return text("find    <- %-5d its buffers", step.peer);
     case StepKind::copy:
       return "copy             " + first + " to " + print(shape, step.second);
+    case StepKind::leaders:
+      return text("leaders          %s ", kind_name(step.collective)) + first + " to " +
+             print(shape, step.second);
     case StepKind::library_blocking:
       return "library          the whole collective, blocking";
     case StepKind::library_nonblocking:

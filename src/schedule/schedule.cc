@@ -200,6 +200,15 @@ std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer) {
   return runs.take();
 }
 
+Operand given_by(const Step& step) {
+  return step.kind == StepKind::recv ? Operand{} : step.first;
+}
+
+Operand got_by(const Step& step) {
+  if (step.kind == StepKind::leaders) return step.second;
+  return step.kind == StepKind::recv ? step.first : Operand{};
+}
+
 Operand result_of(const Step& step) {
   if (step.kind == StepKind::copy) return step.second;
   return {step.into, step.second.count, step.second.unit};

@@ -48,14 +48,15 @@ struct Operand {
 };
 
 enum class StepKind : std::uint8_t {
-  send,                 // first -> peer
-  recv,                 // peer -> first
-  reduce,               // into = first op second (first is the lower-ranked operand)
-  copy,                 // first -> second; packs or unpacks when one side's unit is byte
-  signal,               // this rank's counter becomes `value`; what it wrote before is visible
-  wait,                 // until the counter of `peer`, of the same node, is at least `value`
-  show,                 // this rank tells where its buffers lie, or that others cannot see them
-  find,                 // what `peer` has told; buffers that cannot be seen end the schedule
+  send,     // first -> peer
+  recv,     // peer -> first
+  reduce,   // into = first op second (first is the lower-ranked operand)
+  copy,     // first -> second; packs or unpacks when one side's unit is byte
+  signal,   // this rank's counter becomes `value`; what it wrote before is visible
+  wait,     // until the counter of `peer`, of the same node, is at least `value`
+  show,     // this rank tells where its buffers lie, or that others cannot see them
+  find,     // what `peer` has told; buffers that cannot be seen end the schedule
+  leaders,  // a collective of the MPI library's between the ranks at one place of all nodes
   library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
 };
@@ -69,6 +70,11 @@ inline bool is_node(StepKind kind) {
          kind == StepKind::find;
 }
 
+// It is complete when its round ends, not before.
+inline bool is_posted(StepKind kind) {
+  return kind == StepKind::send || kind == StepKind::recv || kind == StepKind::leaders;
+}
+
 inline bool is_local(StepKind kind) {
   return kind == StepKind::reduce || kind == StepKind::copy;
 }
@@ -80,9 +86,16 @@ struct Step {
   Operand second{};
   Location into{};          // of a reduce: as many elements as second, whose place it may be
   std::uint32_t value = 0;  // of a signal or wait
-  bool plain = false;       // a local step between plain operands: it may be done on bytes
-  std::int64_t bytes = 0;   // payload of `first`, of a local step
+  // Of leaders: first is what this rank gives, second what it gets, nothing where it does not; at
+  // one place if both are. peer: the root.
+  Kind collective = Kind::barrier;
+  bool plain = false;      // a local step between plain operands: it may be done on bytes
+  std::int64_t bytes = 0;  // payload of `first`, of a local step
 };
+
+// What a posted step reads, and what it has written when its round ends.
+Operand given_by(const Step& step);
+Operand got_by(const Step& step);
 
 // What a local step writes.
 Operand result_of(const Step& step);
@@ -120,7 +133,8 @@ struct Schedule {
   // Of what all ranks of a call have in common, so that they notice if they do not; with
   // node_bytes.
   std::uint32_t fingerprint = 0;
-  std::uint32_t most_posted = 0;  // most sends + receives in one round
+  std::uint32_t most_posted = 0;   // in one round
+  std::uint32_t leader_calls = 0;  // collectives between leaders
   // A send follows after a round that waits. False: no other rank waits for this rank's progress.
   bool sends_after_first_round = false;
   // No rank ends before all have begun, so that the end tells that the last call is over

@@ -2,6 +2,7 @@
 #include "schedule/verify.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -44,9 +45,35 @@ std::string mismatch(const Pair& pair) {
          " received";
 }
 
+// Each rank calls with the others at its place the same collectives in the same order.
+std::string mismatch_of_leaders(std::span<const Schedule> all) {
+  const auto calls = [&](int rank) {
+    std::vector<std::array<std::int64_t, 3>> made;
+    const Schedule& schedule = all[static_cast<std::size_t>(rank)];
+    for (const Step& step : schedule.steps) {
+      if (step.kind != StepKind::leaders) continue;
+      // Of a bcast only the root gives anything; and what others get is as much.
+      const Operand& data = step.first.count > 0 ? step.first : step.second;
+      made.push_back({static_cast<std::int64_t>(step.collective), step.peer,
+                      payload_bytes(schedule.shape, data)});
+    }
+    return made;
+  };
+  for (const Schedule& schedule : all) {
+    const Shape& shape = schedule.shape;
+    if (!shape.has_leaders) continue;
+    const int place = shape.nodes->place(shape.rank);
+    const int first = shape.nodes->ranks(0)[static_cast<std::size_t>(place)];
+    if (calls(shape.rank) != calls(first))
+      return "ranks " + std::to_string(first) + " and " + std::to_string(shape.rank) +
+             " call different collectives of leaders";
+  }
+  return "";
+}
+
 // In tests each rank may have a map of its own.
 bool of_one_map(const Shape& one, const Shape& other) {
-  if (one.on_one_node != other.on_one_node) return false;
+  if (one.on_one_node != other.on_one_node || one.has_leaders != other.has_leaders) return false;
   return one.nodes == other.nodes || (one.nodes && other.nodes && *one.nodes == *other.nodes);
 }
 
@@ -99,6 +126,8 @@ Result<bool> verify(std::span<const Schedule> all_ranks) {
       return Error{name + "messages from rank " + std::to_string(ranks.first) + " to rank " +
                    std::to_string(ranks.second) + ": " + failure};
   }
+  if (const std::string failure = mismatch_of_leaders(all_ranks); !failure.empty())
+    return Error{name + failure};
   if (all_ranks[0].is_direct && !all_find_all(all_ranks))
     return Error{name + "not all ranks find all others"};
   if (const std::string failure = find_disorder(all_ranks); !failure.empty())

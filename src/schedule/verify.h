@@ -32,6 +32,7 @@ Result<bool> verify_local(const Schedule& schedule);
 
 // All of the above for each rank, and what only all together show:
 //  - schedule i is that of rank i, and all are of the same collective, root and algorithm;
+//  - the ranks at one place of all nodes call the same collectives, in order;
 //  - for each ordered pair of ranks, the sends match the receives, in order, in payload bytes;
 //  - no deadlock, even if each send waits for its receive;
 //  - all ranks of a node use as much of its memory, so that they take the same turns there;

@@ -12,10 +12,6 @@ namespace {
 
 using Failure = std::string;  // empty: none
 
-bool is_posted(const Step& step) {
-  return step.kind == StepKind::send || step.kind == StepKind::recv;
-}
-
 bool moves_data_only(Kind kind) {
   return !reduces(kind) && kind != Kind::barrier;
 }
@@ -60,7 +56,7 @@ class LocalVerifier {
   bool is_one_exchange() const {
     bool may_signal = true;
     for (const Step& step : schedule_.steps) {
-      if (is_posted(step) || (step.kind == StepKind::signal && !may_signal)) return false;
+      if (is_posted(step.kind) || (step.kind == StepKind::signal && !may_signal)) return false;
       may_signal = may_signal && !is_node(step.kind);
     }
     return true;
@@ -130,7 +126,8 @@ class LocalVerifier {
     if (is_node(step.kind)) return check_node_step(step);
     if (is_library(step.kind)) return "a step that is the whole collective has company";
     if (Failure failure = check_bounds(step.first); !failure.empty()) return failure;
-    if (is_posted(step)) {
+    if (step.kind == StepKind::leaders) return check_leaders(step);
+    if (is_posted(step.kind)) {
       if (is_peers(step.first)) return "a message from or to another rank's buffer";
       const bool valid = step.peer >= 0 && step.peer < shape_.size && step.peer != shape_.rank;
       if (!valid) return "a message to or from no other rank of the call";
@@ -149,6 +146,17 @@ class LocalVerifier {
     return "";
   }
 
+  Failure check_leaders(const Step& step) const {
+    if (!shape_.has_leaders) return "a collective of leaders where there are none";
+    if (Failure failure = check_bounds(step.second); !failure.empty()) return failure;
+    if (is_peers(step.first) || is_peers(step.second))
+      return "a collective of leaders on another rank's buffer";
+    if (step.second.count > 0 && step.second.at.buffer == Buffer::send)
+      return "a write to the send buffer";
+    const bool in_place = step.first.at == step.second.at;
+    return !in_place && overlap(step.first, step.second) ? "operands that overlap" : "";
+  }
+
   bool overlap(const Operand& one, const Operand& other) const {
     if (one.at.buffer != other.at.buffer || one.at.rank != other.at.rank) return false;
     const Interval a = region(one), b = region(other);
@@ -160,13 +168,13 @@ class LocalVerifier {
     Sets sent, received;
     for (std::uint32_t i = begin; i < end; ++i) {
       const Step& step = schedule_.steps[i];
-      if (!is_posted(step)) continue;
-      const int buffer = index(step.first);
-      const Interval at = region(step.first);
-      if (received[buffer].intersects(at)) return "two messages that overlap";
-      if (step.kind == StepKind::recv && sent[buffer].intersects(at))
+      if (!is_posted(step.kind)) continue;
+      const Operand given = given_by(step), got = got_by(step);
+      if (received[index(given)].intersects(region(given)) ||
+          received[index(got)].intersects(region(got)) || sent[index(got)].intersects(region(got)))
         return "two messages that overlap";
-      (step.kind == StepKind::recv ? received : sent)[buffer].add(at);
+      sent[index(given)].add(region(given));
+      received[index(got)].add(region(got));
     }
     for (std::uint32_t i = begin; i < end; ++i) {
       const Step& step = schedule_.steps[i];
@@ -185,6 +193,7 @@ class LocalVerifier {
   }
 
   static std::vector<Operand> reads(const Step& step) {
+    if (is_posted(step.kind)) return {given_by(step)};
     if (step.kind == StepKind::reduce) return {step.first, step.second};
     return {step.first};
   }
@@ -211,15 +220,15 @@ class LocalVerifier {
   Failure check_flow(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t i = begin; i < end; ++i) {
       const Step& step = schedule_.steps[i];
-      if (step.kind == StepKind::recv || is_node(step.kind)) continue;
+      if (is_node(step.kind)) continue;
       for (const Operand& operand : reads(step))
         if (Failure failure = read(operand); !failure.empty()) return failure;
-      if (step.kind == StepKind::send) continue;
+      if (is_posted(step.kind)) continue;
       if (Failure failure = write(result_of(step)); !failure.empty()) return failure;
     }
     for (std::uint32_t i = begin; i < end; ++i) {
-      if (schedule_.steps[i].kind != StepKind::recv) continue;
-      if (Failure failure = write(schedule_.steps[i].first); !failure.empty()) return failure;
+      if (!is_posted(schedule_.steps[i].kind)) continue;
+      if (Failure failure = write(got_by(schedule_.steps[i])); !failure.empty()) return failure;
     }
     return "";
   }

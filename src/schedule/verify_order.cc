@@ -118,6 +118,9 @@ struct Channel {
   std::size_t awaited = 0;  // receives posted
 };
 
+// A collective between leaders: who has called it, and when.
+using Callers = std::map<int, Clock>;  // by rank
+
 class Machine {
  public:
   explicit Machine(std::span<const Schedule> all) : all_(all), ranks_(all.size()) {
@@ -139,13 +142,18 @@ class Machine {
   }
 
  private:
+  // By the place of its leaders, and its number among theirs.
+  using CollectiveId = std::pair<int, std::uint32_t>;
+
   struct RankState {
     Clock clock;
     std::uint32_t next = 0;
     std::uint32_t round = 0;
     std::vector<Clock> signals;
     std::vector<std::pair<int, std::size_t>> sends, recvs;  // of this round: peer, number
-    SharedMemory send, recv;                                // those that are shown
+    std::uint32_t collectives = 0;
+    std::vector<std::pair<CollectiveId, const Step*>> called;  // of this round
+    SharedMemory send, recv;                                   // those that are shown
   };
 
   int size() const { return static_cast<int>(all_.size()); }
@@ -186,10 +194,11 @@ class Machine {
     if (step.kind == StepKind::show) write(shown_by(rank), event);
     if (step.kind == StepKind::find) read(shown_by(step.peer), event);
     if (step.kind == StepKind::send || step.kind == StepKind::recv) post(rank, step);
-    if (is_local(step.kind) || step.kind == StepKind::send) read(step.first, event);
+    if (step.kind == StepKind::leaders) call(rank, step);
+    if (is_posted(step.kind)) use(step, event);
+    if (is_local(step.kind)) read(step.first, event);
     if (step.kind == StepKind::reduce) read(step.second, event);
     if (is_local(step.kind)) write(result_of(step), event);
-    if (step.kind == StepKind::recv) write(step.first, event);
     return true;
   }
 
@@ -218,6 +227,26 @@ class Machine {
       ++channel.awaited;
   }
 
+  void call(int rank, const Step& step) {
+    RankState& own = state(rank);
+    const CollectiveId id{place_of(schedule(rank).shape, rank), own.collectives++};
+    callers_[id][rank] = own.clock;
+    own.called.emplace_back(id, &step);
+  }
+
+  // It may keep any of its ranks until all have come.
+  bool is_over(const CollectiveId& id, int rank) {
+    return callers_[id].size() == static_cast<std::size_t>(schedule(rank).shape.nodes->count());
+  }
+  // Whose data reach this rank.
+  void take_over_callers(Clock& clock, const CollectiveId& id, const Step& step, int rank) {
+    for (const auto& [caller, called] : callers_[id]) {
+      const bool from_root = step.collective != Kind::bcast || caller == step.peer;
+      const bool to_root = step.collective != Kind::reduce || rank == step.peer;
+      if (from_root && to_root) take_over(clock, called);
+    }
+  }
+
   // Until then, messages use what they send and write what they receive.
   bool end_round(int rank) {
     RankState& own = state(rank);
@@ -225,11 +254,15 @@ class Machine {
       if (channels_[{rank, peer}].awaited <= number) return false;
     for (const auto& [peer, number] : own.recvs)
       if (channels_[{peer, rank}].sent.size() <= number) return false;
+    for (const auto& [id, step] : own.called)
+      if (!is_over(id, rank)) return false;
     for (const auto& [peer, number] : own.recvs)
       take_over(own.clock, channels_[{peer, rank}].sent[number]);
-    if (!own.sends.empty() || !own.recvs.empty()) complete_messages(rank);
+    for (const auto& [id, step] : own.called) take_over_callers(own.clock, id, *step, rank);
+    if (!own.sends.empty() || !own.recvs.empty() || !own.called.empty()) complete_messages(rank);
     own.sends.clear();
     own.recvs.clear();
+    own.called.clear();
     ++own.round;
     return true;
   }
@@ -241,9 +274,13 @@ class Machine {
     std::uint32_t i = own.round == 0 ? 0 : of_rank.round_ends[own.round - 1];
     for (; i < of_rank.round_ends[own.round]; ++i) {
       const Step& step = of_rank.steps[i];
-      if (step.kind == StepKind::send) read(step.first, event);
-      if (step.kind == StepKind::recv) write(step.first, event);
+      if (is_posted(step.kind)) use(step, event);
     }
+  }
+
+  void use(const Step& posted, const Event& event) {
+    read(given_by(posted), event);
+    write(got_by(posted), event);
   }
 
   void read(const Operand& operand, const Event& event) {
@@ -311,7 +348,8 @@ class Machine {
   std::span<const Schedule> all_;
   std::vector<RankState> ranks_;
   std::map<std::pair<int, int>, Channel> channels_;  // by sender and receiver
-  std::map<int, SharedMemory> memories_;             // by node
+  std::map<CollectiveId, Callers> callers_;
+  std::map<int, SharedMemory> memories_;  // by node
   std::string failure_;
 };
 

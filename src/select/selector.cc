@@ -93,15 +93,25 @@ const char* node_name(const Shape& shape) {
   }
 }
 
+// Along the chain of nodes fewer bytes go between them, but one node after the other: for vectors
+// that are long enough for all to be at work.
+bool saves_bytes_in_order(const Shape& shape) {
+  constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
+  const Algorithm* algorithm = find_algorithm(shape.kind, "hierarchical-in-order");
+  return shape.nodes && applies(*algorithm, shape) &&
+         shape.recv.bytes() >= shape.nodes->count() * kLongPerNode_bytes;
+}
+
 // Those that combine x0 op (x1 op (… op xp-1)), by messages and in memory, and scans along the
 // chain wherever the ranks are.
 const char* in_order_name(const Shape& shape) {
   const bool in_memory = node_name(shape) != nullptr;
   switch (shape.kind) {
     case Kind::reduce:
-      return in_memory ? "node-flat" : "in-order";
+      if (in_memory) return "node-flat";
+      return saves_bytes_in_order(shape) ? "hierarchical-in-order" : "in-order";
     case Kind::allreduce:
-      if (!in_memory) return "in-order";
+      if (!in_memory) return saves_bytes_in_order(shape) ? "hierarchical-in-order" : "in-order";
       return shape.recv.bytes() * shape.size <= kFlatInAll_bytes ? "node-flat" : "node-in-order";
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
@@ -187,6 +197,15 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
     default:
       return false;
   }
+}
+
+// Where no ranks share memory, each leads a node of its own: what leaders call is the collective as
+// it is, and the application's own communicator is the one that the library may know how to
+// offload.
+bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
+  const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
+  const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
+  return name == kByLeaders && !shape.nodes && !shape.on_one_node;
 }
 
 bool runs_schedules(Engine engine) {
@@ -293,6 +312,7 @@ Choice choose(const Config& config, Library library, Engine asked, const Shape& 
   const bool in_order = config.reproducible && reduces(shape.kind);
   if (in_order && !runs_schedules(engine)) engine = Engine::function;
   if (!runs_schedules(engine)) return {engine, nullptr};
+  if (!in_order && is_the_librarys(config, shape, hinted)) return {Engine::native, nullptr};
   return {engine, &algorithm_for(config, shape, replayed, hinted)};
 }
 

@@ -92,7 +92,8 @@ Execution::State Execution::look_for_signal(const Step& wait, int polls) {
 
 Execution::State Execution::ask_transport(const Step& step) {
   const auto started = transport_->start(step);
-  return started ? State::over : fail(started.error());
+  if (!started) return fail(started.error());
+  return *started ? State::over : State::held_up;
 }
 
 // Without operands, where other ranks' buffers lie is the transport's business.

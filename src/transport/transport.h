@@ -19,7 +19,7 @@ class Transport {
   virtual ~Transport() = default;
 
   // Carries out a local step or posts a communication step, without blocking
-  // (library_blocking excepted).
+  // (library_blocking excepted). False: not now, since other operations come first.
   virtual Result<bool> start(const Step& step) = 0;
   // True once everything posted since the last true has completed. Also called in the midst of a
   // round, which is held up by a wait.

@@ -87,6 +87,47 @@ def test_mpich_over_two_nodes(ranks, hosts, variables, engine, tmp_path, environ
     check_summary(summary)
 
 
+BY_LIBRARY = ("allreduce", "reduce", "bcast", "allgather", "barrier")
+
+
+@pytest.mark.parametrize(("hosts", "engine"), [("a:2,b:2", "thread"), ("a:2,b:2", "function")])
+def test_leaders_by_the_library_with_many_in_flight(hosts, engine, tmp_path, environment):
+    mpi = installation.implementation("mpich")
+    summary = tmp_path / "summary.json"
+    named = [f"--algorithm={kind}=hierarchical-library" for kind in BY_LIBRARY]
+    program = [mpi.program("conformance"), "--groups", "flight,lifetime", "--limit-s", 100]
+    command = [mpi.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", 4]
+    command += [*weft_run(engine, summary, *named), *program]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_summary(summary)
+
+
+def test_the_leader_of_a_node_with_one_rank_leaves_the_call_to_the_library(tmp_path, environment):
+    mpi = installation.implementation("mpich")
+    summary = tmp_path / "summary.json"
+    command = [mpi.mpiexec, "-launcher", "fork", "-hosts", "a:1,b:1", "-n", 2]
+    named = "--algorithm=allreduce=hierarchical-library"
+    command += [*weft_run("function", summary, named), mpi.program("reductions")]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    assert calls["MPI_Iallreduce"]["handled"] == 0, calls["MPI_Iallreduce"]
+    assert calls["MPI_Ireduce"]["handled"] > 0, calls["MPI_Ireduce"]
+
+
 def test_open_mpi_over_two_nodes(lab, tmp_path):
     summary = tmp_path / "summary.json"
     variables = {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}
@@ -116,15 +157,23 @@ def program(tmp_path_factory):
     return compiled
 
 
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_bytes_on_the_links(mpi, lab, program, tmp_path):
+@pytest.mark.parametrize(
+    ("mpi", "options"),
+    [
+        ("mpich", []),
+        ("openmpi", []),
+        ("mpich", ["--reproducible"]),
+        ("mpich", ["--algorithm=allreduce=hierarchical-library"]),
+    ],
+)
+def test_bytes_on_the_links(mpi, options, lab, program, tmp_path):
     """With two nodes, each sends a vector once, beside what TCP adds."""
     compiled = program(mpi)
     made = lab(mpi, rate="1gbit")
     sent = []
     for calls in (4, 12):
         result = made.run(
-            [*weft_run("thread", tmp_path / "none"), compiled, calls, MIB // 8],
+            [*weft_run("thread", tmp_path / "none", *options), compiled, calls, MIB // 8],
             capture=True,
             timeout=60,
         )

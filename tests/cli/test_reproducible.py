@@ -8,13 +8,15 @@ import pytest
 from weft import installation
 
 
-def results(mpi: str, *options: str) -> list[str]:
-    """A hash of each rank's sums."""
+def results(mpi: str, *options: str, ranks: int = 3, hosts: str = "") -> list[str]:
+    """A hash of each rank's sums. hosts: nodes of Hydra's, all on this machine."""
     library = installation.implementation(mpi)
     program = library.program("reductions")
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {installation.make_target(mpi)}")
-    launcher = library.launcher(3)
+    launcher = library.launcher(ranks)
+    if hosts:
+        launcher += ["-launcher", "fork", "-hosts", hosts]
     front = [installation.weft_command(), "run", *options, "--"]
     done = subprocess.run(
         [str(word) for word in [*launcher, *front, program]],
@@ -35,6 +37,16 @@ def test_the_same_bits_wherever_the_ranks_are(mpi):
         messages = ("--reproducible", "--engine", engine, "--transport", "mpi")
         assert results(mpi, *messages) == first, engine
     assert results(mpi, "--reproducible") == first
+
+
+def test_the_same_bits_for_any_number_of_ranks_per_node():
+    same = {}
+    for hosts in ("a:4", "a:2,b:2", "a:3,b:1", "a:1,b:1,c:1,d:1"):
+        options = ("--reproducible", "--engine", "function")
+        same[hosts] = results("mpich", *options, ranks=4, hosts=hosts)
+    first = same["a:4"]
+    assert len(first) == 4
+    assert all(sums == first for sums in same.values()), same
 
 
 def test_without_it_they_differ():

@@ -262,6 +262,18 @@ void thousand(MPI_Comm comm, Tally* tally) {
              std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.correct(); }));
 }
 
+// While a long one is under way, short ones begin and could overtake it.
+void mixed_sizes(MPI_Comm comm, Tally* tally) {
+  tally->begin("48 in flight, short and long");
+  constexpr int kCounts[] = {1, 50'000, 30, 2'000, 90'000};
+  std::vector<Piece> pieces;
+  for (int i = 0; i < 48; ++i) pieces.emplace_back(i, kCounts[i % 5], comm);
+  Requests requests(pieces.size(), MPI_REQUEST_NULL);
+  for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i].start(&requests[i]);
+  for (std::size_t i = pieces.size(); i-- > 0;) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+  tally->end(std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.correct(); }));
+}
+
 // A long message to a rank that already waits in a collective, from one that comes there only once
 // the message has been taken: the wait must let the library go on.
 void message_meanwhile(MPI_Comm comm, const char* form, void (*collective)(MPI_Comm),
@@ -327,6 +339,7 @@ void check_flight(bool threads, Tally* tally) {
   for (const auto& way : kWays) sixteen(way, comms, tally);
   nothing_active(tally);
   thousand(comms[0], tally);
+  mixed_sizes(comms[0], tally);
   message_meanwhile(comms[0], "MPI_Allreduce", blocking_sum, tally);
   message_meanwhile(comms[0], "MPI_Wait", awaited_sum, tally);
   MPI_Comm_free(&comms[0]);

@@ -302,9 +302,11 @@ void describe_layouts(const Call& call, const RankLayout& rank, Shape& shape) {
 }
 
 void set_nodes(const Call& call, Shape& shape) {
-  if (call.algorithm == nullptr || call.algorithm->needs != Needs::nodes) return;
+  if (call.algorithm == nullptr || !needs_nodes(call.algorithm->needs)) return;
   auto nodes = std::make_shared<const Nodes>(node_of_rank(call.placing, call.size));
-  if (nodes->count() > 1 && nodes->some_share()) shape.nodes = nodes;
+  if (nodes->count() == 1 || !nodes->some_share()) return;
+  shape.nodes = nodes;
+  shape.has_leaders = call.algorithm->needs == Needs::nodes_leaders && nodes->all_alike();
 }
 
 }  // namespace
@@ -351,7 +353,7 @@ std::string Call::text() const {
          " ranks, root " + std::to_string(root) + ", " + std::to_string(count) + " " + type->name +
          ", " + ops[static_cast<int>(op)] + (in_place ? ", in place" : "") +
          (is_neighborhood(kind()) ? graphs[static_cast<int>(graph)] : "") +
-         (algorithm->needs == Needs::nodes ? placings[static_cast<int>(placing)] : "");
+         (needs_nodes(algorithm->needs) ? placings[static_cast<int>(placing)] : "");
 }
 
 RankLayout layout_of_rank(const Call& call, int rank) {

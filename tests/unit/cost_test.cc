@@ -385,14 +385,16 @@ Traffic traffic(const std::vector<Schedule>& all, const Nodes& nodes) {
   return sum;
 }
 
-Call hierarchical_call(Kind kind, int size, Placing placing, std::int64_t count) {
+Call hierarchical_call(Kind kind, int size, Placing placing, std::int64_t count,
+                       const char* name = "hierarchical") {
   Call call{.size = size, .count = count, .type = &test_types()[0], .placing = placing};
-  call.algorithm = find_algorithm(kind, "hierarchical");
+  call.algorithm = find_algorithm(kind, name);
   return call;
 }
 
-Traffic hierarchical_traffic(Kind kind, int size, Placing placing, std::int64_t count) {
-  const auto all = build_all(hierarchical_call(kind, size, placing, count));
+Traffic hierarchical_traffic(Kind kind, int size, Placing placing, std::int64_t count,
+                             const char* name = "hierarchical") {
+  const auto all = build_all(hierarchical_call(kind, size, placing, count, name));
   const Traffic sum = traffic(all, *all[0].shape.nodes);
   EXPECT_EQ(sum.messages_inside, 0) << kind_name(kind);
   return sum;
@@ -428,6 +430,20 @@ TEST(Cost, HierarchicalAllreduceOfLongVectorsSendsTheLeast) {
     const Traffic sum = hierarchical_traffic(Kind::allreduce, map.ranks, map.placing, kCount);
     EXPECT_EQ(sum.bytes, 2 * (nodes_of(map) - 1) * kCount * 4);
   }
+}
+
+TEST(Cost, HierarchicalInOrderSendsAVectorOverEachBorderOnceInEachDirection) {
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {10, 100'000}) {
+      if (!Nodes(node_of_rank(map.placing, map.ranks)).are_in_order()) continue;
+      const std::int64_t one_way = (nodes_of(map) - 1) * count * 4;
+      const auto bytes = [&](Kind kind) {
+        return hierarchical_traffic(kind, map.ranks, map.placing, count, "hierarchical-in-order")
+            .bytes;
+      };
+      EXPECT_EQ(bytes(Kind::allreduce), 2 * one_way);
+      EXPECT_EQ(bytes(Kind::reduce), one_way);  // the root is on the first node
+    }
 }
 
 TEST(Cost, HierarchicalAllreduceOfShortVectorsIsByDoubling) {
@@ -497,7 +513,7 @@ TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
   for (const Map& map : kMaps)
     for (const std::int64_t count : {1, 300, 3'000, 30'000, 300'000})
       for (const Algorithm& algorithm : algorithms()) {
-        if (algorithm.needs != Needs::nodes) continue;
+        if (!needs_nodes(algorithm.needs)) continue;
         Call call = hierarchical_call(algorithm.kind, map.ranks, map.placing, count);
         Shape shape = shape_of(call, 0);
         if (&default_algorithm(shape) != &algorithm) continue;

@@ -47,7 +47,8 @@ class AttendedTransport : public Transport {
       : network_(network),
         rank_(schedule.shape.rank),
         attention_(attention),
-        transport_(network, kModel, 0, schedule, ranks, op, nullptr) {}
+        leaders_(kModel, op),
+        transport_(network, leaders_, kModel, 0, schedule, ranks, op, nullptr) {}
 
   Result<bool> start(const Step& step) override {
     posted_ = posted_ || step.kind == StepKind::send || step.kind == StepKind::recv;
@@ -67,6 +68,7 @@ class AttendedTransport : public Transport {
   SimNetwork& network_;
   int rank_;
   const Attention& attention_;
+  SimLeaders leaders_;
   SimTransport transport_;
   bool posted_ = false;
 };

@@ -57,6 +57,40 @@ TEST(Reproducible, OtherOrdersAreTold) {
   }
 }
 
+// Long enough for the chain, and too short.
+TEST(Reproducible, TheOrderOfRanksHoweverManyAreOnANode) {
+  for (const Kind kind : {Kind::reduce, Kind::allreduce})
+    for (const Placing placing : {Placing::pairs, Placing::threes, Placing::growing})
+      for (const std::int64_t count : {40, 110'001}) {
+        Call call{.algorithm = find_algorithm(kind, "hierarchical-in-order"),
+                  .size = 7,
+                  .count = count,
+                  .op = Op::difference,
+                  .type = &test_types()[1],
+                  .placing = placing};
+        Shape shape = shape_of(call, 0);
+        shape.commutative = true;  // as a sum of floating-point numbers says that it is
+        call.algorithm = &algorithm_for(reproducible(), shape, false, nullptr);
+        EXPECT_STREQ(call.algorithm->name, count == 40 ? "in-order" : "hierarchical-in-order");
+        for (call.root = 0; call.root < (has_root(kind) ? call.size : 1); call.root += 3)
+          for (const bool in_place : {false, true}) {
+            call.in_place = in_place;
+            EXPECT_EQ(check(call).failure, "") << call.text();
+          }
+      }
+}
+
+TEST(Reproducible, FlatWhereANodesRanksAreNotConsecutive) {
+  Call call{.algorithm = find_algorithm(Kind::allreduce, "hierarchical"),
+            .size = 6,
+            .count = 110'001,
+            .type = &test_types()[1],
+            .placing = Placing::cyclic_2};
+  const Shape shape = shape_of(call, 0);
+  ASSERT_NE(shape.nodes, nullptr);
+  EXPECT_STREQ(algorithm_for(reproducible(), shape, false, nullptr).name, "in-order");
+}
+
 TEST(Reproducible, ScansTakeOneAlgorithm) {
   const Call call{.size = 4, .count = 9, .type = &test_types()[1]};
   for (const Kind kind : {Kind::scan, Kind::exscan})

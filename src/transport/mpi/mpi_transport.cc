@@ -94,6 +94,8 @@ Result<bool> MpiTransport::start(const Step& step) {
     case StepKind::library_nonblocking:
       code = library_nonblocking(call_, comm_, &requests_[static_cast<std::size_t>(posted_++)]);
       break;
+    case StepKind::leaders:
+      return call_leaders(step);
     case StepKind::signal:
     case StepKind::wait:
     case StepKind::show:
@@ -113,6 +115,56 @@ int MpiTransport::post_message(const Step& step) {
                                                            step.peer, tag_, comm_, request)
                                      : library_calls.Irecv(address(at.at), count, type(at.unit),
                                                            step.peer, tag_, comm_, request);
+}
+
+void MpiTransport::lead(Leaders& leaders) {
+  leaders_ = &leaders;
+  turn_ = leaders.turns.take();
+  calls_left_ = schedule_.leader_calls;
+}
+
+void MpiTransport::give_up_leading() {
+  if (calls_left_ > 0) leaders_->turns.stop();
+}
+
+// In the order of the operations' turns, which is the same on all leaders.
+Result<bool> MpiTransport::call_leaders(const Step& step) {
+  if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
+  if (!leaders_->turns.has_come(turn_)) return false;
+  const int code = call_leaders(step, &requests_[static_cast<std::size_t>(posted_++)]);
+  if (code != MPI_SUCCESS) return Error{"", code};
+  if (--calls_left_ == 0) leaders_->turns.end(turn_);
+  return true;
+}
+
+int MpiTransport::call_leaders(const Step& step, MPI_Request* request) {
+  const MPI_Comm comm = leaders_->comm;
+  const Operand &gives = step.first, &gets = step.second;
+  const bool in_place = gives.count > 0 && gets.count > 0 && gives.at == gets.at;
+  const void* from = in_place ? MPI_IN_PLACE : address(gives.at);
+  void* to = address(gets.at);
+  const auto given = static_cast<int>(gives.count), got = static_cast<int>(gets.count);
+  const int root = schedule_.shape.nodes->of(step.peer);
+  switch (step.collective) {
+    case Kind::barrier:
+      return library_calls.Ibarrier(comm, request);
+    case Kind::bcast:
+      if (given > 0)
+        return library_calls.Ibcast(address(gives.at), given, type(gives.unit), root, comm,
+                                    request);
+      return library_calls.Ibcast(to, got, type(gets.unit), root, comm, request);
+    case Kind::reduce:
+      return library_calls.Ireduce(from, to, given, type(gives.unit), call_.op, root, comm,
+                                   request);
+    case Kind::allreduce:
+      return library_calls.Iallreduce(from, to, given, type(gives.unit), call_.op, comm, request);
+    case Kind::allgather:
+      return library_calls.Iallgather(from, given, type(gives.unit), to, given, type(gets.unit),
+                                      comm, request);
+    default:
+      *request = handles.request_null;
+      return MPI_ERR_OTHER;
+  }
 }
 
 int MpiTransport::post_large(const Step& step, MPI_Request* request) {

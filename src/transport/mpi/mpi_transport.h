@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "transport/mpi/call.h"
+#include "transport/mpi/leaders.h"
 #include "transport/transport.h"
 
 namespace weft {
@@ -20,6 +21,12 @@ class MpiTransport final : public Transport {
 
   int tag() const { return tag_; }
 
+  // Before the first step, where the schedule has calls of leaders: takes the operation's turn
+  // among those that have, in the order in which the application starts them.
+  void lead(Leaders& leaders);
+  // The operation has failed: its turn does not come or end, and so do none after it.
+  void give_up_leading();
+
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
@@ -31,6 +38,8 @@ class MpiTransport final : public Transport {
 
   int post_message(const Step& step);
   int post_large(const Step& step, MPI_Request* request);  // more elements than an int holds
+  Result<bool> call_leaders(const Step& step);
+  int call_leaders(const Step& step, MPI_Request* request);
   int reduce(const Step& step);
   int copy(const Operand& from, const Operand& to);
   int pack(const Operand& from, void* to, std::int64_t bytes);
@@ -46,6 +55,9 @@ class MpiTransport final : public Transport {
   MPI_Request* const requests_;     // of the round, either here or there
   int posted_ = 0;                  // since the round began
   int tested_ = 0;                  // of those, complete
+  Leaders* leaders_ = nullptr;      // of schedules with calls of leaders
+  std::uint32_t turn_ = 0;
+  std::uint32_t calls_left_ = 0;
 };
 
 }  // namespace weft

@@ -3,10 +3,11 @@
 
 namespace weft {
 
-SimTransport::SimTransport(SimNetwork& network, const SimModel& model, int operation,
-                           const Schedule& schedule, std::span<const SimRank> ranks,
+SimTransport::SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model,
+                           int operation, const Schedule& schedule, std::span<const SimRank> ranks,
                            const SimOperator& op, std::byte* node)
     : network_(network),
+      leaders_(leaders),
       model_(model),
       operation_(operation),
       shape_(schedule.shape),
@@ -69,6 +70,10 @@ Result<bool> SimTransport::start(const Step& step) {
     case StepKind::recv:
       posted_.push_back(network_.post_recv(operation_, step.peer, shape_.rank, data(step.first)));
       return true;
+    case StepKind::leaders:
+      called_.push_back(leaders_.call(shape_, step, data(step.first), data(step.second),
+                                      network_.clock_us(shape_.rank)));
+      return true;
     case StepKind::reduce:
       reduce(step);
       return true;
@@ -87,9 +92,14 @@ Result<bool> SimTransport::test() {
       return Error{"rank " + std::to_string(shape_.rank) +
                    " receives a message of another size than was sent"};
   }
+  for (const SimLeaders::Collective* collective : called_)
+    if (!collective->is_over()) return false;
   for (SimNetwork::Ticket ticket : posted_)
     network_.wait_until(shape_.rank, network_.done_us(ticket));
+  for (const SimLeaders::Collective* collective : called_)
+    network_.wait_until(shape_.rank, collective->done_us);
   posted_.clear();
+  called_.clear();
   return true;
 }
 

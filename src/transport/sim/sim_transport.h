@@ -2,6 +2,7 @@
 // Why it is a Transport like any other: the rounds' logic that runs over MPI is what is simulated.
 #pragma once
 
+#include "transport/sim/leaders.h"
 #include "transport/sim/network.h"
 #include "transport/transport.h"
 
@@ -10,8 +11,9 @@ namespace weft {
 class SimTransport : public Transport {
  public:
   // All must outlive the transport.
-  SimTransport(SimNetwork& network, const SimModel& model, int operation, const Schedule& schedule,
-               std::span<const SimRank> ranks, const SimOperator& op, std::byte* node);
+  SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model, int operation,
+               const Schedule& schedule, std::span<const SimRank> ranks, const SimOperator& op,
+               std::byte* node);
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
@@ -23,6 +25,7 @@ class SimTransport : public Transport {
   void copy(const Step& step);
 
   SimNetwork& network_;
+  SimLeaders& leaders_;
   const SimModel& model_;
   int operation_;
   const Shape& shape_;
@@ -34,6 +37,7 @@ class SimTransport : public Transport {
   std::vector<std::byte> packed_;  // of the operands of the step at hand
   std::vector<std::byte> inout_packed_;
   std::vector<SimNetwork::Ticket> posted_;
+  std::vector<const SimLeaders::Collective*> called_;  // of this round
 };
 
 }  // namespace weft

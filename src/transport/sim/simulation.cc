@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "transport/sim/leaders.h"
 #include "transport/sim/sim_transport.h"
 
 namespace weft {
@@ -29,10 +30,10 @@ class Node {
 };
 
 struct Runner {
-  Runner(SimNetwork& network, const SimModel& model, const Schedule& schedule,
+  Runner(SimNetwork& network, SimLeaders& leaders, const SimModel& model, const Schedule& schedule,
          std::span<const SimRank> ranks, const SimOperator& op, const NodeTurn& own_turn)
       : turn(own_turn),
-        transport(network, model, 0, schedule, ranks, op, turn.memory()),
+        transport(network, leaders, model, 0, schedule, ranks, op, turn.memory()),
         execution(schedule, &transport, nullptr, &turn) {}
 
   NodeTurn turn;
@@ -83,6 +84,7 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
                                    std::span<const SimRank> ranks, const SimOperator& op) const {
   const int size = static_cast<int>(schedules.size());
   SimNetwork network(model_, size);
+  SimLeaders leaders(model_, op);
   std::map<int, Node> nodes;
   std::deque<Runner> runners;
   std::vector<SimRank> with_input(ranks.begin(), ranks.end());
@@ -92,7 +94,7 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
     of.input = (at.buffer == Buffer::send ? of.send : of.recv) + at.offset;
   }
   for (int rank = 0; rank < size; ++rank)
-    runners.emplace_back(network, model_, schedules[rank], with_input, op,
+    runners.emplace_back(network, leaders, model_, schedules[rank], with_input, op,
                          nodes[node_of(schedules[rank].shape)].turn(schedules[rank]));
   // The first visit only posts: that is progress too, so it is not asked for.
   for (Runner& runner : runners) {

@@ -1,0 +1,86 @@
+"""Whether an MPI library's collectives may be carried out by the network, such as by SHARP.
+
+Why so carefully: a component that is there may still decline a communicator when the program runs,
+and today's take only some, first of all MPI_COMM_WORLD. So what is found here is what could serve,
+never that it does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from weft.installation import Implementation
+
+# What hands collectives to network hardware: components of Open MPI's, libraries of the others.
+OFFLOADING = ("hcoll", "ucc", "sharp")
+# Variables that say whether and how, by their beginnings.
+VARIABLES = re.compile(
+    r"(HCOLL|UCC|SHARP_COLL|OMPI_MCA_coll_(hcoll|ucc)|MPIR_CVAR_ENABLE_HCOLL|I_MPI_COLL_EXTERNAL)"
+)
+DEVICES = Path("/sys/class/infiniband")
+
+
+def offload_of(mpi: Implementation) -> list[str]:
+    """Those of OFFLOADING that the library can use, as far as it shows."""
+    ompi_info = mpi.prefix / "bin" / "ompi_info"
+    if ompi_info.exists():
+        return components(output_of([ompi_info, "--parsable"], mpi))
+    libraries = sorted((mpi.prefix / "lib").rglob("libmpi.so.12"))
+    return linked(output_of(["ldd", libraries[0]], mpi)) if libraries else []
+
+
+def components(listing: str) -> list[str]:
+    """From the lines of `ompi_info --parsable`: mca:coll:hcoll:version:…"""
+    there = set(re.findall(r"^mca:coll:(\w+):", listing, re.MULTILINE))
+    return [name for name in OFFLOADING if name in there]
+
+
+def linked(listing: str) -> list[str]:
+    """From the lines of `ldd`; a library that is not found cannot serve."""
+    there = set(re.findall(r"^\s*lib(\w+?)(?:_coll)?\.so\S* => /", listing, re.MULTILINE))
+    return [name for name in OFFLOADING if name in there]
+
+
+def output_of(command: list, mpi: Implementation) -> str:
+    """Nothing where the command cannot be run."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in command],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={**os.environ, **mpi.environment()},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def network_devices() -> list[str]:
+    return sorted(path.name for path in DEVICES.glob("*"))
+
+
+def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    return {name: value for name, value in sorted(environment.items()) if VARIABLES.match(name)}
+
+
+def in_words(
+    found: Mapping[str, list[str]], devices: list[str], settings: Mapping[str, str]
+) -> str:
+    """found: by MPI library."""
+    able = [f"{mpi} ({', '.join(names)})" for mpi, names in found.items() if names]
+    network = f"InfiniBand devices: {', '.join(devices) or 'none'}"
+    if not able or not devices:
+        parts = "; ".join(able) or "no MPI library with " + ", ".join(OFFLOADING)
+        text = f"none: {parts}; {network}; collectives between leaders are the library's software"
+    else:
+        text = (
+            f"{'; '.join(able)}; {network}; may serve collectives between leaders "
+            "(--algorithm K=hierarchical-library), if it takes their communicator"
+        )
+    told = [f"{name}={value}" for name, value in settings.items()]
+    return text + ("; set: " + " ".join(told) if told else "")

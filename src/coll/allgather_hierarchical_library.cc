@@ -1,0 +1,89 @@
+// Allgather by levels, between the nodes by the MPI library: each rank calls its allgather with
+// those at the same place of the other nodes, piece after piece, and has the pieces put into its
+// node's memory, where all find those of all places. Kandalla et al., IPDPS 2009 workshops
+// (multi-leader allgather)
+#include <vector>
+
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/own_block.h"
+#include "coll/packed_block.h"
+#include "patterns/ring.h"
+
+namespace weft {
+namespace {
+
+class Allgather {
+ public:
+  // A slot has a piece of a block of each node.
+  explicit Allgather(Builder& b)
+      : b_(b),
+        s_(b.shape()),
+        nodes_(*s_.nodes),
+        here_(nodes_.ranks(node_of(s_))),
+        own_(b, outgoing(s_, 0), true),
+        calling_(b, s_.recv.bytes(), nodes_.count()),
+        showing_(calling_) {
+    for (int rank = 0; rank < s_.size; ++rank) blocks_.emplace_back(b, incoming(s_, rank), true);
+  }
+
+  void run() {
+    own_.pack();
+    copy_own_block(b_);
+    for (; !calling_.done(); calling_.next()) {
+      b_.end_round();
+      call();
+      if (calling_.begin() > 0) copy_out();
+      b_.end_round();
+      calling_.signal();
+    }
+    copy_out();
+    for (int rank = 0; rank < s_.size; ++rank)
+      if (rank != s_.rank) block(rank).unpack();
+  }
+
+ private:
+  PackedBlock& block(int rank) { return blocks_[static_cast<std::size_t>(rank)]; }
+
+  void call() {
+    for (int rank : here_) calling_.wait_until_read(rank);
+    const Operand piece = own_.piece(calling_.begin(), calling_.count());
+    const Operand of_all{calling_.of(s_.rank), nodes_.count() * calling_.count(), Unit::byte};
+    b_.leaders(Kind::allgather, 0, piece, of_all);
+  }
+
+  // This rank's own slot first, then those of the places behind it.
+  void copy_out() {
+    const auto places = static_cast<int>(here_.size());
+    for (int i = 0; i < places; ++i) {
+      const int place = ring_at(place_of(s_, s_.rank), i, places);
+      const int leader = rank_here(s_, place);
+      showing_.wait(leader);
+      for (int node = 0; node < nodes_.count(); ++node) {
+        const int rank = nodes_.ranks(node)[static_cast<std::size_t>(place)];
+        if (rank != s_.rank)
+          block(rank).copy_from(showing_.of(leader) + node * showing_.count(), showing_.begin(),
+                                showing_.count());
+      }
+    }
+    showing_.next();
+  }
+
+  Builder& b_;
+  const Shape& s_;
+  const Nodes& nodes_;
+  const std::vector<int>& here_;
+  PackedBlock own_;
+  std::vector<PackedBlock> blocks_;  // by rank
+  NodeParts calling_, showing_;      // of a block, in bytes
+};
+
+}  // namespace
+
+void allgather_hierarchical_library(Builder& b) {
+  if (b.shape().recv.bytes() == 0) return;
+  b.synchronizes();
+  Allgather(b).run();
+}
+
+}  // namespace weft

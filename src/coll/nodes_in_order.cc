@@ -1,0 +1,133 @@
+// A rank signals once in each tick: the lowest of a node at its end, when its messages are over,
+// the others when they have added to the tick's part. So all know what has been done from a
+// counter:
+//  - tick t of a rank that is not the lowest: part t is added to, and all results up to that of
+//  tick
+//    t - 1 are copied out;
+//  - tick t of the lowest: part t - 1 has left, result t - lag is there, and the one before has
+//  left.
+#include "coll/nodes_in_order.h"
+
+#include <algorithm>
+
+namespace weft {
+
+NodesInOrder::NodesInOrder(Builder& b, Result result)
+    : b_(b),
+      s_(b.shape()),
+      result_(result),
+      node_(node_of(s_)),
+      place_(place_of(s_, s_.rank)),
+      ranks_(ranks_here(s_)),
+      most_(std::clamp<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1, s_.recv.count)),
+      parts_((s_.recv.count + most_ - 1) / most_),
+      lag_(kTicksPerNode * node_) {
+  const std::int64_t places = std::min(parts_, kPlaces);
+  const auto make = [&] {
+    if (ranks_ == 1) return b.temp(places * most_, Unit::recv);
+    return b.node(places * most_ * b.extent(Unit::recv));
+  };
+  sums_ = make();
+  if (results_come_here()) results_ = make();
+}
+
+void NodesInOrder::run() {
+  const std::int64_t end = parts_ + 1 + (is_for_all() || takes_result() ? lag_ : 0);
+  for (std::int64_t now = -1; now < end; ++now) tick(now);
+}
+
+std::int64_t NodesInOrder::count(std::int64_t part) const {
+  return std::min(most_, s_.recv.count - part * most_);
+}
+
+Location NodesInOrder::place_for(Location places, std::int64_t part) const {
+  return places + part % kPlaces * most_ * b_.extent(Unit::recv);
+}
+
+// In tick -1 the first part comes.
+void NodesInOrder::tick(std::int64_t now) {
+  receive_sum(now);
+  pass_sum_on(now);
+  receive_result(now);
+  pass_result_on(now);
+  add(now);
+  if (!is_lowest()) signal_tick(now);
+  copy_out(now);
+  b_.end_round();
+  if (is_lowest()) signal_tick(now);
+}
+
+void NodesInOrder::receive_sum(std::int64_t now) {
+  const std::int64_t part = now + 1;
+  if (!is_highest() || !has_node_behind() || !exists(part)) return;
+  wait_until_passed_on(part - kPlaces);
+  b_.recv(lowest_on(node_ + 1), sum(part), count(part));
+}
+
+void NodesInOrder::pass_sum_on(std::int64_t now) {
+  const std::int64_t part = now - 1;
+  if (!is_lowest() || !has_node_before() || !exists(part)) return;
+  b_.send(highest_on(node_ - 1), sum(part), count(part));
+}
+
+void NodesInOrder::receive_result(std::int64_t now) {
+  const std::int64_t part = now - lag_;
+  if (!has_node_before() || !exists(part)) return;
+  if (is_for_all() && is_lowest()) {
+    wait_until_copied_out(now);
+    b_.recv(lowest_on(node_ - 1), result(part), count(part));
+  }
+  if (!is_for_all() && takes_result())
+    b_.recv(0, Location{Buffer::recv, offset(part)}, count(part));
+}
+
+void NodesInOrder::pass_result_on(std::int64_t now) {
+  const std::int64_t part = now - lag_ - 1;
+  if (!is_lowest() || !exists(part)) return;
+  if (is_for_all() && has_node_behind()) b_.send(lowest_on(node_ + 1), result(part), count(part));
+  if (root_is_elsewhere() && !has_node_before()) b_.send(s_.root, result(part), count(part));
+}
+
+void NodesInOrder::add(std::int64_t now) {
+  if (!exists(now)) return;
+  const Location input = b_.input() + offset(now), here = sum(now);
+  const bool begins = is_highest() && !has_node_behind();
+  const bool ends = is_lowest() && !has_node_before();
+  if (!is_highest()) wait_for_tick(place_ + 1, now);
+  if (begins) wait_until_passed_on(now - kPlaces);
+  if (begins)
+    b_.copy(input, here, count(now));
+  else
+    b_.reduce(input, here, ends ? result(now) : here, count(now));
+}
+
+void NodesInOrder::copy_out(std::int64_t now) {
+  const std::int64_t part = now - lag_ - 1;
+  if (!takes_result() || !results_come_here() || !exists(part)) return;
+  if (!is_lowest()) wait_for_tick(0, now - 1);
+  b_.copy(result(part), Location{Buffer::recv, offset(part)}, count(part));
+}
+
+// To the node before, or on the first node into the result.
+void NodesInOrder::wait_until_passed_on(std::int64_t part) {
+  if (exists(part)) wait_for_tick(0, part + (has_node_before() ? 1 : 0));
+}
+
+// The result that lay where the one of this tick comes: in the tick before the last. As long as
+// there is something to add, the rank above tells of all.
+void NodesInOrder::wait_until_copied_out(std::int64_t now) {
+  if (now - lag_ < kPlaces || exists(now - 1)) return;
+  for (int place = 1; place < ranks_; ++place) wait_for_tick(place, now - 1);
+}
+
+// Of the last ticks, in which nothing is added to or comes any more, nobody asks.
+void NodesInOrder::signal_tick(std::int64_t now) {
+  const std::int64_t end = parts_ + (is_for_all() ? lag_ : 0);
+  if (ranks_ > 1 && now >= 0 && now < end) b_.signal();
+}
+
+void NodesInOrder::wait_for_tick(int place, std::int64_t tick) {
+  if (place != place_) b_.wait(rank_at(place), static_cast<std::uint32_t>(tick + 1));
+}
+
+}  // namespace weft

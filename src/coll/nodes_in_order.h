@@ -1,0 +1,83 @@
+// NodesInOrder: x0 op (x1 op (… op xp-1)) over nodes on which ranks are consecutive, part after
+// part along a chain. From the last node to the first, a part goes through the ranks of each node
+// in its memory, from the highest to the lowest, and each adds to what the ranks above it left. The
+// sum goes back the same way, or to the root alone. Everything is paced by ticks: in one, the
+// lowest rank of a node passes a part on to the node before, while the next part goes through its
+// own and the one after comes from the node behind. A result goes the other way in the same ticks,
+// so that both directions of a link are in use. Pjesivac-Grbovic et al., Cluster Computing 10(2),
+// 2007 (pipelined chain); Jocksch, Piccinali, shared-memory persistent allreduce (copy in with
+// reduction, chunks)
+#pragma once
+
+#include <cstdint>
+
+#include "schedule/builder.h"
+
+namespace weft {
+
+class NodesInOrder {
+ public:
+  // all: every rank gets the sum; root: that of the call.
+  enum class Result : std::uint8_t { for_all, for_the_root };
+
+  NodesInOrder(Builder& b, Result result);
+
+  void run();
+
+ private:
+  // Elements of 128 KiB, as in NodeSums: each tick between nodes begins only when a rank gets to
+  // it.
+  static constexpr std::int64_t kPart_bytes = 128 * 1024;
+  // A part is added to while one comes and one leaves; a result is copied out by the slowest rank
+  // while one comes and one leaves.
+  static constexpr std::int64_t kPlaces = 3;
+  // Ticks from a part's passing a border between nodes to its result's: two on the way, and one
+  // more, so that a rank which is late holds up nobody.
+  static constexpr std::int64_t kTicksPerNode = 3;
+
+  bool exists(std::int64_t part) const { return part >= 0 && part < parts_; }
+  std::int64_t count(std::int64_t part) const;
+  std::int64_t offset(std::int64_t part) const { return part * most_ * b_.extent(Unit::recv); }
+
+  int rank_at(int place) const { return rank_here(s_, place); }
+  bool is_lowest() const { return place_ == 0; }
+  bool is_highest() const { return place_ == ranks_ - 1; }
+  bool has_node_before() const { return node_ > 0; }
+  bool has_node_behind() const { return node_ + 1 < s_.nodes->count(); }
+  int lowest_on(int node) const { return s_.nodes->ranks(node).front(); }
+  int highest_on(int node) const { return s_.nodes->ranks(node).back(); }
+
+  bool is_for_all() const { return result_ == Result::for_all; }
+  bool results_come_here() const { return is_for_all() || !has_node_before(); }
+  bool root_is_elsewhere() const { return !is_for_all() && s_.nodes->of(s_.root) > 0; }
+  bool takes_result() const { return is_for_all() || s_.rank == s_.root; }
+
+  // Three places that parts take in turn: of what is being summed up, and of results.
+  Location place_for(Location places, std::int64_t part) const;
+  Location sum(std::int64_t part) const { return place_for(sums_, part); }
+  Location result(std::int64_t part) const { return place_for(results_, part); }
+
+  void tick(std::int64_t now);
+  void receive_sum(std::int64_t now);
+  void pass_sum_on(std::int64_t now);
+  void receive_result(std::int64_t now);
+  void pass_result_on(std::int64_t now);
+  void add(std::int64_t now);
+  void copy_out(std::int64_t now);
+  void wait_until_passed_on(std::int64_t part);
+  void wait_until_copied_out(std::int64_t now);
+
+  void signal_tick(std::int64_t now);
+  void wait_for_tick(int place, std::int64_t tick);
+
+  Builder& b_;
+  const Shape& s_;
+  const Result result_;
+  const int node_, place_;
+  const int ranks_;  // here
+  const std::int64_t most_, parts_;
+  const std::int64_t lag_;  // ticks from adding to a part here to its result's coming here
+  Location sums_, results_;
+};
+
+}  // namespace weft

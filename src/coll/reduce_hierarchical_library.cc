@@ -1,0 +1,58 @@
+// Reduce by levels, between the nodes by the MPI library: the ranks of a node sum up in its memory,
+// and the library reduces the nodes' sums, part after part, while the next one is summed up.
+// The ranks at the root's place lead. Where the operator does not commute, the first ranks of the
+// nodes do, and that of the root's node gives it the sum.
+// Hasanov, Lastovetsky, J. Supercomputing 73, 2017; Graham et al., Cheetah, CCGrid 2011
+#include "coll/build_functions.h"
+#include "coll/node_sums.h"
+
+namespace weft {
+namespace {
+
+int leading_place(const Shape& s) {
+  return s.commutative ? s.nodes->place(s.root) : 0;
+}
+
+// Of the root's node.
+int first_leader(const Shape& s) {
+  return s.nodes->ranks(s.nodes->of(s.root))[static_cast<std::size_t>(leading_place(s))];
+}
+
+// Where the sum is then, on the first leader.
+Location lead(Builder& b, NodeSums& sums) {
+  const Shape& s = b.shape();
+  const bool is_first = s.rank == first_leader(s);
+  Location result{Buffer::recv, 0};
+  if (is_first && s.rank != s.root) result = b.temp(s.recv.count, Unit::recv);
+  sums.reduce(0, sums.shared(0));
+  for (std::int64_t part = 0; part < sums.parts(); ++part) {
+    b.end_round();
+    const Operand here{sums.shared(part), sums.count(part), Unit::recv};
+    const Operand all{result + sums.offset(part), sums.count(part), Unit::recv};
+    b.leaders(Kind::reduce, first_leader(s), here, is_first ? all : Operand{});
+    if (part + 1 < sums.parts()) sums.reduce(part + 1, sums.shared(part + 1));
+    b.end_round();
+    sums.publish();
+  }
+  return result;
+}
+
+}  // namespace
+
+void reduce_hierarchical_library(Builder& b) {
+  const Shape& s = b.shape();
+  if (s.recv.count == 0) return;
+  NodeSums sums(b, 1, NodeSums::Result::for_the_leader, leading_place(s));
+  Location result;
+  if (sums.leads())
+    result = lead(b, sums);
+  else
+    for (std::int64_t part = 0; part < sums.parts(); ++part) sums.reduce(part, {});
+  const int first = first_leader(s);
+  if (first == s.root) return;
+  b.end_round();
+  if (s.rank == first) b.send(s.root, result, s.recv.count);
+  if (s.rank == s.root) b.recv(first, {Buffer::recv, 0}, s.recv.count);
+}
+
+}  // namespace weft

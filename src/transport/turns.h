@@ -1,0 +1,32 @@
+// Turns: lets operations do something one after the other, in the order in which they were started.
+// An operation waits for its turn without blocking. It cannot wait in a circle: what it needs
+// before its turn ends depends on itself and on operations with earlier turns only.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weft {
+
+class Turns {
+ public:
+  // By whoever starts operations, one at a time.
+  std::uint32_t take() { return taken_.fetch_add(1, std::memory_order_relaxed); }
+
+  bool has_come(std::uint32_t turn) const {
+    return current_.load(std::memory_order_acquire) == turn;
+  }
+  // By the operation whose turn it is, when it has done all.
+  void end(std::uint32_t turn) { current_.store(turn + 1, std::memory_order_release); }
+
+  // An operation failed before its turn was over: no other may take its place.
+  void stop() { stopped_.store(true, std::memory_order_release); }
+  bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<std::uint32_t> taken_{0};
+  std::atomic<std::uint32_t> current_{0};  // release: pairs with has_come() of the next
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace weft
