@@ -301,10 +301,19 @@ void describe_layouts(const Call& call, const RankLayout& rank, Shape& shape) {
   shape.send = rank.given_in_recv ? Layout{} : significant(rank.given);
 }
 
+bool is_placed(const Call& call) {
+  return call.algorithm != nullptr &&
+         (call.algorithm->needs == Needs::nodes || needs_domains(call.algorithm->needs));
+}
+
 void set_nodes(const Call& call, Shape& shape) {
-  if (call.algorithm == nullptr || call.algorithm->needs != Needs::nodes) return;
+  if (!is_placed(call)) return;
   auto nodes = std::make_shared<const Nodes>(node_of_rank(call.placing, call.size));
-  if (nodes->count() > 1 && nodes->some_share()) shape.nodes = nodes;
+  if (nodes->count() == 1) return;
+  if (needs_domains(call.algorithm->needs))
+    shape.domains = nodes;
+  else if (nodes->some_share())
+    shape.nodes = nodes;
 }
 
 }  // namespace
@@ -351,7 +360,7 @@ std::string Call::text() const {
          " ranks, root " + std::to_string(root) + ", " + std::to_string(count) + " " + type->name +
          ", " + ops[static_cast<int>(op)] + (in_place ? ", in place" : "") +
          (is_neighborhood(kind()) ? graphs[static_cast<int>(graph)] : "") +
-         (algorithm->needs == Needs::nodes ? placings[static_cast<int>(placing)] : "");
+         (is_placed(*this) ? placings[static_cast<int>(placing)] : "");
 }
 
 RankLayout layout_of_rank(const Call& call, int rank) {
