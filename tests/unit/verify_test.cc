@@ -123,9 +123,9 @@ void expect_each_wait_needed(const Call& call) {
 TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   for (const Algorithm& algorithm : algorithms()) {
     const Kind kind = algorithm.kind;
-    const bool may_be_implied =
-        kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::alltoall ||
-        (kind == Kind::reduce && needs_domains(algorithm.needs));
+    const bool may_be_implied = kind == Kind::allgatherv || kind == Kind::reduce_scatter ||
+                                kind == Kind::alltoall ||
+                                (kind == Kind::reduce && needs_domains(algorithm.needs));
     if (!needs_node(algorithm.needs) || may_be_implied) continue;
     for (const std::int64_t count : {12, 4 * 16 * 1024}) {
       Call call{.size = 4, .count = count, .type = &test_types()[0]};
