@@ -29,6 +29,7 @@ COLLECTIVES = (
 TYPES = ("double", "float", "int", "long", "char")
 OPERATORS = ("sum", "prod", "max", "min")
 JOB_SECONDS = 120
+CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")  # what is chosen
 HOW = {"measured": "measured now", "cache": "from the cache", "rule": "by the rule"}
 
 
@@ -80,10 +81,22 @@ def size_text(count: int) -> str:
     return f"{count} bytes"
 
 
+def tree_text(plan: dict) -> str:
+    """What a tree's radices are; nothing of other algorithms."""
+    if not plan["algorithm"].endswith("-tree"):
+        return ""
+    radices = [plan["radix"]]
+    if plan["algorithm"].startswith("domain-"):
+        radices.append(plan["radix_across"])
+    return " × ".join(str(radix) if radix else "all" for radix in radices)
+
+
 def show_plan(console: Console, plan: dict, line: dict) -> None:
     words = [plan["call"], size_text(plan["bytes"]), f"{plan['ranks']} ranks", plan["operation"]]
     console.print(", ".join(word for word in words if word), style="bold")
     parts = f", parts of {size_text(plan['part_bytes'])}"
+    if radices := tree_text(plan):
+        parts += f", radix {radices}"
     console.print(
         f"{plan['algorithm']}{parts}: {HOW[plan['source']]}, {plan['why']};"
         f" the initialisation took {line['init_us'] / 1e3:.2f} ms",
@@ -93,14 +106,15 @@ def show_plan(console: Console, plan: dict, line: dict) -> None:
         return
     on_trial = plan["trial_bytes"]
     title = "µs" if on_trial in (0, plan["bytes"]) else f"µs, on {size_text(on_trial)}"
-    table = Table("", "algorithm", "parts of", title)
-    table.columns[3].justify = "right"
+    table = Table("", "algorithm", "parts of", "radix", title)
+    table.columns[4].justify = "right"
     for candidate in sorted(plan["candidates"], key=lambda one: one["ns"]):
-        chosen = all(candidate[key] == plan[key] for key in ("algorithm", "part_bytes"))
+        chosen = all(candidate[key] == plan[key] for key in CHOICE)
         table.add_row(
             "→" if chosen else "",
             candidate["algorithm"],
             size_text(candidate["part_bytes"]),
+            tree_text(candidate),
             f"{candidate['ns'] / 1e3:.2f}",
             style="bold" if chosen else None,
         )

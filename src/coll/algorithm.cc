@@ -31,7 +31,12 @@ const Algorithm* find_algorithm(Kind kind, std::string_view name) {
 }
 
 bool needs_node(Needs needs) {
-  return needs == Needs::node || needs == Needs::node_commutative || needs == Needs::node_direct;
+  return needs == Needs::node || needs == Needs::node_commutative || needs == Needs::node_direct ||
+         needs_domains(needs);
+}
+
+bool needs_domains(Needs needs) {
+  return needs == Needs::domains || needs == Needs::domains_commutative;
 }
 
 bool needs_nodes(Needs needs) {
@@ -58,9 +63,18 @@ bool is_direct(const Algorithm& algorithm) {
 
 namespace {
 
+bool in_memory_of_a_node(const Shape& shape) {
+  return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain);
+}
+
+// By levels, the sums of nodes or domains are added, in the order of their lowest ranks.
+bool keeps_order(const Shape& shape, const Nodes& nodes) {
+  return shape.commutative || nodes.are_in_order();
+}
+
 bool in_memory_of_nodes(const Shape& shape) {
   if (!shape.nodes || (reduces(shape.kind) && !shape.recv.plain)) return false;
-  return shape.commutative || shape.nodes->are_in_order();
+  return keeps_order(shape, *shape.nodes);
 }
 
 }  // namespace
@@ -76,10 +90,14 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
     case Needs::power_of_two:
       return is_power_of_two(shape.size);
     case Needs::node:
-    case Needs::node_commutative:
     case Needs::node_direct:
-      return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain) &&
-             (algorithm.needs != Needs::node_commutative || commutes);
+      return in_memory_of_a_node(shape);
+    case Needs::node_commutative:
+      return in_memory_of_a_node(shape) && commutes;
+    case Needs::domains:
+      return in_memory_of_a_node(shape) && shape.domains && keeps_order(shape, *shape.domains);
+    case Needs::domains_commutative:
+      return in_memory_of_a_node(shape) && shape.domains && commutes;
     case Needs::nodes:
       return in_memory_of_nodes(shape);
     case Needs::nodes_in_order:

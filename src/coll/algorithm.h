@@ -17,6 +17,10 @@ enum class Needs : std::uint8_t {
   node,          // all ranks share memory, and what is reduced is plain
   node_commutative,
   node_direct,  // node, and buffers that all ranks can see, which is found out when it runs
+  // node, of several NUMA domains; where the operator does not commute, the ranks of each domain
+  // are consecutive.
+  domains,
+  domains_commutative,
   // Not all ranks share memory, but some do, and what is reduced is plain; where the operator does
   // not commute, the ranks of each node are consecutive.
   nodes,
@@ -36,6 +40,7 @@ std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(Kind kind, std::string_view name);  // nullptr: unknown
 bool needs_node(Needs needs);                                       // one for all ranks
 bool needs_nodes(Needs needs);                                      // several
+bool needs_domains(Needs needs);                                    // several on that node
 bool needs_memory(Needs needs);                                     // of one node or of several
 bool node_serves(Kind kind);  // some algorithm needs the node's memory
 // Below that, showing and finding buffers costs more than the copies.

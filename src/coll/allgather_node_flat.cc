@@ -1,11 +1,15 @@
 // Allgather and allgatherv in the node's memory: every rank copies its block there part after part,
 // and copies the others' out. With blocks of n bytes each rank copies (p + 1) n, in place p n;
-// blocks of a few bytes travel in the lines of the counters. Graham, Shipman, MPI support for
-// multi-core architectures, EuroPVM/MPI 2008
+// blocks of a few bytes travel in the lines of the counters. By domains, each rank fetches its
+// share of the blocks of others for its domain, so that each block crosses a border once for each
+// of the d - 1 other domains, the least. Graham, Shipman, MPI support for multi-core architectures,
+// EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI,
+// HPDC 2013
 #include <algorithm>
 #include <vector>
 
 #include "coll/build_functions.h"
+#include "coll/domain_homes.h"
 #include "coll/node_parts.h"
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
@@ -24,33 +28,87 @@ std::int64_t longest_block(const Shape& s) {
   return most;
 }
 
+class Allgather {
+ public:
+  Allgather(Builder& b, const Domains& domains)
+      : b_(b),
+        s_(b.shape()),
+        domains_(domains),
+        domain_(domains.of(s_.rank)),
+        homes_(domains, s_.size),
+        part_(b, longest_block(s_), 1, domains.count() > 1 ? kFetched : kWritten, INT64_MAX,
+              homes_.slots()),
+        own_(b, outgoing(s_, s_.rank), part_.is_cut()) {
+    if (domains.count() == 1 && !part_.is_cut()) b.exchanges_once();
+    for (int i = 1; i < s_.size; ++i)
+      others_.emplace_back(b, incoming(s_, ring_at(s_.rank, i, s_.size)), part_.is_cut());
+  }
+
+  void run() {
+    own_.pack();
+    for (; !part_.done(); part_.next()) {
+      own_.copy_to(shared(s_.rank, domain_), part_.begin(), count(s_.rank));
+      part_.signal();
+      if (domains_.count() > 1) fetch();
+      for (int i = 1; i < s_.size; ++i) copy_out(i);
+    }
+    for (PackedBlock& block : others_) block.unpack();
+    copy_own_block(b_);
+  }
+
+ private:
+  static constexpr int kWritten = 1, kFetched = 2;  // signals of a part
+
+  std::int64_t count(int block) const { return part_.count(bytes_of(s_, block)); }
+  Location shared(int block, int domain) const {
+    const DomainHomes::Home& home = homes_.of(block, domain);
+    return part_.of(home.rank, home.slot);
+  }
+
+  void fetch() {
+    for (const int block : homes_.held_by(s_.rank)) {
+      const int domain = domains_.of(block);
+      if (domain == domain_) continue;
+      part_.wait(block, kWritten);
+      b_.copy(shared(block, domain), shared(block, domain_), count(block), Unit::byte);
+    }
+    part_.signal();
+  }
+
+  void copy_out(int distance) {
+    const int block = ring_at(s_.rank, distance, s_.size);
+    const bool is_here = domains_.of(block) == domain_;
+    part_.wait(homes_.of(block, domain_).rank, is_here ? kWritten : kFetched);
+    others_[static_cast<std::size_t>(distance - 1)].copy_from(shared(block, domain_), part_.begin(),
+                                                              count(block));
+  }
+
+  Builder& b_;
+  const Shape& s_;
+  const Domains& domains_;
+  const int domain_;
+  const DomainHomes homes_;
+  NodeParts part_;
+  PackedBlock own_;
+  std::vector<PackedBlock> others_;  // by distance
+};
+
+void allgather_by_domains(Builder& b, const Domains& domains) {
+  const Shape& s = b.shape();
+  if (s.size == 1) return copy_own_block(b);
+  if (longest_block(s) == 0) return;
+  b.synchronizes();
+  Allgather(b, domains).run();
+}
+
 }  // namespace
 
 void allgather_node_flat(Builder& b) {
-  const Shape& s = b.shape();
-  const std::int64_t most = longest_block(s);
-  if (s.size == 1) return copy_own_block(b);
-  if (most == 0) return;
-  b.synchronizes();
-  NodeParts part(b, most);
-  if (!part.is_cut()) b.exchanges_once();
-  PackedBlock own(b, outgoing(s, s.rank), part.is_cut());
-  std::vector<PackedBlock> others;  // by distance
-  for (int i = 1; i < s.size; ++i)
-    others.emplace_back(b, incoming(s, ring_at(s.rank, i, s.size)), part.is_cut());
-  own.pack();
-  for (; !part.done(); part.next()) {
-    own.copy_to(part.of(s.rank), part.begin(), part.count(bytes_of(s, s.rank)));
-    part.signal();
-    for (int i = 1; i < s.size; ++i) {
-      const int rank = ring_at(s.rank, i, s.size);
-      part.wait(rank);
-      others[static_cast<std::size_t>(i - 1)].copy_from(part.of(rank), part.begin(),
-                                                        part.count(bytes_of(s, rank)));
-    }
-  }
-  for (PackedBlock& block : others) block.unpack();
-  copy_own_block(b);
+  allgather_by_domains(b, Domains::one(b.shape().size));
+}
+
+void allgather_domain_flat(Builder& b) {
+  allgather_by_domains(b, *b.shape().domains);
 }
 
 }  // namespace weft

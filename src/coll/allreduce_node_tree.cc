@@ -3,72 +3,92 @@
 // it is the barrier as well. For short vectors and many ranks: all ranks together reduce (p - 1) n
 // bytes, in log(p) steps, and each copies n out, those without children n in. The higher the radix,
 // the fewer steps and the more work in each.
+// By domains, d of them, the tree crosses their borders d - 1 times, and so does the result, which
+// the first rank of each domain shows there once more: 2 (d - 1) n bytes, the least.
 // A subtree is a run of consecutive ranks, and children are added in their order, so that the
 // result is right for operators that do not commute.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
-#include <vector>
-
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"
 #include "coll/nothing_to_reduce.h"
-#include "patterns/tree.h"
+#include "coll/rank_tree.h"
 
 namespace weft {
 namespace {
 
-class Subtree {
+// What the first rank of a domain signals per part: its sum, and unless it is rank 0, the result.
+int signals_of_source(int rank) {
+  return rank == 0 ? 1 : 2;
+}
+
+class Tree {
  public:
-  Subtree(Builder& b, const NodeParts& part, int radix)
-      : b_(b), part_(part), children_(knomial_children(b.shape().rank, b.shape().size, radix)) {
-    if (children_.size() > 1) scratch_ = b.temp(part.count(), Unit::recv);
+  Tree(Builder& b, const Domains& domains, const NodeParts& part)
+      : b_(b),
+        domains_(domains),
+        part_(part),
+        tree_(rank_tree(domains, b.shape().rank, b.tuning())) {
+    if (tree_.children.size() > 1) scratch_ = b.temp(part.count(), Unit::recv);
   }
 
   // The sum of `own` and of what the children signal, into this rank's slot. A sum may not be
   // written over its lower operand, so that it goes to and fro.
   void reduce(Location own) {
     const Location slot = part_.of(b_.shape().rank);
-    if (children_.empty()) b_.copy(own, slot, part_.count());
+    if (tree_.children.empty()) b_.copy(own, slot, part_.count());
     Location sum = own;
-    for (std::size_t left = children_.size(); left > 0; --left) {
-      const int child = children_[children_.size() - left];
+    for (std::size_t left = tree_.children.size(); left > 0; --left) {
+      const int child = tree_.children[tree_.children.size() - left];
       const Location into = left % 2 == 1 ? slot : scratch_;
-      part_.wait(child);
+      part_.wait(child, 1, signals_of(child));
       b_.reduce(sum, part_.of(child), into, part_.count());
       sum = into;
     }
+    b_.signal();
+  }
+
+  void take_result(Location result) {
+    const int rank = b_.shape().rank, source = tree_.source;
+    if (tree_.relays(rank)) {
+      part_.wait(0, 1, 1);
+      b_.copy(part_.of(0), part_.of(rank), part_.count());
+      b_.signal();
+    }
+    part_.wait(source, signals_of(source), signals_of(source));
+    b_.copy(part_.of(source), result, part_.count());
   }
 
  private:
+  int signals_of(int rank) const { return domains_.place(rank) == 0 ? signals_of_source(rank) : 1; }
+
   Builder& b_;
+  const Domains& domains_;
   const NodeParts& part_;
-  const std::vector<int> children_;  // lowest first
+  const RankTree tree_;
   Location scratch_;
 };
 
-void allreduce_node_tree(Builder& b, int radix) {
+void allreduce_by_tree(Builder& b, const Domains& domains) {
   const Shape& s = b.shape();
-  const Location result{Buffer::recv, 0};
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
   NodeParts part(b, s.recv.count, s.recv.extent);
-  Subtree subtree(b, part, radix);
+  Tree tree(b, domains, part);
   for (; !part.done(); part.next()) {
     const std::int64_t offset = part.begin() * s.recv.extent;
-    subtree.reduce(b.input() + offset);
-    part.signal();
-    part.wait(0);
-    b.copy(part.of(0), result + offset, part.count());
+    tree.reduce(b.input() + offset);
+    tree.take_result(Location{Buffer::recv, offset});
   }
 }
 
 }  // namespace
 
-void allreduce_node_tree_2(Builder& b) {
-  allreduce_node_tree(b, 2);
+void allreduce_node_tree(Builder& b) {
+  allreduce_by_tree(b, Domains::one(b.shape().size));
 }
 
-void allreduce_node_tree_4(Builder& b) {
-  allreduce_node_tree(b, 4);
+void allreduce_domain_tree(Builder& b) {
+  allreduce_by_tree(b, *b.shape().domains);
 }
 
 }  // namespace weft

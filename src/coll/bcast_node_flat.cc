@@ -1,33 +1,65 @@
 // Bcast in the node's memory: the root copies the data there part after part, the others copy them
 // out, all at once. Each rank copies n bytes, however many ranks there are; a few bytes travel in
-// the line of the root's counter.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
+// the line of the root's counter. By domains, d of them, one rank of each other domain copies the
+// data from there to memory of its own for the others, so that (d - 1) n bytes cross their borders,
+// the least. Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_parts.h"
 #include "coll/packed_block.h"
 
 namespace weft {
+namespace {
 
-void bcast_node_flat(Builder& b) {
+// Who shows the data to a domain.
+int leader_of(const Shape& s, const Domains& domains, int domain) {
+  return domain == domains.of(s.root) ? s.root : domains.ranks(domain)[0];
+}
+
+void wait_until_read(const Shape& s, const Domains& domains, const NodeParts& part) {
+  for (const int rank : domains.ranks(domains.of(s.rank))) part.wait_until_read(rank);
+  if (s.rank != s.root) return;
+  // Leaders signal a part when they have copied it: here the one that lies where this one goes.
+  constexpr int kTwoPartsBefore = -1;
+  if (part.begin() < part.distance_of_reuse()) return;
+  for (int domain = 0; domain < domains.count(); ++domain)
+    part.wait(leader_of(s, domains, domain), kTwoPartsBefore);
+}
+
+void bcast_by_domains(Builder& b, const Domains& domains) {
   const Shape& s = b.shape();
   const std::int64_t bytes = s.recv.bytes();
   if (s.size == 1 || bytes == 0) return;
   NodeParts part(b, bytes);
   PackedBlock data(b, outgoing(s, 0), part.is_cut());
   const bool is_root = s.rank == s.root;
+  const int leader = leader_of(s, domains, domains.of(s.rank));
   if (is_root) data.pack();
   for (; !part.done(); part.next()) {
-    if (is_root) {
-      for (int rank = 0; rank < s.size; ++rank) part.wait_until_read(rank);
-      data.copy_to(part.of(s.root), part.begin(), part.count());
+    if (s.rank == leader) {
+      wait_until_read(s, domains, part);
+      part.wait(s.root);
+      if (is_root)
+        data.copy_to(part.of(s.root), part.begin(), part.count());
+      else
+        b.copy(part.of(s.root), part.of(s.rank), part.count(), Unit::byte);
       part.signal();
     } else {
       part.signal_if_reused();
-      part.wait(s.root);
-      data.copy_from(part.of(s.root), part.begin(), part.count());
+      part.wait(leader);
     }
+    if (!is_root) data.copy_from(part.of(leader), part.begin(), part.count());
   }
   if (!is_root) data.unpack();
+}
+
+}  // namespace
+
+void bcast_node_flat(Builder& b) {
+  bcast_by_domains(b, Domains::one(b.shape().size));
+}
+
+void bcast_domain_flat(Builder& b) {
+  bcast_by_domains(b, *b.shape().domains);
 }
 
 }  // namespace weft

@@ -1,9 +1,12 @@
-// What the ranks show each other in the node's memory, part after part: a slot for each rank, where
-// what fits travels in the ranks' lines, and longer data in two places that take turns, so that the
-// next part may be written while this one is still being read.
+// What the ranks show each other in the node's memory, part after part: a slot for each rank (or
+// several), where what fits travels in the ranks' lines, and longer data in two places that take
+// turns, so that the next part may be written while this one is still being read.
 // The protocol: a rank signals once per part (or as often as told), when it has written its slot
 // for this part and read all it wants of the part before. So who has waited for a reader's signal
 // of part k - 1 may write part k, into the place of part k - 2.
+// A rank's slots lie in memory of its own. If they are longer than a page, that is the same memory
+// in every schedule, on pages that no other rank has a part of: the first touch puts them into the
+// rank's NUMA domain, and no later operation finds them in another.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +20,20 @@ class NodeParts {
   // For `count` elements of `extent` bytes in each slot, the same on all ranks; no more than `most`
   // in a part, whatever the tuning.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
-            std::int64_t most = INT64_MAX)
+            std::int64_t most = INT64_MAX, int slots = 1)
       : b_(b),
         signals_(signals),
         total_(count),
-        most_(std::min({count, most, std::max<std::int64_t>(b.tuning().part_bytes / extent, 1)})),
-        stride_((most_ * extent + kLineBytes - 1) / kLineBytes * kLineBytes),
-        in_lines_(!is_cut() && most_ * extent <= kLinePayloadBytes) {
-    if (!in_lines_ && !is_alone()) places_ = b.node(kPlaces * ranks_here(b.shape()) * stride_);
+        most_(std::min({count, most, fitting(slot_bytes(b.tuning(), slots), extent)})),
+        stride_(to_lines(most_ * extent)),
+        own_bytes_(kPlaces * slots * stride_),
+        in_lines_(!is_cut() && slots == 1 && most_ * extent <= kLinePayloadBytes) {
+    if (in_lines_ || is_alone()) return;
+    const bool has_pages = own_bytes_ > kPageBytes;
+    const std::int64_t last = own_bytes_;
+    if (has_pages) own_bytes_ = kNodeBytesPerRank;
+    const std::int64_t bytes = (ranks_here(b.shape()) - 1) * own_bytes_ + last;
+    places_ = b.node(bytes, has_pages ? kPageBytes : kLineBytes);
   }
 
   bool done() const { return begin() >= total_; }
@@ -42,11 +51,11 @@ class NodeParts {
   // How many elements before one of this part lay where it goes now.
   std::int64_t distance_of_reuse() const { return kPlaces * most_; }
 
-  // The slot of a rank for this part.
-  Location of(int rank) const {
+  // A slot of a rank for this part.
+  Location of(int rank, int slot = 0) const {
     const int place = place_of(b_.shape(), rank);
     if (in_lines_) return b_.line(place);
-    return places_ + (part_ % kPlaces * ranks_here(b_.shape()) + place) * stride_;
+    return places_ + (place * own_bytes_ + (kPlaces * slot + part_ % kPlaces) * stride_);
   }
 
   void signal() {
@@ -58,28 +67,39 @@ class NodeParts {
   }
   // Until `rank` has signalled this part.
   void wait(int rank) const { wait(rank, signals_); }
-  // Until it has given the first, second, … signal of this part.
-  void wait(int rank, int nth) const {
-    if (rank != b_.shape().rank) b_.wait(rank, value(part_, nth));
+  // Until it has given the first, second, … signal of this part, of which it gives `signals`.
+  void wait(int rank, int nth) const { wait(rank, nth, signals_); }
+  void wait(int rank, int nth, int signals) const {
+    if (rank != b_.shape().rank) b_.wait(rank, static_cast<std::uint32_t>(part_ * signals + nth));
   }
   // Until `reader` has read what lies in the place of this part.
   void wait_until_read(int reader) const {
-    if (part_ >= kPlaces && reader != b_.shape().rank) b_.wait(reader, value(part_ - 1, 1));
+    if (part_ >= kPlaces && reader != b_.shape().rank)
+      b_.wait(reader, static_cast<std::uint32_t>((part_ - 1) * signals_ + 1));
   }
 
  private:
   static constexpr std::int64_t kPlaces = 2;
 
-  bool is_alone() const { return ranks_here(b_.shape()) == 1; }
-  std::uint32_t value(std::int64_t part, int nth) const {
-    return static_cast<std::uint32_t>(part * signals_ + nth);
+  static std::int64_t to_lines(std::int64_t bytes) {
+    return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
+  // Whole lines, so that all slots fit.
+  static std::int64_t slot_bytes(const Tuning& tuning, int slots) {
+    return slots == 1 ? tuning.part_bytes : tuning.part_bytes / slots / kLineBytes * kLineBytes;
+  }
+  static std::int64_t fitting(std::int64_t bytes, std::int64_t extent) {
+    return std::max<std::int64_t>(bytes / extent, 1);
+  }
+
+  bool is_alone() const { return ranks_here(b_.shape()) == 1; }
 
   Builder& b_;
   const int signals_;  // of each rank per part
   const std::int64_t total_;
   const std::int64_t most_;  // elements of one part
   const std::int64_t stride_;
+  std::int64_t own_bytes_;  // of a rank's memory
   const bool in_lines_;
   Location places_;
   std::int64_t part_ = 0;

@@ -1,5 +1,7 @@
-// A rank is right behind the one before it: its n-th signal of a part says that it has added its
-// piece to the n-th block it comes to.
+// A rank is right behind the one before it in its domain: each signal of a part says that it has
+// added its piece to one more block. Where there are several domains, and others copy out what it
+// has, one more signal says that the sum of its own block is complete, and if all do, another that
+// it has fetched for its domain those blocks of the others that it holds there.
 #include "coll/node_ring.h"
 
 #include <algorithm>
@@ -19,10 +21,18 @@ std::int64_t longest(const std::vector<std::int64_t>& borders) {
 
 }  // namespace
 
-NodeRing::NodeRing(Builder& b, std::vector<std::int64_t> borders)
+NodeRing::NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t> borders,
+                   Result result)
     : b_(b),
+      domains_(domains),
+      domain_(domains.of(b.shape().rank)),
+      result_(result),
       borders_(std::move(borders)),
-      parts_(b, longest(borders_), b.shape().recv.extent, b.shape().size) {}
+      homes_(domains, b.shape().size),
+      blocks_(b.shape().size),
+      parts_(b, longest(borders_), b.shape().recv.extent,
+             blocks_ + (domains.count() > 1 ? static_cast<int>(result) : 0), INT64_MAX,
+             homes_.slots()) {}
 
 std::int64_t NodeRing::offset(int block) const {
   const std::int64_t element = borders_[static_cast<std::size_t>(block)] + parts_.begin();
@@ -34,25 +44,77 @@ std::int64_t NodeRing::length(int block) const {
   return borders_[i + 1] - borders_[i];
 }
 
-void NodeRing::copy_in(Location own) {
-  const Shape& s = b_.shape();
-  const int before = ring_at(s.rank, -1, s.size);
-  for (int step = 0; step < s.size; ++step) {
-    const int block = ring_at(before, -step, s.size);
-    const Location input = b_.input() + offset(block);
-    if (step == 0) {
-      b_.copy(input, shared(block), count(block));
+// In the ring of the rank's domain.
+int NodeRing::neighbour(int rank, int distance) const {
+  const std::vector<int>& ring = domains_.ranks(domains_.of(rank));
+  const int size = static_cast<int>(ring.size());
+  return ring[static_cast<std::size_t>(ring_at(domains_.place(rank), distance, size))];
+}
+
+// Which signal of a part says that a rank has added to a block: it comes to those that the rank
+// before it holds first, then to those of the one before that; to its own last.
+int NodeRing::nth_signal(int rank, int block) const {
+  const DomainHomes::Home& home = homes_.of(block, domains_.of(rank));
+  int nth = 1 + home.slot;
+  for (int at = neighbour(rank, -1); at != home.rank; at = neighbour(at, -1))
+    nth += static_cast<int>(homes_.held_by(at).size());
+  return nth;
+}
+
+void NodeRing::sum_up(Location own) {
+  const int rank = b_.shape().rank, ranks = domains_.ranks_on(domain_);
+  for (int step = 1; step <= ranks; ++step) add_to_blocks(neighbour(rank, -step), step == 1, own);
+  if (domains_.count() > 1) add_other_domains(own);
+}
+
+void NodeRing::add_to_blocks(int home, bool is_first, Location own) {
+  const int rank = b_.shape().rank, before = neighbour(rank, -1);
+  for (const int block : homes_.held_by(home)) {
+    const Location input = b_.input() + offset(block), sum = shared(block, domain_);
+    const Location into = block == rank ? own : sum;
+    if (is_first) {
+      b_.copy(input, into, count(block));
     } else {
-      parts_.wait(before, step);
-      b_.reduce(input, shared(block), block == s.rank ? own : shared(block), count(block));
+      parts_.wait(before, nth_signal(before, block));
+      b_.reduce(input, sum, into, count(block));
     }
     parts_.signal();
   }
 }
 
-void NodeRing::copy_out(int block) {
-  parts_.wait(block);
-  b_.copy(shared(block), Location{Buffer::recv, offset(block)}, count(block));
+void NodeRing::add_other_domains(Location own) {
+  const int rank = b_.shape().rank;
+  for (int i = 1; i < domains_.count(); ++i) {
+    const int domain = ring_at(domain_, i, domains_.count());
+    const int last = homes_.of(rank, domain).rank;
+    parts_.wait(last, nth_signal(last, rank));
+    b_.reduce(shared(rank, domain), own, count(rank));
+  }
+  if (result_ == Result::own_block) return;
+  parts_.signal();
+  if (result_ == Result::for_all) fetch_from_other_domains();
+}
+
+void NodeRing::fetch_from_other_domains() {
+  for (const int block : homes_.held_by(b_.shape().rank)) {
+    const int domain = domains_.of(block);
+    if (domain == domain_) continue;
+    parts_.wait(block, blocks_ + 1);
+    b_.copy(shared(block, domain), shared(block, domain_), count(block));
+  }
+  parts_.signal();
+}
+
+void NodeRing::copy_out() {
+  const Shape& s = b_.shape();
+  for (int i = 0; i < s.size; ++i) {
+    const int block = ring_at(s.rank, i, s.size);
+    if (length(block) == 0 && result_ == Result::for_one) continue;
+    const bool is_here = domains_.of(block) == domain_;
+    const int complete = blocks_ + (domains_.count() > 1 ? 1 : 0), fetched = blocks_ + 2;
+    parts_.wait(homes_.of(block, domain_).rank, is_here ? complete : fetched);
+    b_.copy(shared(block, domain_), Location{Buffer::recv, offset(block)}, count(block));
+  }
 }
 
 }  // namespace weft

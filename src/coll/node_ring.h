@@ -2,42 +2,68 @@
 // goes round: one rank copies its part of it in, the next ones add theirs in place, the owner of
 // the block last. Each rank reads its vector once, however many ranks there are. Long blocks go
 // piece by piece, so that what is shared stays in the caches. For operators that commute.
-// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
+// Where there are several NUMA domains, each block goes round in each of them, and its owner adds
+// what the others have: (d - 1) n bytes of a vector of n cross the borders of d domains, the least.
+// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
+// sockets)
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "coll/domain_homes.h"
 #include "coll/node_parts.h"
 
 namespace weft {
 
 class NodeRing {
  public:
-  // Block i is [borders[i], borders[i + 1]) of the elements of the input.
-  NodeRing(Builder& b, std::vector<std::int64_t> borders);
+  enum class Result : std::uint8_t {
+    own_block,  // each rank keeps its block
+    for_one,    // one rank copies all blocks out: the ring's owners are of its domain
+    for_all     // all ranks copy all blocks out
+  };
+
+  // Block i, [borders[i], borders[i + 1]) of the elements of the input, is rank i's.
+  NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t> borders, Result result);
 
   bool done() const { return parts_.done(); }
   void next() { parts_.next(); }
 
-  // Where a block's piece lies in the node's memory, and how far into the vector.
-  Location shared(int block) const { return parts_.of(block); }
+  // How far into the vector a block's piece begins.
   std::int64_t offset(int block) const;
-  std::int64_t count(int block) const { return parts_.count(length(block)); }
+  // Where the sum of this rank's block is to be for others to copy it out.
+  Location shared() const { return shared(b_.shape().rank, domain_); }
 
-  // `reader` is the only one to copy out others' blocks. Before copy_in().
+  // `reader` is the only one to copy out others' blocks. Before sum_up().
   void wait_until_read(int reader) const { parts_.wait_until_read(reader); }
   // This rank's part of all blocks; the sum of its own block goes to `own`.
-  void copy_in(Location own);
-  // The sum of a block, to its place in the receive buffer.
-  void copy_out(int block);
+  void sum_up(Location own);
+  // The sums of all blocks, to their places in the receive buffer.
+  void copy_out();
 
  private:
   std::int64_t length(int block) const;
+  std::int64_t count(int block) const { return parts_.count(length(block)); }
+  Location shared(int block, int domain) const {
+    const DomainHomes::Home& home = homes_.of(block, domain);
+    return parts_.of(home.rank, home.slot);
+  }
+
+  void add_to_blocks(int home, bool is_first, Location own);
+  void add_other_domains(Location own);
+  void fetch_from_other_domains();
+  int nth_signal(int rank, int block) const;
+  int neighbour(int rank, int distance) const;
 
   Builder& b_;
+  const Domains domains_;
+  const int domain_;  // of this rank
+  const Result result_;
   const std::vector<std::int64_t> borders_;
-  NodeParts parts_;  // a slot for each block
+  const DomainHomes homes_;
+  const int blocks_;
+  NodeParts parts_;
 };
 
 }  // namespace weft

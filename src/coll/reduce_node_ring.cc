@@ -1,25 +1,50 @@
 // Reduce in the node's memory by copy-in with reduction (NodeRing), then the root copies all blocks
 // out. Each rank copies n / p bytes and reduces the other (p - 1) n / p, the root copies n more:
-// for long vectors. Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction,
-// chunks)
+// for long vectors. By domains, d of them, the blocks are those of the ranks in the root's domain,
+// so that (d - 1) n bytes cross their borders, the least.
+// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
+// sockets)
+#include <vector>
+
 #include "coll/build_functions.h"
 #include "coll/node_ring.h"
 #include "coll/nothing_to_reduce.h"
 #include "patterns/blocks.h"
-#include "patterns/ring.h"
 
 namespace weft {
+namespace {
 
-void reduce_node_ring(Builder& b) {
+// Those in the root's domain share the vector; the others have no blocks.
+std::vector<std::int64_t> borders_near_the_root(const Shape& s, const Domains& domains) {
+  const int home = domains.of(s.root);
+  const Blocks blocks{s.recv.count, domains.ranks_on(home)};
+  std::vector<std::int64_t> borders{0};
+  for (int rank = 0; rank < s.size; ++rank)
+    borders.push_back(domains.of(rank) == home ? blocks.begin(domains.place(rank) + 1)
+                                               : borders.back());
+  return borders;
+}
+
+void reduce_by_rings(Builder& b, const Domains& domains) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
-  for (NodeRing ring(b, Blocks{s.recv.count, s.size}.borders()); !ring.done(); ring.next()) {
+  NodeRing ring(b, domains, borders_near_the_root(s, domains), NodeRing::Result::for_one);
+  for (; !ring.done(); ring.next()) {
     ring.wait_until_read(s.root);
-    ring.copy_in(ring.shared(s.rank));
-    if (s.rank != s.root) continue;
-    for (int i = 0; i < s.size; ++i) ring.copy_out(ring_at(s.rank, i, s.size));
+    ring.sum_up(ring.shared());
+    if (s.rank == s.root) ring.copy_out();
   }
+}
+
+}  // namespace
+
+void reduce_node_ring(Builder& b) {
+  reduce_by_rings(b, Domains::one(b.shape().size));
+}
+
+void reduce_domain_ring(Builder& b) {
+  reduce_by_rings(b, *b.shape().domains);
 }
 
 }  // namespace weft

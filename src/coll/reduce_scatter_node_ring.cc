@@ -1,15 +1,17 @@
 // Reduce-scatter in the node's memory by copy-in with reduction (NodeRing): the owner of a block is
 // the last to add to it, and keeps the sum. With blocks of n bytes each rank copies n and reduces
-// (p - 1) n: for long vectors.
-// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
+// (p - 1) n: for long vectors. By domains, d of them, (d - 1) p n bytes cross their borders, the
+// least. Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks,
+// several sockets)
 #include <vector>
 
 #include "coll/build_functions.h"
 #include "coll/node_ring.h"
 
 namespace weft {
+namespace {
 
-void reduce_scatter_node_ring(Builder& b) {
+void reduce_scatter_by_rings(Builder& b, const Domains& domains) {
   const Shape& s = b.shape();
   const Operand result = incoming(s, s.rank);
   if (s.size == 1) return b.copy(outgoing(s, 0), result);
@@ -21,9 +23,19 @@ void reduce_scatter_node_ring(Builder& b) {
   const std::int64_t own_begin = borders[static_cast<std::size_t>(s.rank)] * s.recv.extent;
   // In place, the result is written where input lies that is still to be copied.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
-  for (NodeRing ring(b, borders); !ring.done(); ring.next())
-    ring.copy_in(sum + (ring.offset(s.rank) - own_begin));
+  NodeRing ring(b, domains, borders, NodeRing::Result::own_block);
+  for (; !ring.done(); ring.next()) ring.sum_up(sum + (ring.offset(s.rank) - own_begin));
   b.copy(sum, result.at, result.count);
+}
+
+}  // namespace
+
+void reduce_scatter_node_ring(Builder& b) {
+  reduce_scatter_by_rings(b, Domains::one(b.shape().size));
+}
+
+void reduce_scatter_domain_ring(Builder& b) {
+  reduce_scatter_by_rings(b, *b.shape().domains);
 }
 
 }  // namespace weft

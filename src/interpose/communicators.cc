@@ -98,11 +98,13 @@ void Communicator::share_memory() {
   nodes = nodes_of(shadow, size);
   if (!nodes) return;
   const int ranks = nodes->ranks_on(nodes->of(rank));
-  auto made = make_node_memory(shadow, rank, *nodes, ranks * (kLineBytes + kNodeBytesPerRank));
-  if (made)
-    memory = std::move(*made);
-  else
+  auto made = make_node_memory(shadow, rank, *nodes, most_node_bytes(ranks));
+  if (!made) {
     nodes = nullptr;
+    return;
+  }
+  memory = std::move(*made);
+  if (on_one_node()) domains = domains_of(shadow, size);
 }
 
 Communicator::~Communicator() {

@@ -61,10 +61,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
 
-  std::unique_ptr<Worker> worker;      // of engine tcc only
-  std::shared_ptr<const Nodes> nodes;  // nullptr where no ranks share memory
-  std::unique_ptr<NodeMemory> memory;  // of this rank's node; nullptr where it shares none
-  std::shared_ptr<Leaders> leaders;    // where an algorithm asks for them; else nullptr
+  std::unique_ptr<Worker> worker;          // of engine tcc only
+  std::shared_ptr<const Nodes> nodes;      // nullptr where no ranks share memory
+  std::shared_ptr<const Domains> domains;  // of one node; nullptr where it has one only
+  std::unique_ptr<NodeMemory> memory;      // of this rank's node; nullptr where it shares none
+  std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
   bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:

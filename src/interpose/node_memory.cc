@@ -10,12 +10,24 @@
 #include "interpose/generated/library_calls.h"
 #include "interpose/node_heaps.h"
 #include "schedule/schedule.h"
+#include "topo/topology.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
 namespace {
 
-std::vector<int> node_of_world_rank;  // by the lowest rank there; empty: not known
+struct Place {
+  int node;    // by the lowest rank there
+  int domain;  // as the node counts them; kNoDomain: the rank may run in several
+};
+std::vector<Place> place_of_world_rank;  // empty: not known
+
+std::vector<Place> places_of(MPI_Comm comm, int ranks) {
+  std::vector<Place> places;
+  for (const int rank : world_ranks(comm, ranks))
+    places.push_back(place_of_world_rank[static_cast<std::size_t>(rank)]);
+  return places;
+}
 
 // Rank 0 of those on one node makes it and tells the others where, and for how much it was meant.
 Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
@@ -98,21 +110,31 @@ void find_nodes() {
   int rank = 0, ranks = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
-  constexpr int kBytes = sizeof(int);
-  library_calls.Bcast(&rank, kBytes, handles.byte, 0, here);
-  node_of_world_rank.resize(static_cast<std::size_t>(ranks));
-  library_calls.Allgather(&rank, kBytes, handles.byte, node_of_world_rank.data(), kBytes,
+  constexpr int kBytes = sizeof(Place);
+  Place own{rank, domain_of_this_process()};
+  library_calls.Bcast(&own.node, sizeof own.node, handles.byte, 0, here);
+  place_of_world_rank.resize(static_cast<std::size_t>(ranks));
+  library_calls.Allgather(&own, kBytes, handles.byte, place_of_world_rank.data(), kBytes,
                           handles.byte, handles.comm_world);
   share_heaps(here);
   library_calls.Comm_free(&here);
 }
 
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks) {
-  if (node_of_world_rank.empty()) return nullptr;
-  std::vector<int> nodes = world_ranks(comm, ranks);
-  for (int& node : nodes) node = node_of_world_rank[static_cast<std::size_t>(node)];
+  if (place_of_world_rank.empty()) return nullptr;
+  std::vector<int> nodes;
+  for (const Place& place : places_of(comm, ranks)) nodes.push_back(place.node);
   auto found = std::make_shared<const Nodes>(nodes);
   return found->some_share() ? found : nullptr;
+}
+
+std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks) {
+  std::vector<int> domains;
+  for (const Place& place : places_of(comm, ranks)) domains.push_back(place.domain);
+  const bool some_has_none = std::find(domains.begin(), domains.end(), kNoDomain) != domains.end();
+  if (some_has_none) return nullptr;
+  auto found = std::make_shared<const Domains>(domains);
+  return found->count() > 1 ? found : nullptr;
 }
 
 std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int rank,

@@ -49,11 +49,15 @@ class NodeMemory {
 // The ranks' numbers in MPI_COMM_WORLD.
 std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
-// Which ranks run on which node. Collective over MPI_COMM_WORLD, once.
+// Which ranks run on which node, in which of its NUMA domains. Collective over MPI_COMM_WORLD,
+// once.
 void find_nodes();
 
 // The same of a communicator; nullptr where it is not known, or no two ranks are on one node.
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);
+// Of one whose ranks are on one node; nullptr where there are no two domains, or some rank has
+// none.
+std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks);
 
 // Collective over `comm`, a communicator of Weft's own whose ranks are on these nodes. No value on
 // all ranks where not all can map the memory of their node; why is said once. nullptr where this

@@ -224,7 +224,10 @@ Shape shape_of(const Call& call, const Communicator& communicator) {
   shape.size = communicator.size;
   shape.root = call.root;
   shape.on_one_node = communicator.on_one_node();
-  if (!shape.on_one_node) shape.nodes = communicator.nodes;
+  if (shape.on_one_node)
+    shape.domains = communicator.domains;
+  else
+    shape.nodes = communicator.nodes;
   shape.has_leaders = communicator.leaders != nullptr;
   if (call.kind == Kind::barrier) return shape;
   const Sides sides = sides_of(call, communicator);

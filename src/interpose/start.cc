@@ -397,6 +397,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
   shape.nodes = nullptr;
+  shape.domains = nullptr;
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
   plan.schedule = schedule_for(c, shape, {plan.engine, &by_messages});

@@ -88,18 +88,25 @@ const char* source_name(PlanRecord::Source source) {
   return "";
 }
 
+// The members of an object that say how something is done.
+std::string json_members(const std::string& algorithm, const Tuning& tuning) {
+  return "\"algorithm\":\"" + algorithm + "\",\"part_bytes\":" + std::to_string(tuning.part_bytes) +
+         ",\"radix\":" + std::to_string(tuning.radix) +
+         ",\"radix_across\":" + std::to_string(tuning.radix_across);
+}
+
 std::string json_entry(const PlanRecord& record) {
   std::string text = "{\"call\":\"" + std::string(call_name(record.id)) +
                      "\",\"bytes\":" + std::to_string(record.bytes) +
                      ",\"ranks\":" + std::to_string(record.ranks) + ",\"operation\":\"" +
-                     record.operation + "\",\"algorithm\":\"" + record.plan.algorithm +
-                     "\",\"part_bytes\":" + std::to_string(record.plan.part_bytes) +
-                     ",\"source\":\"" + source_name(record.source) + "\",\"why\":\"" + record.why +
+                     record.operation + "\"," +
+                     json_members(record.plan.algorithm, record.plan.tuning) + ",\"source\":\"" +
+                     source_name(record.source) + "\",\"why\":\"" + record.why +
                      "\",\"trial_bytes\":" + std::to_string(record.trial_bytes) +
                      ",\"spent_ns\":" + std::to_string(record.spent_ns) + ",\"candidates\":[";
   for (const MeasuredCandidate& candidate : record.plan.candidates)
-    text += std::string(text.back() == '[' ? "" : ",") + "{\"algorithm\":\"" + candidate.algorithm +
-            "\",\"part_bytes\":" + std::to_string(candidate.part_bytes) +
+    text += std::string(text.back() == '[' ? "" : ",") + "{" +
+            json_members(candidate.algorithm, candidate.tuning) +
             ",\"ns\":" + std::to_string(candidate.ns) + "}";
   return text + "]}";
 }

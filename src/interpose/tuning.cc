@@ -24,7 +24,7 @@ using Source = PlanRecord::Source;
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
 // What the ranks tell each other at a time; it fits into a line of the node's memory.
-using Words = std::array<std::int64_t, 4>;
+using Words = std::array<std::int64_t, 6>;
 static_assert(sizeof(Words) <= kLinePayloadBytes);
 
 // Collectives of Weft's own in the memory of a communicator, one after the other.
@@ -136,10 +136,15 @@ class Tuner {
 
   std::string key() const {
     const auto bytes = static_cast<std::uint64_t>(record_.bytes);
-    return plan_key({"weft " WEFT_VERSION, runtime_.platform,
-                     std::to_string(communicator_.size) + " ranks", kind_name(shape_.kind),
+    return plan_key({"weft " WEFT_VERSION, runtime_.platform, ranks_words(), kind_name(shape_.kind),
                      "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", record_.operation,
                      runtime_.in_memory_only() ? "at once" : "any"});
+  }
+
+  std::string ranks_words() const {
+    std::string words = std::to_string(communicator_.size) + " ranks";
+    if (shape_.domains) words += " in " + std::to_string(shape_.domains->count()) + " domains";
+    return words;
   }
 
   // Of what all ranks must have in common to go on together.
@@ -156,10 +161,14 @@ class Tuner {
   // All ranks are here, and rank 0 says what it knows.
   Met meet() {
     const auto known = is_first() ? runtime_.plans.find(key_) : std::nullopt;
-    Words own{call_number(), -1, 0, 0};
+    Words own{call_number(), -1};
     if (known)
-      if (const auto found = find_candidate(shape_, known->algorithm, known->part_bytes))
-        own = {own[0], found->algorithm - algorithms().data(), known->part_bytes,
+      if (const auto found = find_candidate(shape_, known->algorithm, known->tuning))
+        own = {own[0],
+               found->algorithm - algorithms().data(),
+               known->tuning.part_bytes,
+               known->tuning.radix,
+               known->tuning.radix_across,
                known->candidates.empty() ? 0 : 1};
     const auto* all = meeting_.exchange(own);
     began_ns_ = now_ns();
@@ -169,9 +178,12 @@ class Tuner {
       if (words[0] != own[0]) return Met::in_different_calls;
     const Words& first = all->front();
     if (first[1] < 0) return Met::new_here;
-    chosen_ = {&algorithms()[static_cast<std::size_t>(first[1])], {.part_bytes = first[2]}};
-    record_.source = first[3] ? Source::cache : Source::rule;
-    record_.why = first[3] ? "measured before" : "not measured: the budget was too short";
+    chosen_ = {&algorithms()[static_cast<std::size_t>(first[1])],
+               {.part_bytes = first[2],
+                .radix = static_cast<int>(first[3]),
+                .radix_across = static_cast<int>(first[4])}};
+    record_.source = first[5] ? Source::cache : Source::rule;
+    record_.why = first[5] ? "measured before" : "not measured: the budget was too short";
     if (known) record_.plan.candidates = known->candidates;
     return Met::known;
   }
@@ -186,7 +198,7 @@ class Tuner {
   // The greatest of what the ranks say: time of a trial, and since the beginning.
   std::optional<std::array<std::int64_t, 2>> slowest(std::int64_t each_ns,
                                                      std::int64_t elapsed_ns) {
-    const auto* all = meeting_.exchange({call_number(), each_ns, elapsed_ns, 0});
+    const auto* all = meeting_.exchange({call_number(), each_ns, elapsed_ns});
     if (!all) return std::nullopt;
     std::array<std::int64_t, 2> most{0, 0};
     for (const Words& words : *all)
@@ -213,7 +225,7 @@ class Tuner {
   void conclude(const Trials& trials, const std::vector<BuiltCandidate>& candidates) {
     MeasuredPlan& plan = record_.plan;
     const Candidate& best = candidates[trials.best()].candidate;
-    plan = {best.algorithm->name, best.tuning.part_bytes, {}};
+    plan = {best.algorithm->name, best.tuning, {}};
     if (!trials.conclusive()) {
       record_.why = "not measured: the budget was too short";
       if (is_first()) runtime_.plans.remember(key_, plan);
@@ -222,7 +234,7 @@ class Tuner {
     for (std::size_t i = 0; i < candidates.size(); ++i)
       if (trials.least_ns(i) > 0)
         plan.candidates.push_back({candidates[i].candidate.algorithm->name,
-                                   candidates[i].candidate.tuning.part_bytes, trials.least_ns(i)});
+                                   candidates[i].candidate.tuning, trials.least_ns(i)});
     chosen_ = best;
     record_.source = Source::measured;
     record_.trial_bytes = agreed_bytes(candidates.front().schedule.shape).value_or(0);
@@ -251,7 +263,7 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
   record.bytes = agreed_bytes(schedule.shape).value_or(0);
   record.ranks = schedule.shape.size;
   if (reduces(call.kind)) record.operation = reduction_words(call.op, call.recvtype);
-  record.plan = {schedule.algorithm, Tuning{}.part_bytes, {}};
+  record.plan = {schedule.algorithm, {}, {}};
   return record;
 }
 
@@ -263,7 +275,7 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, cons
   const Candidate before{find_algorithm(call.kind, by_rule->algorithm), {}};
   const Candidate chosen = Tuner(runtime, communicator, kernel, *by_rule, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
-  record.plan.part_bytes = chosen.tuning.part_bytes;
+  record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;
   if (chosen != before)
     schedule =

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::int64_t kAlignment_bytes = 64;
 
-std::int64_t align(std::int64_t bytes) {
-  return (bytes + kAlignment_bytes - 1) / kAlignment_bytes * kAlignment_bytes;
+std::int64_t align(std::int64_t bytes, std::int64_t alignment = kAlignment_bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 // FNV-1a over the words.
@@ -22,6 +22,8 @@ std::uint32_t fingerprint(const Schedule& schedule, const Tuning& tuning) {
   add(static_cast<std::uint64_t>(s.root));
   add(static_cast<std::uint64_t>(agreed_bytes(s).value_or(0)));
   add(static_cast<std::uint64_t>(tuning.part_bytes));
+  add(static_cast<std::uint64_t>(tuning.radix));
+  add(static_cast<std::uint64_t>(tuning.radix_across));
   for (const char* c = schedule.algorithm; *c; ++c) add(static_cast<unsigned char>(*c));
   return static_cast<std::uint32_t>(hash >> (64 - kFingerprintBits)) | 1u;
 }
@@ -45,9 +47,9 @@ void Builder::use_lines() {
   if (schedule_.node_bytes == 0) schedule_.node_bytes = ranks_here(shape()) * kLineBytes;
 }
 
-Location Builder::node(std::int64_t bytes) {
+Location Builder::node(std::int64_t bytes, std::int64_t alignment) {
   use_lines();
-  const Location origin{Buffer::node, schedule_.node_bytes};
+  const Location origin{Buffer::node, align(schedule_.node_bytes, alignment)};
   schedule_.node_bytes = align(origin.offset + bytes);
   return origin;
 }

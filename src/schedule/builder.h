@@ -27,7 +27,7 @@ class Builder {
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
   // The same in the node's memory: at the same place on all its ranks, if all ask for the same.
-  Location node(std::int64_t bytes);
+  Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
   // The payload of the line of a rank that shares memory, by its place: kLinePayloadBytes.
   Location line(int place);
 

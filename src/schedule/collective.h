@@ -69,10 +69,10 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// Rank-invariant: kind, size, root, commutative, on_one_node, nodes, has_leaders, in_place (except
-// where only the root may say it), and agreed_bytes(). A layout's count and extent may differ
-// between ranks (different but matching types), and so may all that concerns one peer only: never
-// let them decide what travels, except between the two ranks that both know it.
+// Rank-invariant: kind, size, root, commutative, on_one_node, nodes, domains, has_leaders, in_place
+// (except where only the root may say it), and agreed_bytes(). A layout's count and extent may
+// differ between ranks (different but matching types), and so may all that concerns one peer only:
+// never let them decide what travels, except between the two ranks that both know it.
 struct Shape {
   Kind kind = Kind::barrier;
   int rank = 0;
@@ -88,6 +88,8 @@ struct Shape {
   // As many ranks on each node, and those at one place of all nodes have a communicator, on which
   // the MPI library's collectives may be called.
   bool has_leaders = false;
+  // Where all do, but not all are near the same memory: which are. The same object, too.
+  std::shared_ptr<const Domains> domains;
   // Of reductions and bcast: send == recv. Not significant on this rank: count 0.
   Layout send;
   Layout recv;

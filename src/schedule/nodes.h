@@ -1,7 +1,9 @@
-// Nodes: which ranks of a communicator share memory, where not all of them do.
-// Why rank-invariant numbers: algorithms by levels must find the same leaders on every rank.
+// Nodes: which ranks of a communicator share memory, where not all of them do; and Domains, the
+// same inside one node: which ranks are near the same memory. Why rank-invariant numbers:
+// algorithms by levels must find the same leaders on every rank.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace weft {
@@ -10,6 +12,8 @@ class Nodes {
  public:
   // node_of_rank: any number for each node, the same for ranks that share memory.
   explicit Nodes(const std::vector<int>& node_of_rank);
+  // All ranks together on one.
+  static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<std::size_t>(ranks))); }
 
   // Nodes count from 0 in the order of their lowest ranks.
   int count() const { return static_cast<int>(ranks_.size()); }
@@ -35,5 +39,8 @@ class Nodes {
   std::vector<Home> homes_;              // by rank
   std::vector<std::vector<int>> ranks_;  // by node
 };
+
+// NUMA domains: ranks bound to cores for which the same memory is local.
+using Domains = Nodes;
 
 }  // namespace weft

@@ -119,9 +119,14 @@ struct ShownBuffer {
 struct ShownBuffers {
   ShownBuffer input, result;
 };
-// What a schedule may use of the node's memory beside the lines: three places of 128 KiB, which fit
-// into a core's own cache while they take turns.
+// What a schedule may use of the node's memory beside the lines, which then take whole pages: three
+// places of 128 KiB, which fit into a core's own cache while they take turns.
 inline constexpr std::int64_t kNodeBytesPerRank = 384 * 1024;
+inline constexpr std::int64_t kPageBytes = 4096;
+inline constexpr std::int64_t most_node_bytes(int ranks) {
+  const std::int64_t lines = (ranks * kLineBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return lines + ranks * kNodeBytesPerRank;
+}
 
 struct Schedule {
   Shape shape;

@@ -11,6 +11,11 @@ struct Tuning {
   // Longer data are shown in the node's memory in parts of so much per rank. 64 KiB stay in a
   // core's own cache. At least twice what a line holds, at most half of kNodeBytesPerRank.
   std::int64_t part_bytes = 64 * 1024;
+  // Of trees: a rank with all its children holds the sum of up to so many ranks of its NUMA domain,
+  // or so many domains; kAll: all of them at once.
+  static constexpr int kAll = 0;
+  int radix = 4;
+  int radix_across = kAll;
 
   bool operator==(const Tuning&) const = default;
 };

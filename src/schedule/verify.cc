@@ -73,8 +73,9 @@ std::string mismatch_of_leaders(std::span<const Schedule> all) {
 
 // In tests each rank may have a map of its own.
 bool of_one_map(const Shape& one, const Shape& other) {
-  if (one.on_one_node != other.on_one_node || one.has_leaders != other.has_leaders) return false;
-  return one.nodes == other.nodes || (one.nodes && other.nodes && *one.nodes == *other.nodes);
+  const auto same = [](const auto& a, const auto& b) { return a == b || (a && b && *a == *b); };
+  return one.on_one_node == other.on_one_node && one.has_leaders == other.has_leaders &&
+         same(one.nodes, other.nodes) && same(one.domains, other.domains);
 }
 
 // What cannot be seen ends the schedule on all ranks alike.

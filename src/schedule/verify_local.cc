@@ -26,7 +26,7 @@ class LocalVerifier {
 
   Failure verify() {
     if (Failure failure = check_rounds(); !failure.empty()) return failure;
-    if (schedule_.node_bytes > ranks_here(shape_) * (kLineBytes + kNodeBytesPerRank))
+    if (schedule_.node_bytes > most_node_bytes(ranks_here(shape_)))
       return "more of the node's memory than there is";
     if (schedule_.node_bytes > 0 && ranks_here(shape_) == 1)
       return "memory of a node where this rank is alone";

@@ -1,4 +1,5 @@
-// Every algorithm for the node's memory with every size of part that makes a difference.
+// Every algorithm for the node's memory with every size of part, or every radix, that makes a
+// difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -13,6 +14,10 @@ namespace {
 // The default first. Two places of the largest fill what a rank has in the communicator's memory.
 constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes, 16 * 1024,
                                                     kNodeBytesPerRank / 2};
+
+// Of trees; the defaults first. In a NUMA domain, or in the node; and from domain to domain.
+constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
+constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
 
 // More of a long call tells no more, and takes time that would be better spent on repetitions.
 constexpr std::int64_t kMostOnTrial_bytes = 1024 * 1024;
@@ -47,21 +52,64 @@ bool copies_in_memory(const Algorithm& algorithm) {
   return needs_node(algorithm.needs) && !is_direct(algorithm);
 }
 
-bool is_there(const std::vector<BuiltCandidate>& all, const Schedule& schedule) {
+// Those that give different trees of so many.
+template <std::size_t kCount>
+std::vector<int> different(const std::array<int, kCount>& radices, int size) {
+  std::vector<int> kept;
+  const auto effective = [&](int radix) {
+    return radix == Tuning::kAll ? size : std::min(radix, size);
+  };
+  for (const int radix : radices) {
+    const auto is_same = [&](int other) { return effective(other) == effective(radix); };
+    if (std::none_of(kept.begin(), kept.end(), is_same)) kept.push_back(radix);
+  }
+  return kept;
+}
+
+// By the convention of the table.
+bool is_tree(const Algorithm& algorithm) {
+  return std::string_view(algorithm.name).ends_with("-tree");
+}
+
+std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& shape) {
+  const Domains domains =
+      needs_domains(algorithm.needs) ? *shape.domains : Domains::one(shape.size);
+  int most = 0;
+  for (int domain = 0; domain < domains.count(); ++domain)
+    most = std::max(most, domains.ranks_on(domain));
+  std::vector<Tuning> all;
+  for (const int across : different(kRadicesAcross, domains.count()))
+    for (const int radix : different(kRadices, most))
+      all.push_back({.radix = radix, .radix_across = across});
+  return all;
+}
+
+// Long data differ in their parts, and short ones in the trees that they take.
+std::vector<Tuning> tunings(const Algorithm& algorithm, const Shape& shape) {
+  const bool is_short =
+      *agreed_bytes(shape) <= *std::min_element(kPartBytes.begin(), kPartBytes.end());
+  if (is_short && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
+  std::vector<Tuning> all;
+  for (const std::int64_t part_bytes : kPartBytes) all.push_back({.part_bytes = part_bytes});
+  return all;
+}
+
+bool is_there(const std::vector<BuiltCandidate>& all, const BuiltCandidate& one) {
   return std::any_of(all.begin(), all.end(), [&](const BuiltCandidate& other) {
-    return other.schedule.algorithm == schedule.algorithm &&
-           other.schedule.node_bytes == schedule.node_bytes;
+    return other.candidate.algorithm == one.candidate.algorithm &&
+           other.candidate.tuning.radix == one.candidate.tuning.radix &&
+           other.candidate.tuning.radix_across == one.candidate.tuning.radix_across &&
+           other.schedule.node_bytes == one.schedule.node_bytes;
   });
 }
 
 void add(std::vector<BuiltCandidate>& all, const Shape& shape, const Algorithm& algorithm,
          bool at_once) {
   if (!copies_in_memory(algorithm) || !applies(algorithm, shape)) return;
-  for (const std::int64_t part_bytes : kPartBytes) {
-    const Tuning tuning{.part_bytes = part_bytes};
-    Schedule schedule = build(algorithm, shape, tuning);
-    if (at_once && !needs_no_later_help(schedule, false)) continue;
-    if (!is_there(all, schedule)) all.push_back({{&algorithm, tuning}, std::move(schedule)});
+  for (const Tuning& tuning : tunings(algorithm, shape)) {
+    BuiltCandidate one{{&algorithm, tuning}, build(algorithm, shape, tuning)};
+    if (at_once && !needs_no_later_help(one.schedule, false)) continue;
+    if (!is_there(all, one)) all.push_back(std::move(one));
   }
 }
 
@@ -101,13 +149,13 @@ std::vector<BuiltCandidate> node_candidates(const Shape& shape, const Algorithm&
 }
 
 std::optional<Candidate> find_candidate(const Shape& shape, std::string_view name,
-                                        std::int64_t part_bytes) {
+                                        const Tuning& tuning) {
   const Algorithm* algorithm = find_algorithm(shape.kind, name);
-  const bool known =
-      std::find(kPartBytes.begin(), kPartBytes.end(), part_bytes) != kPartBytes.end();
-  if (!known || !algorithm || !copies_in_memory(*algorithm) || !applies(*algorithm, shape))
+  if (!algorithm || !copies_in_memory(*algorithm) || !applies(*algorithm, shape))
     return std::nullopt;
-  return Candidate{algorithm, {.part_bytes = part_bytes}};
+  const std::vector<Tuning> known = tunings(*algorithm, shape);
+  if (std::find(known.begin(), known.end(), tuning) == known.end()) return std::nullopt;
+  return Candidate{algorithm, tuning};
 }
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // Candidates: what a persistent collective of one node may choose from when it is initialised, and
 // the smaller call by which they are compared.
-// A new way of doing it (another algorithm, another size of part) is one more entry here; what is
-// measured, agreed on, cached and told is the same for all.
+// A new way of doing it (another algorithm, another size of part, another radix) is one more entry
+// here; what is measured, agreed on, cached and told is the same for all.
 #pragma once
 
 #include <optional>
@@ -35,8 +35,8 @@ Shape shape_on_trial(const Shape& shape);
 std::vector<BuiltCandidate> node_candidates(const Shape& shape, const Algorithm& first,
                                             bool at_once);
 
-// The candidate of this name and size; none where there is no such for this call.
+// The candidate of this name and tuning; none where there is no such for this call.
 std::optional<Candidate> find_candidate(const Shape& shape, std::string_view algorithm,
-                                        std::int64_t part_bytes);
+                                        const Tuning& tuning);
 
 }  // namespace weft

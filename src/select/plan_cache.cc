@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kHeader = "# weft plans, version 1\n";
+constexpr std::string_view kHeader = "# weft plans, version 2\n";
+constexpr std::string_view kOldHeader = "# weft plans, version 1\n";  // had no radices
 constexpr std::int64_t kMostBytes = 16 << 20;  // a longer file is no cache of ours
 
 class Descriptor {
@@ -40,23 +41,34 @@ std::string_view take_until(std::string_view& text, char end) {
   return taken;
 }
 
-bool parse(std::string_view text, std::int64_t& number) {
+template <class Number>
+bool parse(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() && number >= 0;
+}
+
+// ALGORITHM/TUNING
+bool parse(std::string_view text, std::string& algorithm, Tuning& tuning) {
+  algorithm = take_until(text, '/');
+  return !algorithm.empty() && parse(take_until(text, '/'), tuning.part_bytes) &&
+         parse(take_until(text, '/'), tuning.radix) && parse(text, tuning.radix_across);
+}
+
+std::string text_of(const std::string& algorithm, const Tuning& tuning) {
+  return algorithm + '/' + std::to_string(tuning.part_bytes) + '/' + std::to_string(tuning.radix) +
+         '/' + std::to_string(tuning.radix_across);
 }
 
 // Of a line behind its key; none where it is damaged.
 std::optional<MeasuredPlan> parse_plan(std::string_view line) {
   MeasuredPlan plan;
-  plan.algorithm = take_until(line, '\t');
-  if (plan.algorithm.empty() || !parse(take_until(line, '\t'), plan.part_bytes))
+  if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) || line.empty())
     return std::nullopt;
-  if (line.empty()) return std::nullopt;
   while (!line.empty()) {
     std::string_view word = take_until(line, ',');
     MeasuredCandidate candidate;
-    candidate.algorithm = take_until(word, '/');
-    if (!parse(take_until(word, '='), candidate.part_bytes) || !parse(word, candidate.ns))
+    if (!parse(take_until(word, '='), candidate.algorithm, candidate.tuning) ||
+        !parse(word, candidate.ns))
       return std::nullopt;
     plan.candidates.push_back(std::move(candidate));
   }
@@ -64,10 +76,10 @@ std::optional<MeasuredPlan> parse_plan(std::string_view line) {
 }
 
 std::string line_of(const std::string& key, const MeasuredPlan& plan) {
-  std::string line = key + '\t' + plan.algorithm + '\t' + std::to_string(plan.part_bytes) + '\t';
+  std::string line = key + '\t' + text_of(plan.algorithm, plan.tuning) + '\t';
   for (const MeasuredCandidate& candidate : plan.candidates)
-    line += candidate.algorithm + '/' + std::to_string(candidate.part_bytes) + '=' +
-            std::to_string(candidate.ns) + ',';
+    line +=
+        text_of(candidate.algorithm, candidate.tuning) + '=' + std::to_string(candidate.ns) + ',';
   line.back() = '\n';
   return line;
 }
@@ -82,7 +94,8 @@ std::optional<std::string> read_file(const std::string& name) {
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   const ssize_t length = read(file.get(), text.data(), text.size());
   text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-  if (!text.empty() && !text.starts_with(kHeader)) return std::nullopt;
+  if (!text.empty() && !text.starts_with(kHeader) && !text.starts_with(kOldHeader))
+    return std::nullopt;
   return text;
 }
 

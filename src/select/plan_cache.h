@@ -1,5 +1,6 @@
 // PlanCache: plans that were measured, kept in a text file for the next run, a line per plan:
-//   KEY <tab> ALGORITHM <tab> PART_BYTES <tab> ALGORITHM/PART_BYTES=NS,…
+//   KEY <tab> ALGORITHM/TUNING <tab> ALGORITHM/TUNING=NS,…
+// where TUNING is PART_BYTES/RADIX/RADIX_ACROSS.
 // Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
 // A file that cannot be read or written is no error: plans are then measured in every run.
 #pragma once
@@ -12,11 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "schedule/tuning.h"
+
 namespace weft {
 
 struct MeasuredCandidate {
   std::string algorithm;
-  std::int64_t part_bytes = 0;
+  Tuning tuning;
   std::int64_t ns = 0;
 
   bool operator==(const MeasuredCandidate&) const = default;
@@ -24,7 +27,7 @@ struct MeasuredCandidate {
 
 struct MeasuredPlan {
   std::string algorithm;
-  std::int64_t part_bytes = 0;
+  Tuning tuning;
   std::vector<MeasuredCandidate> candidates;
 
   bool operator==(const MeasuredPlan&) const = default;

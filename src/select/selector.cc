@@ -65,12 +65,12 @@ const char* node_reduction_name(const Shape& shape) {
   const std::int64_t bytes = shape.recv.bytes();
   if (bytes * shape.size <= kFlatInAll_bytes) return "node-flat";
   const bool tree = shape.kind == Kind::allreduce && shape.size > 4;
-  if (!shape.commutative) return tree ? "node-tree-4" : "node-flat";
-  return tree && bytes <= 8 * 1024 ? "node-tree-4" : "node-ring";
+  if (!shape.commutative) return tree ? "node-tree" : "node-flat";
+  return tree && bytes <= 8 * 1024 ? "node-tree" : "node-ring";
 }
 
-// In the node's memory; nullptr where messages must do.
-const char* node_name(const Shape& shape) {
+// In the node's memory, in one level; nullptr where messages must do.
+const char* one_level_name(const Shape& shape) {
   if (!shape.on_one_node || (reduces(shape.kind) && !shape.recv.plain)) return nullptr;
   switch (shape.kind) {
     case Kind::barrier:
@@ -91,6 +91,43 @@ const char* node_name(const Shape& shape) {
     default:
       return nullptr;
   }
+}
+
+// Of `name`, the form by NUMA domains. The least crosses their borders, in a step or two more: for
+// long data, and for short data of many ranks, which would read as many lines from beyond. nullptr:
+// one level, also where the domains have hardly more than a rank each.
+const char* two_level_name(const Shape& shape, std::string_view name) {
+  constexpr int kFewRanks = 16;
+  constexpr std::int64_t kLongBlock_bytes = 4 * 1024;
+  if (shape.size < 2 * shape.domains->count()) return nullptr;
+  const bool is_flat = name == "node-flat", is_crowded = shape.size > kFewRanks;
+  switch (shape.kind) {
+    case Kind::barrier:
+      return is_crowded ? "domain-tree" : nullptr;
+    case Kind::bcast:
+      return *agreed_bytes(shape) > kLongBlock_bytes ? "domain-flat" : nullptr;
+    case Kind::allgather:
+    case Kind::allgatherv:
+      return *agreed_bytes(shape) > shape.size * kLongBlock_bytes ? "domain-flat" : nullptr;
+    case Kind::allreduce:
+      if (is_flat) return is_crowded ? "domain-tree" : nullptr;
+      return name == "node-tree" ? "domain-tree" : "domain-ring";
+    case Kind::reduce:
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return is_flat ? nullptr : "domain-ring";
+    default:
+      return nullptr;
+  }
+}
+
+// In the node's memory; nullptr where messages must do.
+const char* node_name(const Shape& shape) {
+  const char* name = one_level_name(shape);
+  if (!name || !shape.domains) return name;
+  const char* two_levels = two_level_name(shape, name);
+  const bool applies_here = two_levels && applies(*find_algorithm(shape.kind, two_levels), shape);
+  return applies_here ? two_levels : name;
 }
 
 // Along the chain of nodes fewer bytes go between them, but one node after the other: for vectors

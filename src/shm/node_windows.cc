@@ -7,8 +7,7 @@ namespace weft {
 namespace {
 
 std::int64_t to_pages(std::int64_t bytes) {
-  constexpr std::int64_t kPage = 4096;
-  return (bytes + kPage - 1) / kPage * kPage;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 std::int64_t front_bytes(int ranks, int windows) {

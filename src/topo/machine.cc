@@ -43,11 +43,14 @@ std::string processor() {
 
 }  // namespace
 
+std::string numa_nodes() {
+  return first_line("/sys/devices/system/node/online");
+}
+
 std::string machine_words() {
   return processor() + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " CPUs, NUMA nodes " +
-         first_line("/sys/devices/system/node/online") + ", L2 " +
-         first_line("/sys/devices/system/cpu/cpu0/cache/index2/size") + ", L3 " +
-         first_line("/sys/devices/system/cpu/cpu0/cache/index3/size");
+         numa_nodes() + ", L2 " + first_line("/sys/devices/system/cpu/cpu0/cache/index2/size") +
+         ", L3 " + first_line("/sys/devices/system/cpu/cpu0/cache/index3/size");
 }
 
 }  // namespace weft

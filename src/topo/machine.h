@@ -9,4 +9,7 @@ namespace weft {
 // hwloc would know more, and takes milliseconds to find it out.
 std::string machine_words();
 
+// The kernel's list of them, such as "0-1".
+std::string numa_nodes();
+
 }  // namespace weft

@@ -4,6 +4,11 @@
 #include <dlfcn.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "topo/machine.h"
 
 namespace weft {
 namespace {
@@ -51,6 +56,12 @@ void add_numa_node(const HwlocCalls& calls, hwloc_obj_t node, Topology& topology
   }
 }
 
+bool may_have_several_domains() {
+  for (const char* variable : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE"})
+    if (std::getenv(variable)) return true;
+  return numa_nodes().find_first_of("-,") != std::string::npos;
+}
+
 }  // namespace
 
 Result<Topology> read_topology() {
@@ -69,6 +80,25 @@ Result<Topology> read_topology() {
   calls->destroy(tree);
   if (topology.numa_of_core.empty()) return Error{"hwloc found no NUMA node on this machine"};
   return topology;
+}
+
+int domain_of(const Topology& topology, const std::vector<int>& cores) {
+  int domain = kNoDomain;
+  for (const int core : cores) {
+    const int its =
+        core < topology.cores() ? topology.numa_of_core[static_cast<std::size_t>(core)] : kNoDomain;
+    if (its == kNoDomain || (domain != kNoDomain && its != domain)) return kNoDomain;
+    domain = its;
+  }
+  return domain;
+}
+
+int domain_of_this_process() {
+  const std::vector<int> cores = allowed_cores();
+  const bool is_bound = static_cast<long>(cores.size()) < sysconf(_SC_NPROCESSORS_ONLN);
+  if (!is_bound || !may_have_several_domains()) return kNoDomain;
+  const auto topology = read_topology();
+  return topology ? domain_of(*topology, cores) : kNoDomain;
 }
 
 std::vector<int> allowed_cores() {

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from domains import in_two_domains
 
 from weft import installation
 
@@ -58,10 +59,11 @@ def run(
     options=(),
     environment=None,
     nodes: str = "",
+    before=(),
 ):
     """Runs the program; returns the number of equal cases and the summary (None without Weft).
 
-    nodes: Hydra's hosts, all on this machine.
+    nodes: Hydra's hosts, all on this machine. before: what starts each rank's command.
     """
     library = installation.implementation(mpi)
     program = library.program("conformance")
@@ -70,9 +72,9 @@ def run(
     launcher = library.launcher(ranks)
     if nodes:
         launcher += ["-launcher", "fork", "-hosts", nodes]
-    front = []
+    front = [*before]
     if engine:
-        front = [installation.weft_command(), "run", "--engine", engine]
+        front += [installation.weft_command(), "run", "--engine", engine]
         front += [f"--summary=json:{summary}", "--"]
     command = [*launcher, *front, program, "--limit-s", LIMIT_S, *options]
     variables = {**os.environ, **library.environment(), **(environment or {})}
@@ -174,10 +176,14 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
         + ["--without", FAULTS["mpich"] + ",negative"],
         {f"WEFT_ALGORITHM_{kind.upper()}": algorithm},
         {4: "a:2,b:2", 5: "a:3,b:2"}[ranks] if algorithm == "hierarchical" else "",
+        # In turn, or one after the other.
+        [in_two_domains(tmp_path, {4: "rank % 2", 5: "rank / 3"}[ranks])]
+        if algorithm.startswith("domain-")
+        else [],
     )
     entry = calls_of(summary)[f"MPI_I{kind}"]
     assert entry["handled"] > 0
-    if algorithm.startswith("node-") or algorithm == "hierarchical":
+    if algorithm.startswith(("node-", "domain-")) or algorithm == "hierarchical":
         assert entry["in_memory"] > 0
     else:  # what an operator does not allow goes to the default
         assert entry["in_memory"] < entry["handled"]

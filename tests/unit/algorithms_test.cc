@@ -4,6 +4,8 @@
 // or not.
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "simulated_call.h"
 
 namespace weft::test {
@@ -33,8 +35,11 @@ class AlgorithmTest : public testing::TestWithParam<const Algorithm*> {
     call.algorithm = GetParam();
     const bool one_is_enough = !needs_nodes(call.algorithm->needs) || call.root > 0;
     const std::size_t placings = one_is_enough ? 1 : std::size(kPlacings);
+    // Domains are placed in another way in each call.
+    const auto first = static_cast<std::size_t>(
+        needs_domains(call.algorithm->needs) ? call.root + call.size + call.count : call.root);
     for (std::size_t i = 0; i < placings && !HasFatalFailure(); ++i) {
-      call.placing = kPlacings[(i + static_cast<std::size_t>(call.root)) % std::size(kPlacings)];
+      call.placing = kPlacings[(i + first) % std::size(kPlacings)];
       check_operators(call);
     }
   }
@@ -123,6 +128,20 @@ TEST_P(AlgorithmTest, EqualsTheOracleInPartsOfOtherSizes) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+// By domains, the first ranks of these meet along a tree of their own.
+TEST_P(AlgorithmTest, EqualsTheOracleWithTreesOfOtherRadices) {
+  if (!std::string_view(GetParam()->name).ends_with("-tree")) return;
+  for (const int radix : {2, 3, Tuning::kAll})
+    for (const int across : {2, Tuning::kAll})
+      for (const int size : {5, kMostRanks}) {
+        check_roots({.size = size,
+                     .count = 40,
+                     .type = &test_types()[1],
+                     .tuning = {.radix = radix, .radix_across = across}});
+        if (HasFatalFailure()) return;
+      }
 }
 
 // All ranks of a reduction use one type, so it is not among these.

@@ -301,12 +301,21 @@ void describe_layouts(const Call& call, const RankLayout& rank, Shape& shape) {
   shape.send = rank.given_in_recv ? Layout{} : significant(rank.given);
 }
 
+bool is_placed(const Call& call) {
+  return call.algorithm != nullptr &&
+         (needs_nodes(call.algorithm->needs) || needs_domains(call.algorithm->needs));
+}
+
 void set_nodes(const Call& call, Shape& shape) {
-  if (call.algorithm == nullptr || !needs_nodes(call.algorithm->needs)) return;
+  if (!is_placed(call)) return;
   auto nodes = std::make_shared<const Nodes>(node_of_rank(call.placing, call.size));
-  if (nodes->count() == 1 || !nodes->some_share()) return;
-  shape.nodes = nodes;
-  shape.has_leaders = call.algorithm->needs == Needs::nodes_leaders && nodes->all_alike();
+  if (nodes->count() == 1) return;
+  if (needs_domains(call.algorithm->needs)) {
+    shape.domains = nodes;
+  } else if (nodes->some_share()) {
+    shape.nodes = nodes;
+    shape.has_leaders = call.algorithm->needs == Needs::nodes_leaders && nodes->all_alike();
+  }
 }
 
 }  // namespace
@@ -353,7 +362,7 @@ std::string Call::text() const {
          " ranks, root " + std::to_string(root) + ", " + std::to_string(count) + " " + type->name +
          ", " + ops[static_cast<int>(op)] + (in_place ? ", in place" : "") +
          (is_neighborhood(kind()) ? graphs[static_cast<int>(graph)] : "") +
-         (needs_nodes(algorithm->needs) ? placings[static_cast<int>(placing)] : "");
+         (is_placed(*this) ? placings[static_cast<int>(placing)] : "");
 }
 
 RankLayout layout_of_rank(const Call& call, int rank) {

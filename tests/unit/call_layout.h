@@ -15,8 +15,9 @@ namespace weft::test {
 // both neighbours are the same one; in the random graph, ranks come up several times, in any order.
 enum class Graph { grid, ring, random };
 
-// Which ranks run on which node: two, three or four on each, the rest on the last one; in turn on
-// two or three nodes; alone, two, three, … on a node; most on the last of five.
+// Which ranks run on which node, or in which NUMA domain of one: two, three or four on each, the
+// rest on the last one; in turn on two or three nodes; alone, two, three, … on a node; most on the
+// last of five.
 enum class Placing { pairs, threes, fours, cyclic_2, cyclic_3, growing, crowded };
 inline constexpr Placing kPlacings[] = {Placing::pairs,    Placing::threes,   Placing::fours,
                                         Placing::cyclic_2, Placing::cyclic_3, Placing::growing,
@@ -37,7 +38,7 @@ struct Call {
   const TestType* odd_type = nullptr;
   std::int64_t odd_count = 0;
   Graph graph = Graph::grid;
-  Placing placing = Placing::pairs;  // for algorithms that need several nodes
+  Placing placing = Placing::pairs;  // for algorithms that need several nodes or domains
   Tuning tuning = {};
 
   Kind kind() const { return algorithm->kind; }

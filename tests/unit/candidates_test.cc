@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "schedule/verify.h"
 #include "select/selector.h"
@@ -59,6 +62,12 @@ Shape shape_of(Kind kind, int rank, int size, std::int64_t elements) {
   return shape;
 }
 
+std::shared_ptr<const Domains> two_domains(int size) {
+  std::vector<int> domains;
+  for (int rank = 0; rank < size; ++rank) domains.push_back(rank < (size + 1) / 2 ? 0 : 1);
+  return std::make_shared<const Domains>(domains);
+}
+
 std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = false) {
   const Shape trial = shape_on_trial(shape);
   return node_candidates(trial, default_algorithm(shape), at_once);
@@ -67,11 +76,14 @@ std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = fal
 class Candidates : public testing::TestWithParam<Kind> {};
 
 TEST_P(Candidates, AreTheSameOnAllRanksAndRight) {
-  for (const int size : {2, 3, 5}) {
+  for (const int size : {2, 3, 5, -5}) {  // negative: in two domains
     for (const std::int64_t elements : {2L, 1'000L, 30'000L, 600'000L}) {
       std::vector<std::vector<BuiltCandidate>> all;
-      for (int rank = 0; rank < size; ++rank)
-        all.push_back(candidates_of(shape_of(GetParam(), rank, size, elements)));
+      for (int rank = 0; rank < std::abs(size); ++rank) {
+        Shape shape = shape_of(GetParam(), rank, std::abs(size), elements);
+        if (size < 0) shape.domains = two_domains(shape.size);
+        all.push_back(candidates_of(shape));
+      }
       const std::string text = std::to_string(size) + " ranks, " + std::to_string(elements);
       ASSERT_FALSE(all[0].empty()) << text;
       for (std::size_t i = 0; i < all[0].size(); ++i) {
@@ -100,33 +112,74 @@ TEST_P(Candidates, AreFoundAgainByName) {
   const Shape shape = shape_of(GetParam(), 0, 3, 600'000);
   for (const BuiltCandidate& one : candidates_of(shape)) {
     const Candidate& candidate = one.candidate;
-    EXPECT_EQ(find_candidate(shape, candidate.algorithm->name, candidate.tuning.part_bytes),
-              candidate);
+    EXPECT_EQ(find_candidate(shape, candidate.algorithm->name, candidate.tuning), candidate);
   }
-  EXPECT_EQ(find_candidate(shape, "pigeon", Tuning{}.part_bytes), std::nullopt);
-  EXPECT_EQ(find_candidate(shape, default_algorithm(shape).name, 12'345), std::nullopt);
+  EXPECT_EQ(find_candidate(shape, "pigeon", {}), std::nullopt);
+  EXPECT_EQ(find_candidate(shape, default_algorithm(shape).name, {.part_bytes = 12'345}),
+            std::nullopt);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Candidates, testing::ValuesIn(kNodeKinds),
                          [](const auto& info) { return std::string(kind_name(info.param)); });
 
-std::size_t algorithms_of_allreduce() {
+std::size_t algorithms_in_one_domain() {
   std::size_t count = 0;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.kind == Kind::allreduce && needs_node(algorithm.needs) && !is_direct(algorithm))
+    if (algorithm.kind == Kind::allreduce && needs_node(algorithm.needs) &&
+        !needs_domains(algorithm.needs) && !is_direct(algorithm))
       ++count;
   return count;
 }
 
 TEST(Candidates, OfAShortCallAreTheAlgorithmsOnly) {
-  EXPECT_EQ(candidates_of(shape_of(Kind::allreduce, 0, 2, 1)).size(), algorithms_of_allreduce());
+  EXPECT_EQ(candidates_of(shape_of(Kind::allreduce, 0, 2, 1)).size(), algorithms_in_one_domain());
   EXPECT_EQ(candidates_of(shape_of(Kind::bcast, 0, 2, 1)).size(), 1u);
-  EXPECT_EQ(candidates_of(shape_of(Kind::barrier, 0, 2, 0)).size(), 1u);
+  EXPECT_EQ(candidates_of(shape_of(Kind::barrier, 0, 2, 0)).size(), 2u);
+}
+
+// Of a short call; 4 stands for all where there are as few.
+TEST(Candidates, AreTreesOfAllRadicesThatDiffer) {
+  using Radices = std::vector<std::pair<int, int>>;
+  const auto radices = [](Kind kind, int size, const char* name, bool in_domains) {
+    Shape shape = shape_of(kind, 0, size, 1);
+    if (in_domains) shape.domains = two_domains(size);
+    Radices found;
+    for (const BuiltCandidate& one : candidates_of(shape))
+      if (one.candidate.algorithm == find_algorithm(kind, name))
+        found.emplace_back(one.candidate.tuning.radix, one.candidate.tuning.radix_across);
+    return found;
+  };
+  constexpr int kAll = Tuning::kAll;
+  const Radices few{{4, kAll}, {2, kAll}};
+  const Radices many{{4, kAll}, {2, kAll}, {8, kAll}, {kAll, kAll}};
+  for (const Kind kind : {Kind::allreduce, Kind::barrier}) {
+    EXPECT_EQ(radices(kind, 2, "node-tree", false), (Radices{{4, kAll}}));
+    EXPECT_EQ(radices(kind, 4, "node-tree", false), few);
+    EXPECT_EQ(radices(kind, 16, "node-tree", false), many);
+    EXPECT_EQ(radices(kind, 8, "domain-tree", true), few);
+    EXPECT_EQ(radices(kind, 32, "domain-tree", true), many);
+    EXPECT_EQ(radices(kind, 32, "domain-tree", false), Radices{});
+  }
+}
+
+TEST(Candidates, HaveOneAndTwoLevelsWhereThereAreSeveralDomains) {
+  Shape shape = shape_of(Kind::allreduce, 0, 8, kMiB);
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const BuiltCandidate& one : candidates_of(shape))
+      found.insert(one.candidate.algorithm->name);
+    return found;
+  };
+  EXPECT_EQ(names().count("domain-ring"), 0u);
+  shape.domains = two_domains(8);
+  EXPECT_EQ(names().count("domain-ring"), 1u);
+  EXPECT_EQ(names().count("node-ring"), 1u);
+  EXPECT_STREQ(candidates_of(shape)[0].candidate.algorithm->name, "domain-ring");
 }
 
 TEST(Candidates, OfALongCallDifferInTheirParts) {
   EXPECT_EQ(candidates_of(shape_of(Kind::allreduce, 0, 2, kMiB)).size(),
-            3 * algorithms_of_allreduce());
+            3 * algorithms_in_one_domain());
   EXPECT_EQ(candidates_of(shape_of(Kind::bcast, 0, 2, kMiB)).size(), 3u);
 }
 
@@ -135,8 +188,8 @@ TEST(Candidates, LeaveOutWhatDoesNotApply) {
   shape.commutative = false;
   for (const BuiltCandidate& one : node_candidates(shape, default_algorithm(shape), false))
     EXPECT_STRNE(one.candidate.algorithm->name, "node-ring");
-  EXPECT_EQ(find_candidate(shape, "node-ring", Tuning{}.part_bytes), std::nullopt);
-  EXPECT_EQ(find_candidate(shape, "recursive-doubling", Tuning{}.part_bytes), std::nullopt);
+  EXPECT_EQ(find_candidate(shape, "node-ring", {}), std::nullopt);
+  EXPECT_EQ(find_candidate(shape, "recursive-doubling", {}), std::nullopt);
 }
 
 TEST(Candidates, AtOnceAreThoseThatNeedNoLaterHelp) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "patterns/blocks.h"
+#include "patterns/doubling.h"
 #include "patterns/tree.h"
 #include "select/selector.h"
 #include "simulated_call.h"
@@ -277,6 +278,17 @@ int children(const Shape& s, int radix) {
   return static_cast<int>(knomial_children(s.rank, s.size, radix).size());
 }
 
+// Of a pair that one acts for, the other one copies its vector in and the result out.
+struct Doubled {
+  int copied, reduced;
+};
+Doubled doubled(const Shape& s) {
+  const Fold fold(s.size);
+  const int steps = log2_up(fold.power());
+  if (fold.position(s.rank) < 0) return {2, 0};
+  return fold.partner(s.rank) < 0 ? Doubled{1, steps} : Doubled{1, steps + 1};
+}
+
 std::int64_t nothing(std::int64_t, const Shape&) {
   return 0;
 }
@@ -313,10 +325,10 @@ const NodeCost kNodeCosts[] = {
      all_but_a_share},
     {Kind::allreduce, "node-flat", once, of_all_others},
     {Kind::allreduce, "node-ring", [](auto n, auto& s) { return n + n / s.size; }, all_but_a_share},
-    {Kind::allreduce, "node-tree-2", [](auto n, auto& s) { return children(s, 2) ? n : 2 * n; },
-     [](auto n, auto& s) { return children(s, 2) * n; }},
-    {Kind::allreduce, "node-tree-4", [](auto n, auto& s) { return children(s, 4) ? n : 2 * n; },
+    {Kind::allreduce, "node-tree", [](auto n, auto& s) { return children(s, 4) ? n : 2 * n; },
      [](auto n, auto& s) { return children(s, 4) * n; }},
+    {Kind::allreduce, "node-doubling", [](auto n, auto& s) { return doubled(s).copied * n; },
+     [](auto n, auto& s) { return doubled(s).reduced * n; }},
     {Kind::allreduce, "node-in-order", [](auto n, auto&) { return 2 * n; },
      a_share_of_each_part_from_others},
     {Kind::allreduce, "node-direct", all_but_a_share, all_but_a_share},
@@ -356,12 +368,124 @@ TEST(Cost, BytesMovedInTheNodesMemory) {
 // Collectives whose blocks differ are built by the same functions as their regular form.
 TEST(Cost, IsKnownOfEachAlgorithmInTheNodesMemory) {
   for (const Algorithm& algorithm : algorithms()) {
-    if (!needs_node(algorithm.needs) || algorithm.kind == Kind::barrier) continue;
+    const bool in_one_level = needs_node(algorithm.needs) && !needs_domains(algorithm.needs);
+    if (!in_one_level || algorithm.kind == Kind::barrier) continue;
     const bool known =
         std::any_of(std::begin(kNodeCosts), std::end(kNodeCosts), [&](const NodeCost& cost) {
           return find_algorithm(cost.kind, cost.name)->build == algorithm.build;
         });
     EXPECT_TRUE(known) << kind_name(algorithm.kind) << " " << algorithm.name;
+  }
+}
+
+// A long call: each rank's part of the node's memory has pages of its own behind the lines.
+Call domain_call(Kind kind, const char* name, int size, Placing placing, std::int64_t count) {
+  Call call{.size = size, .count = count, .type = &test_types()[0], .placing = placing};
+  call.algorithm = find_algorithm(kind, name);
+  return call;
+}
+
+// Of a schedule by domains: nobody writes to memory of another domain's ranks; how much is read.
+std::int64_t read_across(const Schedule& schedule, const std::string& text) {
+  const Domains& domains = *schedule.shape.domains;
+  const std::int64_t lines =
+      most_node_bytes(schedule.shape.size) - schedule.shape.size * kNodeBytesPerRank;
+  const auto is_beyond = [&](const Location& at) {
+    if (at.buffer != Buffer::node) return false;
+    EXPECT_GE(at.offset, lines) << text;
+    const auto owner = static_cast<int>((at.offset - lines) / kNodeBytesPerRank);
+    return domains.of(owner) != domains.of(schedule.shape.rank);
+  };
+  std::int64_t bytes = 0;
+  for (const Step& step : schedule.steps) {
+    if (!is_local(step.kind)) continue;
+    if (is_beyond(step.first.at)) bytes += payload_bytes(schedule.shape, step.first);
+    if (step.kind == StepKind::reduce && is_beyond(step.second.at))
+      bytes += payload_bytes(schedule.shape, step.second);
+    EXPECT_FALSE(is_beyond(result_of(step).at)) << text;
+  }
+  return bytes;
+}
+
+// Where d domains have vectors of n bytes, or p blocks, to be reduced or to be known everywhere.
+struct DomainCost {
+  Kind kind;
+  const char* name;
+  std::int64_t (*across)(std::int64_t n, int d, int p);
+};
+
+constexpr DomainCost kDomainCosts[] = {
+    {Kind::bcast, "domain-flat", [](std::int64_t n, int d, int) { return (d - 1) * n; }},
+    {Kind::reduce, "domain-ring", [](std::int64_t n, int d, int) { return (d - 1) * n; }},
+    {Kind::allreduce, "domain-ring", [](std::int64_t n, int d, int) { return 2 * (d - 1) * n; }},
+    {Kind::allreduce, "domain-tree", [](std::int64_t n, int d, int) { return 2 * (d - 1) * n; }},
+    {Kind::reduce_scatter_block, "domain-ring",
+     [](std::int64_t n, int d, int p) { return (d - 1) * p * n; }},
+    {Kind::allgather, "domain-flat", [](std::int64_t n, int d, int p) { return (d - 1) * p * n; }},
+};
+
+TEST(Cost, ByDomainsTheLeastCrossesTheirBorders) {
+  for (const DomainCost& expected : kDomainCosts)
+    for (const int p : {3, 4, 7, 8, 12})
+      for (const Placing placing : kPlacings)
+        for (const std::int64_t count : {12'000, 84'000}) {
+          const Call call = domain_call(expected.kind, expected.name, p, placing, count);
+          const auto domains = shape_of(call, 0).domains;
+          if (!domains) continue;
+          std::int64_t bytes = 0;
+          for (const Schedule& s : build_all(call)) bytes += read_across(s, call.text());
+          EXPECT_EQ(bytes, expected.across(4 * count, domains->count(), p)) << call.text();
+        }
+}
+
+TEST(Cost, IsKnownOfEachAlgorithmByDomains) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!needs_domains(algorithm.needs) || algorithm.kind == Kind::barrier) continue;
+    const bool known =
+        std::any_of(std::begin(kDomainCosts), std::end(kDomainCosts), [&](const DomainCost& cost) {
+          return find_algorithm(cost.kind, cost.name)->build == algorithm.build;
+        });
+    EXPECT_TRUE(known) << kind_name(algorithm.kind) << " " << algorithm.name;
+  }
+}
+
+// From counter to counter, beyond the borders: one wait up and one down for each domain but rank
+// 0's; all at once, each rank waits for all of the other domains.
+TEST(Cost, ABarrierByDomainsCrossesTheirBordersTwice) {
+  for (const Placing placing : {Placing::fours, Placing::cyclic_3, Placing::growing}) {
+    int waits = 0;
+    const auto all = build_all(domain_call(Kind::barrier, "domain-tree", 13, placing, 0));
+    const Domains& domains = *all[0].shape.domains;
+    for (const Schedule& s : all)
+      for (const Step& step : s.steps)
+        if (step.kind == StepKind::wait && domains.of(step.peer) != domains.of(s.shape.rank))
+          ++waits;
+    EXPECT_EQ(waits, 2 * (domains.count() - 1));
+  }
+}
+
+// 8 bytes and log p steps go into one line, whatever the number of ranks up to 128.
+TEST(Cost, DoublingOfAnElementStaysInTheLines) {
+  for (const int p : {2, 3, 16, 100, 128})
+    for (const Schedule& s : schedules(Kind::allreduce, "node-doubling", p, 1))
+      EXPECT_EQ(s.node_bytes, p * kLineBytes) << p;
+}
+
+// Radix r: a rank waits for r - 1 ranks at each level, and there are fewer levels.
+TEST(Cost, TreesHaveTheRadixThatIsAskedFor) {
+  const auto waits_of_rank_0 = [](Kind kind, int radix) {
+    Call call{.size = 16, .type = &test_types()[0], .tuning = {.radix = radix}};
+    call.count = kind == Kind::barrier ? 0 : 1;
+    call.algorithm = find_algorithm(kind, "node-tree");
+    const std::vector<Step> steps = build_all(call)[0].steps;
+    return std::count_if(steps.begin(), steps.end(),
+                         [](const Step& step) { return step.kind == StepKind::wait; });
+  };
+  for (const Kind kind : {Kind::allreduce, Kind::barrier}) {
+    EXPECT_EQ(waits_of_rank_0(kind, 2), 4);
+    EXPECT_EQ(waits_of_rank_0(kind, 4), 6);
+    EXPECT_EQ(waits_of_rank_0(kind, 8), 8);
+    EXPECT_EQ(waits_of_rank_0(kind, Tuning::kAll), 15);
   }
 }
 

@@ -123,7 +123,7 @@ class Node {
     void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
   };
 
-  std::int64_t window_bytes() const { return ranks_ * (kLineBytes + kNodeBytesPerRank); }
+  std::int64_t window_bytes() const { return most_node_bytes(ranks_); }
   std::size_t bytes() const {
     return static_cast<std::size_t>(NodeWindows::bytes(ranks_, window_bytes()));
   }
@@ -212,7 +212,8 @@ constexpr std::int64_t kCounts[] = {0, 1, 5, 100, 3'000, 20'000};
 
 Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
   static const std::vector<const Algorithm*> algorithms = node_algorithms();
-  Call call{.size = ranks, .type = &test_types()[1]};
+  // By domains: two of them, also with two ranks.
+  Call call{.size = ranks, .type = &test_types()[1], .placing = Placing::cyclic_2};
   call.algorithm = algorithms[random() % algorithms.size()];
   call.root = has_root(call.kind()) ? static_cast<int>(random() % static_cast<unsigned>(ranks)) : 0;
   call.count = kCounts[random() % std::size(kCounts)];

@@ -29,6 +29,7 @@ TEST(Nodes, KnowWhetherTheyShareAreAlikeAndInOrder) {
 TEST(Nodes, AreEqualWhereTheSameRanksAreTogether) {
   EXPECT_EQ(Nodes({4, 4, 1}), Nodes({0, 0, 3}));
   EXPECT_FALSE(Nodes({0, 0, 1}) == Nodes({0, 1, 1}));
+  EXPECT_EQ(Nodes::one(3), Nodes({7, 7, 7}));
 }
 
 }  // namespace

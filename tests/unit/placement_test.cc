@@ -84,5 +84,15 @@ TEST(Topology, ReadsThisMachine) {
   }
 }
 
+TEST(Domain, IsTheOneThatHasAllCores) {
+  const Topology topology{{0, 0, 1, 1, -1, 1}};
+  EXPECT_EQ(domain_of(topology, {0}), 0);
+  EXPECT_EQ(domain_of(topology, {2, 3, 5}), 1);
+  EXPECT_EQ(domain_of(topology, {1, 2}), kNoDomain);
+  EXPECT_EQ(domain_of(topology, {3, 4}), kNoDomain);
+  EXPECT_EQ(domain_of(topology, {6}), kNoDomain);
+  EXPECT_EQ(domain_of(topology, {}), kNoDomain);
+}
+
 }  // namespace
 }  // namespace weft

@@ -14,9 +14,11 @@
 namespace weft {
 namespace {
 
-const MeasuredPlan kPlan{
-    "node-ring", 16384, {{"node-flat", 65536, 900}, {"node-ring", 16384, 700}}};
-const MeasuredPlan kOther{"node-flat", 65536, {{"node-flat", 65536, 5}, {"node-ring", 65536, 6}}};
+const MeasuredPlan kPlan{"domain-tree",
+                         {16384, 8, 2},
+                         {{"node-flat", {65536, 4, 0}, 900}, {"domain-tree", {16384, 8, 2}, 700}}};
+const MeasuredPlan kOther{
+    "node-flat", {65536, 4, 0}, {{"node-flat", {65536, 4, 0}, 5}, {"node-ring", {65536, 4, 0}, 6}}};
 
 class PlanCacheFile : public testing::Test {
  protected:
@@ -63,7 +65,7 @@ TEST_F(PlanCacheFile, TheLaterPlanReplacesTheEarlierOne) {
   PlanCache(file_).put("a", kPlan);
   PlanCache(file_).put("a", kOther);
   EXPECT_EQ(PlanCache(file_).find("a"), kOther);
-  EXPECT_EQ(read().find("node-ring\t"), std::string::npos);
+  EXPECT_EQ(read().find("domain-tree"), std::string::npos);
 }
 
 TEST_F(PlanCacheFile, WhatIsRememberedOnlyIsNotWritten) {
@@ -82,16 +84,17 @@ TEST_F(PlanCacheFile, WithoutAFileThereIsMemory) {
 TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
   PlanCache(file_).put("good", kPlan);
   std::ofstream(file_, std::ios::app) << "bad\n"
-                                         "cut\tnode-ring\t16384\n"
-                                         "size\tnode-ring\tmuch\tnode-ring/16384=7\n"
-                                         "time\tnode-ring\t16384\tnode-ring/16384=\n"
-                                         "sign\tnode-ring\t16384\tnode-ring/16384=-7\n"
-                                         "nameless\t\t16384\tnode-ring/16384=7\n"
+                                         "cut\tnode-ring/16384/4/0\n"
+                                         "size\tnode-ring/much/4/0\tnode-ring/16384/4/0=7\n"
+                                         "radix\tnode-ring/16384/4\tnode-ring/16384/4/0=7\n"
+                                         "time\tnode-ring/16384/4/0\tnode-ring/16384/4/0=\n"
+                                         "sign\tnode-ring/16384/4/0\tnode-ring/16384/4/0=-7\n"
+                                         "nameless\t/16384/4/0\tnode-ring/16384/4/0=7\n"
                                          "\n\t\t\t\n"
-                                         "torn\tnode-ring\t163";
+                                         "torn\tnode-ring/163";
   PlanCache cache(file_);
   EXPECT_EQ(cache.find("good"), kPlan);
-  for (const char* key : {"bad", "cut", "size", "time", "sign", "nameless", "", "torn"})
+  for (const char* key : {"bad", "cut", "size", "radix", "time", "sign", "nameless", "", "torn"})
     EXPECT_EQ(cache.find(key), std::nullopt) << key;
   cache.put("torn", kOther);
   EXPECT_EQ(PlanCache(file_).find("torn"), kOther);
@@ -101,13 +104,22 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
 }
 
 TEST_F(PlanCacheFile, AFileThatIsNoCacheStaysAsItIs) {
-  for (const std::string text : {"dear diary\n", "# weft plans, version 2\na\tb\t1\tb/1=1\n"}) {
+  for (const std::string text : {"dear diary\n", "# weft plans, version 3\na\tb\t1\tb/1=1\n"}) {
     write(text);
     PlanCache cache(file_);
     cache.put("a", kPlan);
     EXPECT_EQ(cache.find("a"), kPlan);
     EXPECT_EQ(read(), text);
   }
+}
+
+TEST_F(PlanCacheFile, PlansOfTheFirstVersionAreMeasuredAnew) {
+  write("# weft plans, version 1\na\tnode-flat\t65536\tnode-flat/65536=1,node-ring/65536=2\n");
+  PlanCache cache(file_);
+  EXPECT_EQ(cache.find("a"), std::nullopt);
+  cache.put("b", kPlan);
+  EXPECT_EQ(PlanCache(file_).find("b"), kPlan);
+  EXPECT_EQ(read().find("node-flat/65536="), std::string::npos);
 }
 
 TEST_F(PlanCacheFile, WhatCannotBeAFileIsNoError) {

@@ -47,7 +47,7 @@ TEST(Reproducible, TheOrderOfRanksWhereverTheyAre) {
 
 // What would make the test above mean nothing.
 TEST(Reproducible, OtherOrdersAreTold) {
-  for (const char* name : {"recursive-doubling", "node-tree-2"}) {
+  for (const char* name : {"recursive-doubling", "node-tree"}) {
     const Call call{.algorithm = find_algorithm(Kind::allreduce, name),
                     .size = 4,
                     .count = 9,

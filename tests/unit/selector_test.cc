@@ -159,6 +159,51 @@ TEST(DefaultAlgorithm, AlwaysAppliesToTheShape) {
         }
 }
 
+// Two levels for long data, and for many ranks; with one domain, and with hardly more than a rank
+// in each, nothing changes.
+TEST(DefaultAlgorithm, IsByDomainsWhereTheirBordersCost) {
+  const auto name = [](Kind kind, int size, std::int64_t bytes, int per_domain) {
+    Shape shape = shape_of(kind, size, bytes);
+    shape.on_one_node = true;
+    std::vector<int> domains;
+    for (int rank = 0; rank < size; ++rank) domains.push_back(rank / per_domain);
+    if (per_domain < size) shape.domains = std::make_shared<const Domains>(domains);
+    return std::string(default_algorithm(shape).name);
+  };
+  EXPECT_EQ(name(Kind::allreduce, 64, kMiB, 64), "node-ring");
+  EXPECT_EQ(name(Kind::allreduce, 64, kMiB, 32), "domain-ring");
+  EXPECT_EQ(name(Kind::allreduce, 4, kMiB, 2), "domain-ring");
+  EXPECT_EQ(name(Kind::allreduce, 4, kMiB, 1), "node-ring");
+  EXPECT_EQ(name(Kind::allreduce, 64, 8, 64), "node-flat");
+  EXPECT_EQ(name(Kind::allreduce, 64, 8, 32), "domain-tree");
+  EXPECT_EQ(name(Kind::allreduce, 16, 8, 8), "node-flat");
+  EXPECT_EQ(name(Kind::allreduce, 64, 8 * 1024, 32), "domain-tree");
+  EXPECT_EQ(name(Kind::reduce, 64, kMiB, 32), "domain-ring");
+  EXPECT_EQ(name(Kind::reduce, 64, 8, 32), "node-flat");
+  EXPECT_EQ(name(Kind::bcast, 64, kMiB, 32), "domain-flat");
+  EXPECT_EQ(name(Kind::bcast, 64, 8, 32), "node-flat");
+  EXPECT_EQ(name(Kind::allgather, 64, kMiB, 32), "domain-flat");
+  EXPECT_EQ(name(Kind::barrier, 16, 0, 8), "node-flat");
+  EXPECT_EQ(name(Kind::barrier, 64, 0, 32), "domain-tree");
+  EXPECT_EQ(name(Kind::barrier, 64, 0, 64), "node-flat");
+}
+
+TEST(DefaultAlgorithm, ByDomainsAppliesToTheShape) {
+  for (int kind = 0; kind < kKinds; ++kind)
+    for (const int size : {2, 3, 8, 40})
+      for (const std::int64_t bytes : {1L, 5000L, 3 * kMiB})
+        for (const bool commutative : {true, false}) {
+          Shape shape = shape_of(static_cast<Kind>(kind), size, bytes);
+          shape.on_one_node = true;
+          shape.commutative = commutative;
+          std::vector<int> domains;
+          for (int rank = 0; rank < size; ++rank) domains.push_back(rank % 2);
+          shape.domains = std::make_shared<const Domains>(domains);
+          const Algorithm& algorithm = default_algorithm(shape);
+          EXPECT_TRUE(applies(algorithm, shape)) << algorithm.name << " at " << size << " ranks";
+        }
+}
+
 TEST(DefaultAlgorithm, LargeAllreduceSendsNoMoreThanNeeded) {
   EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 2, 2 * kMiB)).name,
                "recursive-doubling");

@@ -22,6 +22,7 @@ struct Options {
   int element_bytes = 1;
   int ranks = 4;
   int ranks_per_node = 2;
+  int ranks_per_domain = 2;
   int rank = -1;  // all
   int root = 0;
   bool in_place = false;
@@ -62,6 +63,9 @@ int list_algorithms() {
                                    "powers of two only",
                                    "one node only",
                                    "one node and commutative operators only",
+                                   "one node and shared buffers only",
+                                   "several NUMA domains of one node",
+                                   "several NUMA domains and commutative operators only",
                                    "several nodes with several ranks"};
   for (const Algorithm& algorithm : algorithms()) {
     std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
@@ -154,6 +158,11 @@ int run(const Options& options) {
     return refuse("--ranks-per-node must be 2 or more, and less than --ranks");
   if (algorithm->needs == Needs::nodes)
     shape.nodes = nodes_of(options.ranks, options.ranks_per_node);
+  if (needs_domains(algorithm->needs) &&
+      (options.ranks_per_domain < 1 || options.ranks_per_domain >= options.ranks))
+    return refuse("--ranks-per-domain must be 1 or more, and less than --ranks");
+  if (needs_domains(algorithm->needs))
+    shape.domains = nodes_of(options.ranks, options.ranks_per_domain);
   if (!applies(*algorithm, shape))
     return refuse(options.algorithm + " needs a power of two as --ranks");
   return print_schedules(build_all(*algorithm, shape, options.in_place), options.rank);
@@ -171,6 +180,8 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", options.ranks, "number of ranks (4)");
   app.add_option("--ranks-per-node", options.ranks_per_node,
                  "of hierarchical algorithms; the last node may have fewer (2)");
+  app.add_option("--ranks-per-domain", options.ranks_per_domain,
+                 "of algorithms by NUMA domains; the last domain may have fewer (2)");
   app.add_option("--bytes", options.bytes,
                  "data, such as 64KiB or 2MB (1MiB); per block where there are several");
   app.add_option("--element-bytes", options.element_bytes, "size of an element (1)");

@@ -1,0 +1,105 @@
+// Allreduce in the node's memory by recursive doubling: in each of log(p) steps, two ranks show
+// each other the sums that they have, in slots of their own for each step; what fits travels in
+// their lines. If p is no power of two, a first step leads to one: the even rank of some pairs
+// leaves its vector to the other one, and takes the result from it. For short vectors and ranks too
+// many for a single exchange: each rank copies n bytes and reduces n log(p).
+// Partial sums are those of runs of consecutive ranks, so that the result is right for operators
+// that do not commute, and the same on all ranks.
+// Jocksch, Piccinali, shared-memory persistent allreduce (first step to 2^n)
+#include <bit>
+
+#include "coll/build_functions.h"
+#include "coll/node_parts.h"
+#include "coll/nothing_to_reduce.h"
+#include "patterns/doubling.h"
+
+namespace weft {
+namespace {
+
+class Doubling {
+ public:
+  explicit Doubling(Builder& b)
+      : b_(b),
+        s_(b.shape()),
+        fold_(s_.size),
+        is_folded_(!is_power_of_two(s_.size)),
+        steps_(std::bit_width(static_cast<unsigned>(fold_.power())) - 1),
+        shows_(steps_ + (is_folded_ ? 1 : 0)),
+        part_(b, s_.recv.count, shows_ * s_.recv.extent) {}
+
+  void run() {
+    for (; !part_.done(); part_.next()) {
+      const std::int64_t offset = part_.begin() * s_.recv.extent;
+      if (fold_.position(s_.rank) < 0)
+        leave_to_the_other(b_.input() + offset, {Buffer::recv, offset});
+      else
+        double_up(b_.input() + offset, {Buffer::recv, offset});
+    }
+  }
+
+ private:
+  // What a rank shows in a step. After the last one, pairs have the result.
+  Location shown(int rank, int step) const {
+    return part_.of(rank) + step * part_.count() * s_.recv.extent;
+  }
+  // A rank that leaves its vector to the other one shows nothing but that.
+  int signals_of(int rank) const { return fold_.position(rank) < 0 ? 1 : shows_; }
+  void wait(int rank, int step) const { part_.wait(rank, step + 1, signals_of(rank)); }
+
+  void leave_to_the_other(Location own, Location result) {
+    const int other = fold_.partner(s_.rank);
+    b_.copy(own, shown(s_.rank, 0), part_.count());
+    b_.signal();
+    wait(other, steps_);
+    b_.copy(shown(other, steps_), result, part_.count());
+  }
+
+  void double_up(Location own, Location result) {
+    show_first(own);
+    for (int step = 0; step < steps_; ++step) {
+      const int partner = fold_.rank_at(fold_.position(s_.rank) ^ (1 << step));
+      wait(partner, step);
+      const bool is_last = step + 1 == steps_;
+      add(partner, step, is_last ? result : shown(s_.rank, step + 1));
+      if (!is_last) b_.signal();
+    }
+    if (!is_folded_) return;
+    if (fold_.partner(s_.rank) >= 0) b_.copy(result, shown(s_.rank, steps_), part_.count());
+    b_.signal();
+  }
+
+  void show_first(Location own) {
+    const int folded = fold_.partner(s_.rank);
+    if (folded >= 0) {
+      wait(folded, 0);
+      b_.reduce(shown(folded, 0), own, shown(s_.rank, 0), part_.count());
+    } else {
+      b_.copy(own, shown(s_.rank, 0), part_.count());
+    }
+    b_.signal();
+  }
+
+  void add(int partner, int step, Location into) {
+    const Location own = shown(s_.rank, step), other = shown(partner, step);
+    const bool is_lower = partner < s_.rank;
+    b_.reduce(is_lower ? other : own, is_lower ? own : other, into, part_.count());
+  }
+
+  Builder& b_;
+  const Shape& s_;
+  const Fold fold_;
+  const bool is_folded_;
+  const int steps_;
+  const int shows_;  // slots of a rank
+  NodeParts part_;
+};
+
+}  // namespace
+
+void allreduce_node_doubling(Builder& b) {
+  if (nothing_to_reduce(b)) return;
+  b.synchronizes();
+  Doubling(b).run();
+}
+
+}  // namespace weft

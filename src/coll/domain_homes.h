@@ -1,0 +1,33 @@
+// Where each NUMA domain of a node keeps what belongs to each rank (its block): a rank's own domain
+// keeps it with that rank, any other domain with the rank at the same place there, counted round.
+// So each domain has all blocks in memory of its own, and its ranks hold about as many.
+// With one domain every rank holds its own block.
+#pragma once
+
+#include <vector>
+
+#include "schedule/nodes.h"
+
+namespace weft {
+
+class DomainHomes {
+ public:
+  DomainHomes(const Domains& domains, int ranks);
+
+  struct Home {
+    int rank;
+    int slot;  // of those that it holds
+  };
+  const Home& of(int block, int domain) const {
+    return homes_[static_cast<std::size_t>(domain)][static_cast<std::size_t>(block)];
+  }
+  // Blocks by slot.
+  const std::vector<int>& held_by(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
+  int slots() const;  // of any rank, at most
+
+ private:
+  std::vector<std::vector<Home>> homes_;  // by domain and block
+  std::vector<std::vector<int>> held_;    // by rank
+};
+
+}  // namespace weft

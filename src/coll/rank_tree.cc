@@ -1,0 +1,38 @@
+// The tree of the domain first, then that of the domains.
+#include "coll/rank_tree.h"
+
+#include <algorithm>
+
+#include "patterns/tree.h"
+
+namespace weft {
+namespace {
+
+// A tree of one rank has no radix; one of two is the same for all.
+int effective(int radix, int size) {
+  return radix == Tuning::kAll ? std::max(size, 2) : radix;
+}
+
+}  // namespace
+
+RankTree rank_tree(const Domains& domains, int rank, const Tuning& tuning) {
+  const int domain = domains.of(rank), place = domains.place(rank);
+  const std::vector<int>& here = domains.ranks(domain);
+  const int radix = effective(tuning.radix, domains.ranks_on(domain));
+  const int radix_across = effective(tuning.radix_across, domains.count());
+  const auto first_of = [&](int other) { return domains.ranks(other)[0]; };
+  RankTree tree;
+  tree.source = here[0];
+  for (const int child : knomial_children(place, domains.ranks_on(domain), radix))
+    tree.children.push_back(here[static_cast<std::size_t>(child)]);
+  if (place > 0) {
+    tree.parent = here[static_cast<std::size_t>(knomial_parent(place, radix))];
+    return tree;
+  }
+  for (const int child : knomial_children(domain, domains.count(), radix_across))
+    tree.children.push_back(first_of(child));
+  if (domain > 0) tree.parent = first_of(knomial_parent(domain, radix_across));
+  return tree;
+}
+
+}  // namespace weft

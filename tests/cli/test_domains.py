@@ -1,0 +1,82 @@
+"""Several NUMA domains in a node: found by hwloc from the cores that ranks are bound to, the same
+on all ranks, and used in two levels. Right results are checked by test_conformance.
+"""
+
+import json
+import subprocess
+
+import pytest
+from domains import in_two_domains
+
+from weft import installation
+
+# Of four ranks: in order, in turn, one alone.
+PLACINGS = ("rank / 2", "rank % 2", "rank / 3")
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def plans(request, tmp_path, environment):
+    """What four ranks have measured for a persistent collective, each started by `front`."""
+    mpi = installation.implementation(request.param)
+    program = mpi.program("plan")
+    if not mpi.mpiexec.exists() or not program.exists():
+        pytest.skip(f"needs {installation.make_target(request.param)}")
+
+    def run(collective, size, front=(), options=()):
+        summary = tmp_path / "summary.json"
+        weft = [installation.weft_command(), "run", "--engine", "function", *options]
+        weft += ["--plan-cache", "none", f"--summary=json:{summary}", "--"]
+        command = [*mpi.launcher(4), *front, *weft, program]
+        command += ["--collective", collective, "--bytes", size]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={
+                **environment,
+                **mpi.environment(),
+                "OMPI_MCA_mpi_yield_when_idle": "1",
+                "WEFT_INIT_BUDGET": "10s",
+            },
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        (plan,) = json.loads(summary.read_text())["plans"]
+        return plan
+
+    return run
+
+
+def tried(plan):
+    return {candidate["algorithm"] for candidate in plan["candidates"]}
+
+
+@pytest.mark.parametrize("domain", PLACINGS)
+def test_one_and_two_levels_are_tried(plans, tmp_path, domain):
+    front = [in_two_domains(tmp_path, domain)]
+    assert {"node-ring", "domain-ring"} <= tried(plans("allreduce", "256KiB", front))
+    assert {"node-tree", "domain-tree"} <= tried(plans("barrier", "0", front))
+
+
+def test_two_levels_can_be_named(plans, tmp_path):
+    front = [in_two_domains(tmp_path, PLACINGS[0])]
+    plan = plans("allreduce", "8", front, ["--algorithm", "allreduce=domain-tree"])
+    assert (plan["algorithm"], plan["why"]) == ("domain-tree", "the algorithm is named")
+
+
+def test_two_levels_are_the_rule_for_long_vectors(plans, tmp_path):
+    front = [in_two_domains(tmp_path, PLACINGS[0])]
+    plan = plans("allreduce", "1MiB", front, ["--init-budget", "0"])
+    assert plan["algorithm"] == "domain-ring"
+
+
+def test_ranks_in_one_domain_have_one_level(plans, tmp_path):
+    found = tried(plans("allreduce", "8", [in_two_domains(tmp_path, "0")]))
+    assert "node-tree" in found
+    assert not any(name.startswith("domain-") for name in found)
+
+
+def test_ranks_that_are_not_bound_have_one_level(plans):
+    found = tried(plans("allreduce", "8"))
+    assert "node-tree" in found
+    assert not any(name.startswith("domain-") for name in found)
