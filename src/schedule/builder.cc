@@ -67,7 +67,9 @@ void Builder::message(StepKind kind, int peer, const Operand& operand) {
   const bool empty = payload_bytes(shape(), operand) == 0;
   if (empty && shape().kind != Kind::barrier) return;
   ++posted_;
-  if (kind == StepKind::send && has_waited_) schedule_.sends_after_first_round = true;
+  const bool sends = kind == StepKind::send;
+  if (has_waited_)
+    (sends ? schedule_.sends_after_first_round : schedule_.receives_after_first_round) = true;
   append({.kind = kind, .peer = peer, .first = operand});
 }
 

@@ -140,8 +140,10 @@ struct Schedule {
   std::uint32_t fingerprint = 0;
   std::uint32_t most_posted = 0;   // in one round
   std::uint32_t leader_calls = 0;  // collectives between leaders
-  // A send follows after a round that waits. False: no other rank waits for this rank's progress.
+  // A send follows after a round that waits. False: no other rank waits for this rank's data.
   bool sends_after_first_round = false;
+  // The same of a receive: the sender of a long message waits until it is posted.
+  bool receives_after_first_round = false;
   // No rank ends before all have begun, so that the end tells that the last call is over
   // everywhere.
   bool synchronizing = false;
@@ -154,7 +156,9 @@ struct Schedule {
 
   // Others wait for this rank's later steps, if only with another collective, for the window that
   // this one uses in the node's memory.
-  bool is_awaited() const { return sends_after_first_round || node_bytes > 0; }
+  bool is_awaited() const {
+    return sends_after_first_round || receives_after_first_round || node_bytes > 0;
+  }
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };

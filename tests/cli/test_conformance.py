@@ -158,8 +158,6 @@ def test_eight_ranks(engine, tmp_path, capsys):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mpi", ["openmpi", "intelmpi"])
 def test_other_libraries(mpi, engine, ranks, tmp_path, capsys):
-    if (mpi, engine) == ("intelmpi", "assist") and not FULL:
-        pytest.skip("MPI_Iscatterv_c in place crashes now and then, not explained yet")
     largest = largest_count(100003 if ranks == 2 else 1000)
     check(mpi, ranks, engine, tmp_path, capsys, largest)
 

@@ -2,6 +2,7 @@
 // ranks wait for before they let them go.
 // Why: a library must progress outstanding collectives inside every blocking call; a schedule that
 // only MPI_Wait progresses would hang here. A hang ends at the time limit, naming the case.
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -137,6 +138,29 @@ void start_does_not_block(bool created, Tally* tally) {
   tally->end(out == size * (size - 1) / 2);
 }
 
+// Rank 0 sends its part to rank 2, which by recursive doubling receives it after that of rank 1: a
+// message so long waits for its receiver. Of pairs with holes, which go through messages
+// everywhere.
+void blocks_before_a_receive(MPI_Comm comm, Tally* tally) {
+  tally->begin("blocks in Recv with an exscan outstanding");
+  struct Pair {
+    double value;
+    int at;
+  };
+  const int rank = rank_of(comm);
+  std::vector<Pair> in(2000, {static_cast<double>(rank), rank}), out(in.size(), {-1, -1});
+  MPI_Request request;
+  MPI_Iexscan(in.data(), out.data(), static_cast<int>(in.size()), MPI_DOUBLE_INT, MPI_MAXLOC, comm,
+              &request);
+  if (rank == 2) receive(0, comm);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (rank == 0) send(2, comm);
+  const bool right = std::all_of(out.begin(), out.end(), [&](const Pair& pair) {
+    return pair.value == rank - 1 && pair.at == rank - 1;
+  });
+  tally->end(rank == 0 || right);
+}
+
 }  // namespace
 
 void check_blocking(Tally* tally) {
@@ -150,6 +174,7 @@ void check_blocking(Tally* tally) {
   }
   start_does_not_block(false, tally);
   start_does_not_block(true, tally);
+  if (size_of(MPI_COMM_WORLD) > 2) blocks_before_a_receive(worlds[0], tally);
   MPI_Comm_free(&pair);
   for (auto& comm : worlds) MPI_Comm_free(&comm);
 }

@@ -145,6 +145,20 @@ TEST(Builder, KnowsWhetherOthersWaitForProgress) {
   EXPECT_EQ(three_rounds().most_posted, 2u);
 }
 
+// By recursive doubling the last of three ranks only receives, twice.
+TEST(Builder, KnowsWhetherSendersWaitForALaterReceive) {
+  Shape shape;
+  shape.kind = Kind::exscan;
+  shape.size = 3;
+  shape.rank = 2;
+  shape.send.count = shape.recv.count = 1;
+  shape.send.size = shape.recv.size = shape.send.extent = shape.recv.extent = 4;
+  const Schedule schedule = build(*find_algorithm(Kind::exscan, "recursive-doubling"), shape);
+  EXPECT_FALSE(schedule.sends_after_first_round);
+  EXPECT_TRUE(schedule.receives_after_first_round);
+  EXPECT_TRUE(schedule.is_awaited());
+}
+
 TEST(Builder, LaysOutTempForElementsThatBeginBeforeTheirOrigin) {
   Shape shape;
   shape.kind = Kind::allreduce;
