@@ -173,7 +173,7 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
         ["--groups", "results", "--only", kind, "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
         {f"WEFT_ALGORITHM_{kind.upper()}": algorithm},
-        {4: "a:2,b:2", 5: "a:3,b:2"}[ranks] if algorithm == "hierarchical" else "",
+        {4: "a:2,b:2", 5: "a:3,b:2"}[ranks] if algorithm.startswith("hierarchical") else "",
         # In turn, or one after the other.
         [in_two_domains(tmp_path, {4: "rank % 2", 5: "rank / 3"}[ranks])]
         if algorithm.startswith("domain-")
@@ -181,7 +181,7 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
     )
     entry = calls_of(summary)[f"MPI_I{kind}"]
     assert entry["handled"] > 0
-    if algorithm.startswith(("node-", "domain-")) or algorithm == "hierarchical":
+    if algorithm.startswith(("node-", "domain-", "hierarchical")):
         assert entry["in_memory"] > 0
     else:  # what an operator does not allow goes to the default
         assert entry["in_memory"] < entry["handled"]
