@@ -61,7 +61,10 @@ def test_a_gain_within_the_spread_is_none():
     weft = run({"native": 90000.0, "thread": 84000.0})
     for engine in weft["engines"]:
         engine["total_us"] = statistic(engine["total_us"]["median"], 5000.0)
-    assert overlap.compare(run({"native": 90000.0}), weft).best.name == "native"
+    compared = overlap.compare(run({"native": 90000.0}), weft)
+    assert compared.best.name == "native"
+    assert "engine thread took 84 ms" in compared.sentence
+    assert "nothing to add" not in compared.sentence
 
 
 def test_hidden_share_may_be_negative():

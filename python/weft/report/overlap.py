@@ -68,9 +68,13 @@ class Comparison:
     @property
     def best(self) -> Row:
         """The fastest engine; `native` where no other is noticeably faster."""
-        fastest = min(self.engines, key=lambda row: row.total.median)
+        fastest = self.fastest
         native = next((row for row in self.engines if row.name == "native"), fastest)
         return fastest if gains(native, fastest) else native
+
+    @property
+    def fastest(self) -> Row:
+        return min(self.engines, key=lambda row: row.total.median)
 
     @property
     def ideal_ms(self) -> float:
@@ -87,10 +91,19 @@ class Comparison:
         """What the figures say, also where Weft has nothing to add."""
         best, without = self.best, self.without
         if best.name == "native" or not gains(without, best):
-            return (
+            by_itself = (
                 f"{self.call}: the MPI library by itself hides {share(without.hidden)}"
-                f" ({without.total.median:.0f} ms); engine native, which leaves the call to it,"
-                " is the right choice, and Weft has nothing to add."
+                f" ({without.total.median:.0f} ms); "
+            )
+            if is_noticeable(without, self.fastest):
+                return by_itself + (
+                    f"engine {self.fastest.name} took {self.fastest.total.median:.0f} ms, but the"
+                    " measurements spread too much to call that a gain: measure again on a quiet"
+                    " machine."
+                )
+            return by_itself + (
+                "engine native, which leaves the call to it, is the right choice, and Weft has"
+                " nothing to add."
             )
         return (
             f"{self.call}: engine {best.name} hides {share(best.hidden)} and takes"
@@ -102,8 +115,11 @@ class Comparison:
 
 def gains(slow: Row, fast: Row) -> bool:
     """Noticeably faster, and beyond the spread of both."""
-    noticeable = fast.total.median < (1 - NOTICEABLE) * slow.total.median
-    return noticeable and fast.total.high < slow.total.low
+    return is_noticeable(slow, fast) and fast.total.high < slow.total.low
+
+
+def is_noticeable(slow: Row, fast: Row) -> bool:
+    return fast.total.median < (1 - NOTICEABLE) * slow.total.median
 
 
 def share(hidden: float) -> str:
