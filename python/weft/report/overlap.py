@@ -95,7 +95,7 @@ class Comparison:
                 f"{self.call}: the MPI library by itself hides {share(without.hidden)}"
                 f" ({without.total.median:.0f} ms); "
             )
-            if is_noticeable(without, self.fastest):
+            if self.fastest.name != "native" and is_noticeable(without, self.fastest):
                 return by_itself + (
                     f"engine {self.fastest.name} took {self.fastest.total.median:.0f} ms, but the"
                     " measurements spread too much to call that a gain: measure again on a quiet"
