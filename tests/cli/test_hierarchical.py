@@ -62,6 +62,17 @@ def weft_run(engine, summary, *options):
     ]
 
 
+def run(command, environment):
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # Ranks in order, one alone on its node, in turn (a variable for MPICH's own tests).
 @pytest.mark.parametrize(
     ("ranks", "hosts", "variables", "engine"),
@@ -76,14 +87,7 @@ def test_mpich_over_two_nodes(ranks, hosts, variables, engine, tmp_path, environ
     summary = tmp_path / "summary.json"
     command = [mpi.mpiexec, "-launcher", "fork", *hosts, "-n", ranks]
     command += [*weft_run(engine, summary), *conformance("mpich")]
-    done = subprocess.run(
-        [str(word) for word in command],
-        env={**environment, **variables},
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run(command, {**environment, **variables})
     check_summary(summary)
 
 
@@ -98,14 +102,7 @@ def test_leaders_by_the_library_with_many_in_flight(hosts, engine, tmp_path, env
     program = [mpi.program("conformance"), "--groups", "flight,lifetime", "--limit-s", 100]
     command = [mpi.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", 4]
     command += [*weft_run(engine, summary, *named), *program]
-    done = subprocess.run(
-        [str(word) for word in command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run(command, environment)
     check_summary(summary)
 
 
@@ -115,14 +112,7 @@ def test_the_leader_of_a_node_with_one_rank_leaves_the_call_to_the_library(tmp_p
     command = [mpi.mpiexec, "-launcher", "fork", "-hosts", "a:1,b:1", "-n", 2]
     named = "--algorithm=allreduce=hierarchical-library"
     command += [*weft_run("function", summary, named), mpi.program("reductions")]
-    done = subprocess.run(
-        [str(word) for word in command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run(command, environment)
     calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
     assert calls["MPI_Iallreduce"]["handled"] == 0, calls["MPI_Iallreduce"]
     assert calls["MPI_Ireduce"]["handled"] > 0, calls["MPI_Ireduce"]

@@ -1,0 +1,182 @@
+// What algorithms by levels send from node to node, and within a node, equals what their papers
+// say.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "log2_up.h"
+#include "select/selector.h"
+#include "simulated_call.h"
+
+namespace weft::test {
+namespace {
+
+// What goes from node to node, and from rank to rank of one node, all ranks together.
+struct Traffic {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+  std::int64_t messages_inside = 0;
+};
+
+Traffic traffic(const std::vector<Schedule>& all, const Nodes& nodes) {
+  Traffic sum;
+  for (const Schedule& s : all)
+    for (const Step& step : s.steps) {
+      if (step.kind != StepKind::send) continue;
+      const bool inside = nodes.of(s.shape.rank) == nodes.of(step.peer);
+      sum.messages += inside ? 0 : 1;
+      sum.bytes += inside ? 0 : payload_bytes(s.shape, step.first);
+      sum.messages_inside += inside ? 1 : 0;
+    }
+  return sum;
+}
+
+Call hierarchical_call(Kind kind, int size, Placing placing, std::int64_t count,
+                       const char* name = "hierarchical") {
+  Call call{.size = size, .count = count, .type = &test_types()[0], .placing = placing};
+  call.algorithm = find_algorithm(kind, name);
+  return call;
+}
+
+Traffic hierarchical_traffic(Kind kind, int size, Placing placing, std::int64_t count,
+                             const char* name = "hierarchical") {
+  const auto all = build_all(hierarchical_call(kind, size, placing, count, name));
+  const Traffic sum = traffic(all, *all[0].shape.nodes);
+  EXPECT_EQ(sum.messages_inside, 0) << kind_name(kind);
+  return sum;
+}
+
+// Nodes alike, in order or not, and not alike.
+struct Map {
+  Placing placing;
+  int ranks;
+};
+constexpr Map kMaps[] = {{Placing::pairs, 4},    {Placing::pairs, 8},    {Placing::threes, 4},
+                         {Placing::threes, 6},   {Placing::fours, 16},   {Placing::cyclic_2, 6},
+                         {Placing::cyclic_3, 7}, {Placing::growing, 15}, {Placing::crowded, 9}};
+
+int nodes_of(const Map& map) {
+  return Nodes(node_of_rank(map.placing, map.ranks)).count();
+}
+
+TEST(Cost, HierarchicalBcastAndReduceSendTheDataToEachNodeOnce) {
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {10, 100'000})
+      for (const Kind kind : {Kind::bcast, Kind::reduce}) {
+        const Traffic sum = hierarchical_traffic(kind, map.ranks, map.placing, count);
+        EXPECT_EQ(sum.bytes, (nodes_of(map) - 1) * count * 4);
+        if (count != 10) continue;
+        EXPECT_EQ(sum.messages, nodes_of(map) - 1);
+      }
+}
+
+TEST(Cost, HierarchicalAllreduceOfLongVectorsSendsTheLeast) {
+  constexpr std::int64_t kCount = 3 * 5 * 7 * 4096;
+  for (const Map& map : kMaps) {
+    const Traffic sum = hierarchical_traffic(Kind::allreduce, map.ranks, map.placing, kCount);
+    EXPECT_EQ(sum.bytes, 2 * (nodes_of(map) - 1) * kCount * 4);
+  }
+}
+
+TEST(Cost, HierarchicalInOrderSendsAVectorOverEachBorderOnceInEachDirection) {
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {10, 100'000}) {
+      if (!Nodes(node_of_rank(map.placing, map.ranks)).are_in_order()) continue;
+      const std::int64_t one_way = (nodes_of(map) - 1) * count * 4;
+      const auto bytes = [&](Kind kind) {
+        return hierarchical_traffic(kind, map.ranks, map.placing, count, "hierarchical-in-order")
+            .bytes;
+      };
+      EXPECT_EQ(bytes(Kind::allreduce), 2 * one_way);
+      EXPECT_EQ(bytes(Kind::reduce), one_way);  // the root is on the first node
+    }
+}
+
+TEST(Cost, HierarchicalAllreduceOfShortVectorsIsByDoubling) {
+  const Traffic two = hierarchical_traffic(Kind::allreduce, 6, Placing::threes, 10);
+  EXPECT_EQ(two.messages, 2);
+  EXPECT_EQ(two.bytes, 2 * 40);
+  const Traffic four = hierarchical_traffic(Kind::allreduce, 16, Placing::fours, 10);
+  EXPECT_EQ(four.messages, 4 * 2);
+  const Traffic three = hierarchical_traffic(Kind::allreduce, 6, Placing::pairs, 10);
+  EXPECT_EQ(three.messages, 1 + 2 + 1);  // folded to two
+}
+
+TEST(Cost, HierarchicalAllgatherSendsEachBlockToEachNodeOnce) {
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {10, 40'000}) {
+      const Traffic sum = hierarchical_traffic(Kind::allgather, map.ranks, map.placing, count);
+      EXPECT_EQ(sum.bytes, (nodes_of(map) - 1) * map.ranks * count * 4);
+    }
+}
+
+TEST(Cost, HierarchicalAlltoallSendsOneMessageFromNodeToNode) {
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {10, 10'000}) {
+      const Nodes nodes(node_of_rank(map.placing, map.ranks));
+      std::int64_t blocks = 0;
+      for (int rank = 0; rank < map.ranks; ++rank)
+        blocks += map.ranks - nodes.ranks_on(nodes.of(rank));
+      const Traffic sum = hierarchical_traffic(Kind::alltoall, map.ranks, map.placing, count);
+      EXPECT_EQ(sum.bytes, blocks * count * 4);
+      if (count != 10) continue;
+      EXPECT_EQ(sum.messages, nodes.count() * (nodes.count() - 1));
+    }
+}
+
+TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
+  for (const Map& map : kMaps) {
+    const int nodes = nodes_of(map);
+    EXPECT_EQ(hierarchical_traffic(Kind::barrier, map.ranks, map.placing, 0).messages,
+              nodes * log2_up(nodes));
+  }
+}
+
+// A part goes between the nodes while the next one is summed up in the node.
+TEST(Cost, HierarchicalReductionsArePipelined) {
+  for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
+    const auto all = build_all(hierarchical_call(kind, 4, Placing::pairs, 16 * 32'768));
+    const Schedule& s = all[0];
+    int rounds_with_both = 0;
+    std::uint32_t i = 0;
+    for (std::uint32_t end : s.round_ends) {
+      bool posts = false, reduces = false;
+      for (; i < end; ++i) {
+        const StepKind step = s.steps[i].kind;
+        posts = posts || step == StepKind::send || step == StepKind::recv;
+        reduces = reduces || (posts && step == StepKind::reduce);
+      }
+      rounds_with_both += reduces ? 1 : 0;
+    }
+    EXPECT_GE(rounds_with_both, 7) << kind_name(kind);
+  }
+}
+
+// Where it is taken by default, no more bytes go between nodes than without, nor more messages if
+// these are short.
+TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
+  int taken = 0;
+  for (const Map& map : kMaps)
+    for (const std::int64_t count : {1, 300, 3'000, 30'000, 300'000})
+      for (const Algorithm& algorithm : algorithms()) {
+        if (!needs_nodes(algorithm.needs)) continue;
+        Call call = hierarchical_call(algorithm.kind, map.ranks, map.placing, count);
+        Shape shape = shape_of(call, 0);
+        if (&default_algorithm(shape) != &algorithm) continue;
+        ++taken;
+        const auto nodes = shape.nodes;
+        const Traffic with = traffic(build_all(call), *nodes);
+        const std::string text = call.text();
+        shape.nodes = nullptr;
+        call.algorithm = &default_algorithm(shape);
+        const Traffic without = traffic(build_all(call), *nodes);
+        EXPECT_LE(with.bytes, without.bytes) << text << " or " << call.algorithm->name;
+        if (count > 300) continue;
+        EXPECT_LE(with.messages, without.messages) << text << " or " << call.algorithm->name;
+      }
+  EXPECT_GT(taken, 100);
+}
+
+}  // namespace
+}  // namespace weft::test
