@@ -33,10 +33,6 @@ class Operation {
   // Goes on as far as possible without blocking; true once done. One thread at a time: before
   // submission the caller, afterwards the executor that holds the operation.
   bool advance();
-  // The same for an operation in its caller's hand: nobody else looks at it, nobody is woken.
-  // polls: as for an Execution.
-  bool advance_in_hand(int polls);
-
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
   // After done(), and where no other thread looks at it: from the first round on again.
@@ -53,9 +49,12 @@ class Operation {
   virtual void finished(const Error* error) = 0;
   bool was_direct() const { return execution_.was_direct(); }
 
- private:
-  bool is_over(int polls);  // after going on
+  // For one that its caller carries out by itself, while nobody else looks at it.
+  void end_in_hand(const Error* error);
+  // From here on it is to be advanced: so many steps have been done.
+  void leave_hand(std::uint32_t steps_done) { execution_.skip(steps_done); }
 
+ private:
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
   Execution execution_;

@@ -41,7 +41,8 @@ class Progress {
   template <class Complete, class Sleep>
   void drive_until(Complete complete, Sleep sleep);
 
-  // Brings an operation in the caller's hand to its end: `advance(polls)` as advance_in_hand().
+  // Brings an operation in the caller's hand to its end: `advance(polls)` goes on with it as
+  // an Execution does, and says whether it is over.
   template <class Advance>
   void drive_in_hand(Advance advance);
 

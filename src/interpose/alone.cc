@@ -1,48 +1,43 @@
-// One pass over the steps; nothing is needed but the stack.
+// The steps that an Execution knows, without rounds, messages and meetings.
 #include "interpose/alone.h"
 
 namespace weft::interpose {
-namespace {
 
-// Until the rank at this place of the node has signalled. False: it takes part in another call.
-[[gnu::noinline]] bool wait_for(Progress& progress, const NodeTurn& turn, int place,
-                                std::uint32_t value) {
-  NodeTurn::Seen seen{};
-  progress.drive_in_hand([&](int polls) {
-    seen = turn.look_for(place, value, polls);
-    return seen != NodeTurn::Seen::no;
-  });
-  return seen == NodeTurn::Seen::yes;
-}
-
-[[gnu::noinline]] void wait_to_begin(Progress& progress, const NodeTurn& turn) {
-  progress.drive_in_hand([&](int) { return turn.may_begin(); });
-}
-
-bool take_steps(Progress& progress, const Schedule& schedule, const Operands& operands,
-                const NodeTurn& turn) {
-  for (const Step& step : schedule.steps) {
-    if (step.kind == StepKind::signal) {
-      turn.signal(step.value);
-    } else if (step.kind == StepKind::wait) {
-      const int place = place_of(schedule.shape, step.peer);
-      if (!wait_for(progress, turn, place, step.value)) return false;
+AloneCall::State AloneCall::go_on(int polls) {
+  if (!begun_) {
+    if (turn_.memory() && !turn_.may_begin()) return State::held_up;
+    begun_ = true;
+  }
+  const Step* const end_of_steps = schedule_.steps.data() + schedule_.steps.size();
+  for (; next_ != end_of_steps; ++next_) {
+    if (next_->kind == StepKind::signal) {
+      turn_.signal(next_->value);
+    } else if (next_->kind == StepKind::wait) {
+      const int place = place_of(schedule_.shape, next_->peer);
+      const NodeTurn::Seen seen = turn_.look_for(place, next_->value, polls);
+      if (seen == NodeTurn::Seen::no) return State::held_up;
+      if (seen == NodeTurn::Seen::other_call) return end(false);
     } else {
-      operands.carry_out(step);
+      operands_.carry_out(*next_);
     }
   }
-  return true;
+  return end(true);
 }
 
-}  // namespace
+AloneCall::State AloneCall::end(bool done) {
+  if (turn_.memory()) turn_.end(done && schedule_.synchronizing);
+  return done ? State::over : State::in_different_calls;
+}
 
 bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                      const NodeTurn& turn) {
-  if (!turn.memory()) return take_steps(progress, schedule, operands, turn);
-  if (!turn.may_begin()) wait_to_begin(progress, turn);
-  const bool done = take_steps(progress, schedule, operands, turn);
-  turn.end(done && schedule.synchronizing);
-  return done;
+  AloneCall call(schedule, operands, turn);
+  AloneCall::State state{};
+  progress.drive_in_hand([&](int polls) {
+    state = call.go_on(polls);
+    return state != AloneCall::State::held_up;
+  });
+  return state == AloneCall::State::over;
 }
 
 }  // namespace weft::interpose

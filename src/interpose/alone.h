@@ -1,6 +1,6 @@
-// A collective that stands alone in the node's memory, carried out to its end by the caller.
-// Why not an Execution: nothing interrupts it and no transport takes part, so that it is one pass
-// over the steps with nothing kept between them. A short call's time is made of such instructions.
+// A collective that stands alone in the node's memory, in the hand of its caller.
+// Why not an Execution: no other thread and no transport takes part, so that it is one pass over
+// the steps. A short call's time is made of such instructions.
 #pragma once
 
 #include "engine/progress.h"
@@ -10,8 +10,41 @@
 
 namespace weft::interpose {
 
-// schedule: one that stands_alone(), not a direct one. turn: where it has node_bytes. The caller
-// helps whatever else is under way while it waits. False: ranks take part in different calls.
+class AloneCall {
+ public:
+  // schedule: one that stands_alone(), not a direct one. turn: where it has node_bytes. All must
+  // outlive it.
+  AloneCall(const Schedule& schedule, const Operands& operands, const NodeTurn& turn)
+      : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.steps.data()) {}
+
+  enum class State : std::uint8_t { held_up, over, in_different_calls };
+  // As far as possible without blocking; once over, it is not to be called again. polls: how often
+  // to look for another rank's signal before giving up for now.
+  State go_on(int polls);
+
+  // From the first step on again.
+  void rewind() {
+    next_ = schedule_.steps.data();
+    begun_ = false;
+  }
+  // For an Execution that is to take over.
+  bool begun() const { return begun_; }
+  std::uint32_t steps_done() const {
+    return static_cast<std::uint32_t>(next_ - schedule_.steps.data());
+  }
+
+ private:
+  State end(bool done);
+
+  const Schedule& schedule_;
+  const Operands& operands_;
+  const NodeTurn& turn_;
+  const Step* next_;
+  bool begun_ = false;
+};
+
+// One to its end: the caller helps whatever else is under way while it waits. False: ranks take
+// part in different calls.
 bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
                      const NodeTurn& turn);
 

@@ -32,8 +32,9 @@ bool PersistentOperation::restart() {
     deactivate();  // another tool has completed it, past Weft
   if (active() || error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
-    wait_done();  // the library may have seen the carrier's end a moment before
+    if (!in_hand_) wait_done();  // the library may have seen the carrier's end a moment before
     rewind();
+    alone_.rewind();
   }
   started_before_ = true;
   if (node_) take(node_->windows().next(Ends::in_order, schedule().fingerprint));
@@ -47,9 +48,23 @@ bool PersistentOperation::restart() {
   return true;
 }
 
+bool PersistentOperation::advance_in_hand(int polls) {
+  if (done()) return true;
+  const AloneCall::State state = alone_.go_on(polls);
+  if (state == AloneCall::State::held_up) return false;
+  if (state == AloneCall::State::over) {
+    end_in_hand(nullptr);
+  } else {
+    const Error error{"ranks take part in different calls"};
+    end_in_hand(&error);
+  }
+  return true;
+}
+
 void PersistentOperation::hand_over() {
   if (!in_hand_) return;
   in_hand_ = false;
+  if (!done() && alone_.begun()) leave_hand(alone_.steps_done());
   Runtime& runtime = *Runtime::active();
   runtime.requests.activated();
   if (!done()) runtime.progress.submit(runtime.requests.find(request_), false);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "interpose/alone.h"
 #include "interpose/requests.h"
 
 namespace weft::interpose {
@@ -24,7 +25,8 @@ class PersistentOperation final : public CollectiveOperation {
         engine(engine),
         node_(std::move(node)),
         leaders_(std::move(leaders)),
-        stays_in_hand_(stays_in_hand) {
+        stays_in_hand_(stays_in_hand),
+        alone_(this->schedule(), operands(), turn()) {
     reach(std::move(peers));
   }
 
@@ -40,6 +42,8 @@ class PersistentOperation final : public CollectiveOperation {
   bool restart();
   // Only the caller's calls advance it; from hand_over() on, all that advance others.
   bool in_hand() const { return in_hand_; }
+  // True once it is done. polls: as for an AloneCall.
+  bool advance_in_hand(int polls);
   void hand_over();
   bool active() const override { return active_.load(std::memory_order_acquire); }
   // From now on the library's completion calls see the request as active, until it is done.
@@ -55,6 +59,7 @@ class PersistentOperation final : public CollectiveOperation {
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   const std::shared_ptr<Leaders> leaders_;
   const bool stays_in_hand_;
+  AloneCall alone_;  // what is done in hand
   bool in_hand_ = false;
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // written by start and completion calls of the application

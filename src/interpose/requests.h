@@ -72,6 +72,8 @@ class CollectiveOperation : public Operation {
   Times times;
 
  protected:
+  const Operands& operands() const { return operands_; }
+  const NodeTurn& turn() const { return turn_; }
   void finished(const Error* error) override;
   // The collective is complete on this rank: whoever holds the request may know.
   virtual void announce() {}

@@ -31,6 +31,12 @@ void Execution::try_first(const Schedule& direct) {
   schedule_ = &direct;
 }
 
+void Execution::skip(std::uint32_t steps) {
+  begun_ = true;
+  next_step_ = steps;
+  while (round_ < schedule_->rounds() && schedule_->round_ends[round_] <= steps) ++round_;
+}
+
 void Execution::begin() {
   begun_ = true;
   if (otherwise_ && !turn_->worth_looking()) turn_to_otherwise();

@@ -48,6 +48,10 @@ class Execution {
   // It is over because some rank's buffers cannot be seen, on all ranks alike: none has been used.
   bool declined() const { return declined_; }
 
+  // In its first advance() the turn may begin and this many steps have been done elsewhere, of a
+  // schedule that needs no transport.
+  void skip(std::uint32_t steps);
+
   // From the first round on again, once the last has completed.
   void rewind() {
     next_step_ = round_ = 0;

@@ -49,6 +49,18 @@ Schedule three_rounds() {
   return b.finish();
 }
 
+TEST(Execution, GoesOnBehindStepsThatAreDone) {
+  const Schedule schedule = three_rounds();
+  for (const auto& [done, log] :
+       {std::pair{0u, "rs?l?s?"}, {1u, "s?l?s?"}, {2u, "l?s?"}, {3u, "s?"}, {4u, ""}}) {
+    ScriptedTransport transport;
+    Execution execution(schedule, &transport);
+    execution.skip(done);
+    EXPECT_TRUE(*execution.advance());
+    EXPECT_EQ(transport.log, log);
+  }
+}
+
 TEST(Execution, RunsAllRoundsInOneCallIfNothingWaits) {
   const Schedule schedule = three_rounds();
   ScriptedTransport transport;
