@@ -36,8 +36,9 @@ class Allgather {
         domains_(domains),
         domain_(domains.of(s_.rank)),
         homes_(domains, s_.size),
-        part_(b, longest_block(s_), 1, domains.count() > 1 ? kFetched : kWritten, INT64_MAX,
-              homes_.slots()),
+        part_(domains.count() > 1
+                  ? NodeParts(b, longest_block(s_), 1, kFetched, INT64_MAX, homes_.slots())
+                  : NodeParts::exchanged(b, longest_block(s_), 1)),
         own_(b, outgoing(s_, s_.rank), part_.is_cut()) {
     if (domains.count() == 1 && !part_.is_cut()) b.exchanges_once();
     for (int i = 1; i < s_.size; ++i)

@@ -17,17 +17,20 @@ void allreduce_node_flat(Builder& b) {
   const Location result{Buffer::recv, 0};
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
-  NodeParts part(b, s.recv.count, s.recv.extent);
+  // Others read what this rank shows while it reduces, which makes reading that slow. In place, the
+  // sum of the ranks behind takes the input's place before it is added, but for the last two ranks.
+  const bool keeps_input = !s.in_place || s.rank >= s.size - 2;
+  NodeParts part = NodeParts::exchanged(b, s.recv.count, s.recv.extent);
   if (!part.is_cut()) b.exchanges_once();
   for (; !part.done(); part.next()) {
     const std::int64_t offset = part.begin() * s.recv.extent;
     b.copy(b.input() + offset, part.of(s.rank), part.count());
     part.signal();
-    const auto slot = [&](int rank) {
+    const auto operand = [&](int rank) {
       part.wait(rank);
-      return part.of(rank);
+      return rank == s.rank && keeps_input ? b.input() + offset : part.of(rank);
     };
-    reduce_in_order(b, s.size, slot, result + offset, part.count());
+    reduce_in_order(b, s.size, operand, result + offset, part.count());
   }
 }
 

@@ -103,7 +103,8 @@ void alltoall_node_flat(Builder& b) {
   b.synchronizes();
   const Pieces pieces(b);
   Exchange exchange(b, pieces);
-  for (NodeParts part(b, pieces.count(), pieces.length()); !part.done(); part.next()) {
+  NodeParts part = NodeParts::exchanged(b, pieces.count(), pieces.length());
+  for (; !part.done(); part.next()) {
     exchange.copy_in(part);
     part.signal();
     exchange.copy_out(part);

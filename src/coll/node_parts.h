@@ -4,9 +4,11 @@
 // The protocol: a rank signals once per part (or as often as told), when it has written its slot
 // for this part and read all it wants of the part before. So who has waited for a reader's signal
 // of part k - 1 may write part k, into the place of part k - 2.
-// A rank's slots lie in memory of its own. If they are longer than a page, that is the same memory
-// in every schedule, on pages that no other rank has a part of: the first touch puts them into the
-// rank's NUMA domain, and no later operation finds them in another.
+// Where two ranks exchange what they have, their slots change hands from one use to the next: each
+// rank writes where it has read last (schedule.h, Halves). Else a rank's slots lie in memory of its
+// own. If they are longer than a page, that is the same memory in every schedule, on pages that no
+// other rank has a part of: the first touch puts them into the rank's NUMA domain, and no later
+// operation finds them in another.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +23,11 @@ class NodeParts {
   // in a part, whatever the tuning.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
             std::int64_t most = INT64_MAX, int slots = 1)
-      : b_(b),
-        signals_(signals),
-        total_(count),
-        most_(std::min({count, most, fitting(slot_bytes(b.tuning(), slots), extent)})),
-        stride_(to_lines(most_ * extent)),
-        own_bytes_(kPlaces * slots * stride_),
-        in_lines_(!is_cut() && slots == 1 && most_ * extent <= kLinePayloadBytes) {
-    if (in_lines_ || is_alone()) return;
-    const bool has_pages = own_bytes_ > kPageBytes;
-    const std::int64_t last = own_bytes_;
-    if (has_pages) own_bytes_ = kNodeBytesPerRank;
-    const std::int64_t bytes = (ranks_here(b.shape()) - 1) * own_bytes_ + last;
-    places_ = b.node(bytes, has_pages ? kPageBytes : kLineBytes);
+      : NodeParts(b, count, extent, signals, most, slots, false) {}
+
+  // Where each rank reads what all others show.
+  static NodeParts exchanged(Builder& b, std::int64_t count, std::int64_t extent) {
+    return {b, count, extent, 1, INT64_MAX, 1, ranks_here(b.shape()) == 2};
   }
 
   bool done() const { return begin() >= total_; }
@@ -55,7 +49,10 @@ class NodeParts {
   Location of(int rank, int slot = 0) const {
     const int place = place_of(b_.shape(), rank);
     if (in_lines_) return b_.line(place);
-    return places_ + (place * own_bytes_ + (kPlaces * slot + part_ % kPlaces) * stride_);
+    const std::int64_t in_own = (kPlaces * slot + part_ % kPlaces) * stride_;
+    if (!change_hands_) return places_ + (place * own_bytes_ + in_own);
+    const bool is_first = (place + part_ / kPlaces) % 2 == 0;
+    return {is_first ? Buffer::half_a : Buffer::half_b, in_own};
   }
 
   void signal() {
@@ -81,6 +78,26 @@ class NodeParts {
  private:
   static constexpr std::int64_t kPlaces = 2;
 
+  NodeParts(Builder& b, std::int64_t count, std::int64_t extent, int signals, std::int64_t most,
+            int slots, bool change_hands)
+      : b_(b),
+        signals_(signals),
+        total_(count),
+        most_(std::min({count, most, fitting(slot_bytes(b.tuning(), slots), extent)})),
+        stride_(to_lines(most_ * extent)),
+        own_bytes_(kPlaces * slots * stride_),
+        in_lines_(!is_cut() && slots == 1 && most_ * extent <= kLinePayloadBytes),
+        change_hands_(change_hands) {
+    if (in_lines_ || is_alone()) return;
+    const bool has_pages = own_bytes_ > kPageBytes;
+    const std::int64_t last = own_bytes_;
+    if (has_pages) own_bytes_ = kNodeBytesPerRank;
+    const std::int64_t bytes = (ranks_here(b.shape()) - 1) * own_bytes_ + last;
+    places_ = b.node(bytes, has_pages ? kPageBytes : kLineBytes);
+    const std::int64_t uses = (parts() + kPlaces - 1) / kPlaces;
+    if (change_hands_) b.halve(places_, own_bytes_, uses % 2 != 0);
+  }
+
   static std::int64_t to_lines(std::int64_t bytes) {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
@@ -101,6 +118,7 @@ class NodeParts {
   const std::int64_t stride_;
   std::int64_t own_bytes_;  // of a rank's memory
   const bool in_lines_;
+  const bool change_hands_;
   Location places_;
   std::int64_t part_ = 0;
 };

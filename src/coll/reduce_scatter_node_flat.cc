@@ -54,7 +54,8 @@ void reduce_scatter_node_flat(Builder& b) {
   b.synchronizes();
   // In place, the result is written where input lies that is still to be copied.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
-  for (NodeParts part(b, most, s.size * s.recv.extent); !part.done(); part.next()) {
+  NodeParts part = NodeParts::exchanged(b, most, s.size * s.recv.extent);
+  for (; !part.done(); part.next()) {
     const std::int64_t own = copy_in(b, part);
     part.signal();
     const Operand piece = piece_of(s, part, s.rank);

@@ -62,7 +62,7 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
 
 void CollectiveOperation::take(const NodeTurn& turn) {
   turn_ = turn;
-  operands_.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+  operands_.use(turn, schedule());
 }
 
 void CollectiveOperation::lead(Leaders& leaders) {

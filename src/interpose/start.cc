@@ -412,7 +412,7 @@ bool worth_the_thread(Engine engine, const Operation& operation) {
 
 // No thread is worth waking, and nobody waits for what this rank does after the first advance.
 bool stays_in_hand(const Plan& plan) {
-  return plan.alone && needs_no_later_help(*plan.schedule, false) &&
+  return plan.alone && !plan.schedule->is_direct && needs_no_later_help(*plan.schedule, false) &&
          !worth_the_thread(plan.engine, *plan.schedule);
 }
 
@@ -514,7 +514,7 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
   const NodeTurn turn = turn_of(plan, Ends::in_order);
   Operands operands = operands_of(call, plan.kernel, temp.data());
-  operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+  operands.use(turn, *plan.schedule);
   const bool done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
@@ -526,7 +526,7 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
   const NodeTurn turn = turn_of(plan, Ends::in_order);
   Operands operands = operands_of(call, plan.kernel, temp.data());
-  operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+  operands.use(turn, *plan.schedule);
   operands.peers = &plan.communicator->memory->peers();
   operands.peers->begin(shown_buffers(plan, call));
   Execution execution(*plan.schedule, nullptr, &operands, &turn);

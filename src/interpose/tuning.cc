@@ -46,7 +46,7 @@ class Meeting {
   bool carry_out(const Schedule& schedule, Operands operands) {
     const NodeTurn turn =
         communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
-    operands.base[static_cast<std::size_t>(Buffer::node)] = turn.memory();
+    operands.use(turn, schedule);
     return carry_out_alone(progress_, schedule, operands, turn);
   }
 

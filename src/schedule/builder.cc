@@ -54,6 +54,10 @@ Location Builder::node(std::int64_t bytes, std::int64_t alignment) {
   return origin;
 }
 
+void Builder::halve(Location at, std::int64_t stride, bool change) {
+  schedule_.halves = {at.offset, stride, change};
+}
+
 Location Builder::line(int place) {
   use_lines();
   return {Buffer::node, place * kLineBytes + kLineHeaderBytes};

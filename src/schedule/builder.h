@@ -28,6 +28,8 @@ class Builder {
   std::int64_t extent(Unit unit) const;
   // The same in the node's memory: at the same place on all its ranks, if all ask for the same.
   Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
+  // `at` and what lies `stride` bytes behind it in the node's memory become half_a and half_b.
+  void halve(Location at, std::int64_t stride, bool change);
   // The payload of the line of a rank that shares memory, by its place: kLinePayloadBytes.
   Location line(int place);
 
@@ -40,7 +42,8 @@ class Builder {
   void leaders(Kind collective, int root, const Operand& gives, const Operand& gets);
   // inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
   void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
-  // into = lower op higher; `into` overlaps `lower` nowhere, and `higher` nowhere or wholly.
+  // into = lower op higher; `into` overlaps `higher` nowhere or wholly, and so `lower` if the data
+  // are plain, else nowhere.
   void reduce(Location lower, Location higher, Location into, std::int64_t count);
   void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);

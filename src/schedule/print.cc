@@ -16,10 +16,9 @@ std::string text(const char* format, Values... values) {
 
 std::string print(const Shape& shape, const Operand& operand) {
   if (operand.count == 0) return "nothing";
-  constexpr const char* names[] = {"send", "recv", "temp", "node"};
   const Range range = touched_bytes(shape, operand);
   const std::string whose = operand.at.is_own() ? "" : text("%d:", operand.at.rank);
-  return whose + text("%s[%lld, %lld)", names[static_cast<int>(operand.at.buffer)],
+  return whose + text("%s[%lld, %lld)", buffer_name(operand.at.buffer),
                       static_cast<long long>(range.begin), static_cast<long long>(range.end));
 }
 

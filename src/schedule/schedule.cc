@@ -183,6 +183,18 @@ Operand incoming(const Shape& shape, int index) {
   }
 }
 
+const char* buffer_name(Buffer buffer) {
+  constexpr const char* kNames[] = {"send", "recv", "temp", "node", "half a", "half b"};
+  return kNames[static_cast<int>(buffer)];
+}
+
+Location in_node(const Schedule& schedule, const Location& at) {
+  const Halves& halves = schedule.halves;
+  if (at.buffer == Buffer::half_a) return {Buffer::node, halves.offset + at.offset};
+  if (at.buffer == Buffer::half_b) return {Buffer::node, halves.offset + halves.stride + at.offset};
+  return at;
+}
+
 std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer) {
   Runs runs(shape);
   if (buffer == Buffer::send) {

@@ -20,9 +20,15 @@
 namespace weft {
 
 // Operands are (buffer, offset), never addresses: a schedule outlives the call it was built for.
-// node: the memory that the ranks of a node share, one on each node.
-enum class Buffer : std::uint8_t { send, recv, temp, node };
-inline constexpr int kBuffers = 4;
+// node: the memory that the ranks of a node share, one on each node. half_a, half_b: two halves of
+// a part of it, which change places from one use of that memory to the next (Halves).
+enum class Buffer : std::uint8_t { send, recv, temp, node, half_a, half_b };
+inline constexpr int kBuffers = 6;
+const char* buffer_name(Buffer buffer);  // "send"
+
+inline bool is_in_node(Buffer buffer) {
+  return buffer >= Buffer::node;
+}
 
 struct Location {
   Buffer buffer = Buffer::send;
@@ -128,6 +134,14 @@ inline constexpr std::int64_t most_node_bytes(int ranks) {
   return lines + ranks * kNodeBytesPerRank;
 }
 
+// Where two ranks show each other what they have, each writes next time where it has read: a core
+// owns the cache lines that it has read last more cheaply than those that another has read since.
+struct Halves {
+  std::int64_t offset = 0;  // of the first one, in the node's memory
+  std::int64_t stride = 0;  // from there to the second; 0: none
+  bool change = false;      // in the next use
+};
+
 struct Schedule {
   Shape shape;
   const char* algorithm = "";             // name on the command line
@@ -135,6 +149,7 @@ struct Schedule {
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
   std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
+  Halves halves;
   // Of what all ranks of a call have in common, so that they notice if they do not; with
   // node_bytes.
   std::uint32_t fingerprint = 0;
@@ -169,6 +184,9 @@ struct Schedule {
 // blocks are taken from send_blocks and recv_blocks wherever these are given.
 Operand outgoing(const Shape& shape, int index);
 Operand incoming(const Shape& shape, int index);
+
+// A place in the node's memory, in uses where half_a comes first; any other is left as it is.
+Location in_node(const Schedule& schedule, const Location& at);
 
 // What the collective has in a user's buffer on this rank, blocks without elements left out and
 // those that lie one after the other taken together; nothing where MPI ignores the buffer.

@@ -88,8 +88,8 @@ class LocalVerifier {
     if (payload(operand) == 0) return "";
     if (is_peers(operand)) return check_peer(operand);
     if (is_users(operand)) return user_buffer(operand).find(operand).failure;
+    if (is_in_node(operand.at.buffer)) return check_node_bounds(operand);
     const Range range = touched_bytes(shape_, operand);
-    if (operand.at.buffer == Buffer::node) return check_node_bounds(range);
     const bool inside = range.begin >= 0 && range.end <= schedule_.temp_bytes;
     return inside ? "" : "an operand outside the temp buffer";
   }
@@ -102,7 +102,12 @@ class LocalVerifier {
     return layout_of(shape_, operand.unit).plain ? "" : "another rank's buffer, and not plain";
   }
 
-  Failure check_node_bounds(const Range& range) const {
+  Failure check_node_bounds(const Operand& operand) const {
+    const Location at = in_node(schedule_, operand.at);
+    const Range range = touched_bytes(shape_, {at, operand.count, operand.unit});
+    const std::int64_t half_end = schedule_.halves.offset + schedule_.halves.stride;
+    if (operand.at.buffer == Buffer::half_a && range.end > half_end)
+      return "an operand across halves of the node's memory";
     if (range.begin < 0 || range.end > schedule_.node_bytes)
       return "an operand outside the node's memory";
     const std::int64_t in_line = range.begin % kLineBytes;
@@ -140,10 +145,10 @@ class LocalVerifier {
     const Operand result = result_of(step);
     if (Failure failure = check_bounds(result); !failure.empty()) return failure;
     if (result.at.buffer == Buffer::send) return "a write to the send buffer";
-    const bool wholly = result.at == step.second.at;  // so it is for every copy
-    if (overlap(step.first, result) || (!wholly && overlap(step.second, result)))
-      return "operands that overlap";
-    return "";
+    const bool to_second = result.at == step.second.at;  // so it is for every copy
+    const bool to_first = step.plain && result.at == step.first.at && !to_second;
+    const bool apart = to_first || !overlap(step.first, result);
+    return apart && (to_second || !overlap(step.second, result)) ? "" : "operands that overlap";
   }
 
   Failure check_leaders(const Step& step) const {
@@ -200,7 +205,7 @@ class LocalVerifier {
 
   // What lies in the node's memory or in found buffers may be another rank's; verify() sees to it.
   Failure read(const Operand& operand) const {
-    if (operand.at.buffer == Buffer::send || operand.at.buffer == Buffer::node) return "";
+    if (operand.at.buffer == Buffer::send || is_in_node(operand.at.buffer)) return "";
     if (is_peers(operand)) return "";
     if (written_[index(operand)].contains(region(operand))) return "";
     return "a read of what nothing has written yet";

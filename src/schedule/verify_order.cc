@@ -290,9 +290,9 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
-  // What another rank's input is to that rank; all else lies where it says.
-  Location as_owner_says(const Location& at) const {
-    if (at.is_own() || at.buffer != Buffer::send) return at;
+  // What another rank's input is to that rank; what lies in a half of the node's memory.
+  Location as_owner_says(const Location& at, int rank) const {
+    if (at.is_own() || at.buffer != Buffer::send) return in_node(schedule(rank), at);
     return outgoing(schedule(at.rank).shape, 0).at + at.offset;
   }
 
@@ -309,24 +309,23 @@ class Machine {
   template <class Access>
   void access(const Operand& operand, const Event& event, Access access, const char* wrong) {
     if (operand.count == 0) return;
-    const Operand at{as_owner_says(operand.at), operand.count, operand.unit};
+    const Operand at{as_owner_says(operand.at, event.rank), operand.count, operand.unit};
     SharedMemory* const memory =
         memory_of(at.at, operand.at.is_own() ? event.rank : operand.at.rank);
     if (!memory && operand.at.is_own()) return;
     const Range range = touched_bytes(schedule(event.rank).shape, at);
-    const bool is_users = operand.at.buffer != Buffer::node;
+    const bool is_users = !is_in_node(operand.at.buffer);
     if (!memory)
       wrong = "uses a buffer that its rank does not show";
     else if (is_users && !memory->holds(range))
       wrong = "reaches beyond a rank's buffer";
     else if ((memory->*access)(range, event, state(event.rank).clock))
       return;
-    constexpr const char* kNames[] = {"send", "recv", "temp", "node"};
     const std::string whose = operand.at.is_own() ? "" : std::to_string(operand.at.rank) + ":";
     failure_ = "rank " + std::to_string(event.rank) + ", step " +
                std::to_string(state(event.rank).next) + ": " + wrong + ", " + whose +
-               kNames[static_cast<int>(operand.at.buffer)] + "[" + std::to_string(range.begin) +
-               ", " + std::to_string(range.end) + ")";
+               buffer_name(operand.at.buffer) + "[" + std::to_string(range.begin) + ", " +
+               std::to_string(range.end) + ")";
   }
 
   void check_end(int rank) {

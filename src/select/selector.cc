@@ -60,9 +60,13 @@ const char* scan_name(const Shape& shape) {
 }
 
 // Copy-in with reduction moves the data once per rank, but is as many steps long as there are
-// ranks; flat is one step, in which each rank reads the data of all.
+// ranks; flat is one step, in which each rank reads the data of all. For two, whose slots change
+// hands, that is better up to some length.
 const char* node_reduction_name(const Shape& shape) {
+  constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
+  const bool by_two = shape.kind == Kind::allreduce && shape.size == 2;
+  if (by_two && bytes <= kShort_bytes) return "node-flat";
   if (bytes * shape.size <= kFlatInAll_bytes) return "node-flat";
   const bool tree = shape.kind == Kind::allreduce && shape.size > 4;
   if (!shape.commutative) return tree ? "node-tree" : "node-flat";

@@ -26,6 +26,7 @@ class NodeTurn {
   NodeTurn() = default;
 
   std::byte* memory() const { return memory_; }  // Buffer::node; nullptr: no turn
+  bool is_odd() const;                           // every other use of that memory
 
   // The counter of this rank becomes `value`; whoever sees that sees what was written before.
   void signal(std::uint32_t value) const {
@@ -160,6 +161,10 @@ inline std::byte* NodeTurn::shown_by(int place) const {
 
 inline Habits& NodeTurn::habits() const {
   return windows_->habits_[number_ % NodeWindows::kWindows];
+}
+
+inline bool NodeTurn::is_odd() const {
+  return number_ / NodeWindows::kWindows % 2 != 0;
 }
 
 inline bool NodeTurn::worth_looking() const {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "schedule/schedule.h"
+#include "shm/node_windows.h"
 #include "shm/reduction.h"
 #include "transport/peer_buffers.h"
 
@@ -17,6 +18,18 @@ struct Operands {
   std::array<std::byte*, kBuffers> base{};  // by Buffer
   Kernel reduce = nullptr;                  // nullptr: the transport reduces
   PeerBuffers* peers = nullptr;             // of a direct schedule
+
+  // The node's memory in this turn.
+  void use(const NodeTurn& turn, const Schedule& schedule) {
+    std::byte* const node = turn.memory();
+    base[static_cast<std::size_t>(Buffer::node)] = node;
+    const Halves& halves = schedule.halves;
+    if (halves.stride == 0) return;
+    const bool changed = halves.change && turn.is_odd();
+    std::byte* const first = node + halves.offset;
+    base[static_cast<std::size_t>(Buffer::half_a)] = first + (changed ? halves.stride : 0);
+    base[static_cast<std::size_t>(Buffer::half_b)] = first + (changed ? 0 : halves.stride);
+  }
 
   std::byte* address(const Location& at) const {
     // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.

@@ -24,8 +24,8 @@ class InTurn final : public SimTransport {
  public:
   InTurn(Turns& turns, int* refusals, SimNetwork& network, SimLeaders& leaders,
          const SimModel& model, int operation, const Schedule& schedule,
-         std::span<const SimRank> buffers, const SimOperator& op, std::byte* node)
-      : SimTransport(network, leaders, model, operation, schedule, buffers, op, node),
+         std::span<const SimRank> buffers, const SimOperator& op, const NodeTurn& turn)
+      : SimTransport(network, leaders, model, operation, schedule, buffers, op, turn),
         turns_(turns),
         calls_left_(schedule.leader_calls),
         turn_(calls_left_ > 0 ? turns.take() : 0),
@@ -77,7 +77,7 @@ struct Running {
           std::span<const SimRank> buffers, const SimOperator& op)
       : window(memories.turn(schedule)),
         transport(turns, refusals, network, leaders, model, operation, schedule, buffers, op,
-                  window.memory()),
+                  window),
         execution(schedule, &transport, nullptr, &window) {}
 
   NodeTurn window;

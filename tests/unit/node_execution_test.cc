@@ -64,11 +64,11 @@ class Part {
             std::max(schedule_.temp_bytes, direct_ ? direct_->temp_bytes : 0))),
         peers_(all_addresses(), static_cast<int>(operation.schedules.size())),
         turn_(turn(operation.ends, windows)),
-        operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data(),
-                   turn_.memory()},
+        operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data()},
                   find_kernel(Element::float64, Operator::sum),
                   &peers_},
         execution_(schedule_, nullptr, &operands_, &turn_) {
+    operands_.use(turn_, schedule_);
     const Location input = outgoing(schedule_.shape, 0).at;
     peers_.begin({shown(operands_.address(input), rank == operation.hidden),
                   shown(operands_.base[1], rank == operation.hidden)});
@@ -185,9 +185,10 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
         ShownBuffers shown;
         if (rank == hidden) shown.input.memory = ShownBuffer::kNotShared;
         peers.emplace_back(all_addresses(), kRanks).begin(shown);
-        operands.push_back({{memory.send(rank), memory.recv(rank), nullptr, turns.back().memory()},
+        operands.push_back({{memory.send(rank), memory.recv(rank), nullptr},
                             find_kernel(Element::float64, Operator::sum),
                             &peers.back()});
+        operands.back().use(turns.back(), schedule);
         executions.emplace_back(schedule, nullptr, &operands.back(), &turns.back());
       }
       for (int turn = 0; turn < 2; ++turn) {

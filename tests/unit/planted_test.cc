@@ -48,7 +48,7 @@ class AttendedTransport : public Transport {
         rank_(schedule.shape.rank),
         attention_(attention),
         leaders_(kModel, op),
-        transport_(network, leaders_, kModel, 0, schedule, ranks, op, nullptr) {}
+        transport_(network, leaders_, kModel, 0, schedule, ranks, op, NodeTurn{}) {}
 
   Result<bool> start(const Step& step) override {
     posted_ = posted_ || step.kind == StepKind::send || step.kind == StepKind::recv;

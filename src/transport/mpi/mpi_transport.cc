@@ -199,12 +199,27 @@ Result<bool> MpiTransport::test() {
 
 int MpiTransport::reduce(const Step& step) {
   const Operand into = result_of(step);
+  if (into.at == step.first.at) return reduce_to_lower(step);
   if (into.at != step.second.at) {
     const int code = copy(step.second, into);
     if (code != MPI_SUCCESS) return code;
   }
   return library_calls.Reduce_local(address(step.first.at), address(into.at),
                                     static_cast<int>(step.first.count), call_.recvtype, call_.op);
+}
+
+// MPI_Reduce_local leaves its result in the higher operand's place.
+int MpiTransport::reduce_to_lower(const Step& step) {
+  const std::int64_t bytes = step.bytes;
+  std::byte* between = BufferPool::instance().take(bytes);
+  if (!between) return MPI_ERR_NO_MEM;
+  void* const lower = address(step.first.at);
+  std::memcpy(between, address(step.second.at), static_cast<std::size_t>(bytes));
+  const int code = library_calls.Reduce_local(lower, between, static_cast<int>(step.first.count),
+                                              call_.recvtype, call_.op);
+  if (code == MPI_SUCCESS) std::memcpy(lower, between, static_cast<std::size_t>(bytes));
+  BufferPool::instance().give_back(between, bytes);
+  return code;
 }
 
 int MpiTransport::copy(const Operand& from, const Operand& to) {

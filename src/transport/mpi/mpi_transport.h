@@ -41,6 +41,7 @@ class MpiTransport final : public Transport {
   Result<bool> call_leaders(const Step& step);
   int call_leaders(const Step& step, MPI_Request* request);
   int reduce(const Step& step);
+  int reduce_to_lower(const Step& step);
   int copy(const Operand& from, const Operand& to);
   int pack(const Operand& from, void* to, std::int64_t bytes);
   int unpack(const void* from, std::int64_t bytes, const Operand& to);

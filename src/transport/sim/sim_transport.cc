@@ -5,7 +5,7 @@ namespace weft {
 
 SimTransport::SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model,
                            int operation, const Schedule& schedule, std::span<const SimRank> ranks,
-                           const SimOperator& op, std::byte* node)
+                           const SimOperator& op, const NodeTurn& turn)
     : network_(network),
       leaders_(leaders),
       model_(model),
@@ -14,18 +14,21 @@ SimTransport::SimTransport(SimNetwork& network, SimLeaders& leaders, const SimMo
       ranks_(ranks),
       buffers_(ranks[static_cast<std::size_t>(schedule.shape.rank)]),
       op_(op),
-      temp_(static_cast<std::size_t>(schedule.temp_bytes)),
-      node_(node) {}
+      temp_(static_cast<std::size_t>(schedule.temp_bytes)) {
+  own_.base = {const_cast<std::byte*>(buffers_.send), buffers_.recv, temp_.data()};
+  own_.use(turn, schedule);
+}
+
+std::byte* SimTransport::address(const Location& at) const {
+  if (at.is_own()) return own_.address(at);
+  const SimRank& of = ranks_[static_cast<std::size_t>(at.rank)];
+  return (at.buffer == Buffer::send ? const_cast<std::byte*>(of.input) : of.recv) + at.offset;
+}
 
 SimData SimTransport::data(const Operand& operand) {
   // Only the verifier's rule keeps a schedule from writing to the send buffer.
   if (operand.count == 0) return {};
-  const bool own = operand.at.is_own();
-  const SimRank& of = own ? buffers_ : ranks_[static_cast<std::size_t>(operand.at.rank)];
-  std::byte* const origins[] = {const_cast<std::byte*>(own ? of.send : of.input), of.recv,
-                                temp_.data(), node_};
-  return {origins[static_cast<int>(operand.at.buffer)] + operand.at.offset, type(operand.unit),
-          operand.count};
+  return {address(operand.at), type(operand.unit), operand.count};
 }
 
 const SimType* SimTransport::type(Unit unit) const {

@@ -13,12 +13,13 @@ class SimTransport : public Transport {
   // All must outlive the transport.
   SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model, int operation,
                const Schedule& schedule, std::span<const SimRank> ranks, const SimOperator& op,
-               std::byte* node);
+               const NodeTurn& turn);
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
  private:
+  std::byte* address(const Location& at) const;
   SimData data(const Operand& operand);
   const SimType* type(Unit unit) const;
   void reduce(const Step& step);
@@ -33,7 +34,7 @@ class SimTransport : public Transport {
   const SimRank& buffers_;
   const SimOperator& op_;
   std::vector<std::byte> temp_;
-  std::byte* const node_;
+  Operands own_;                   // where this rank's buffers lie
   std::vector<std::byte> packed_;  // of the operands of the step at hand
   std::vector<std::byte> inout_packed_;
   std::vector<SimNetwork::Ticket> posted_;

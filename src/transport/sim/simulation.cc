@@ -33,7 +33,7 @@ struct Runner {
   Runner(SimNetwork& network, SimLeaders& leaders, const SimModel& model, const Schedule& schedule,
          std::span<const SimRank> ranks, const SimOperator& op, const NodeTurn& own_turn)
       : turn(own_turn),
-        transport(network, leaders, model, 0, schedule, ranks, op, turn.memory()),
+        transport(network, leaders, model, 0, schedule, ranks, op, turn),
         execution(schedule, &transport, nullptr, &turn) {}
 
   NodeTurn turn;

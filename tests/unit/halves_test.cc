@@ -1,0 +1,87 @@
+// Halves of the node's memory that change places: two ranks write where they have read last.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "simulated_call.h"
+#include "transport/operands.h"
+
+namespace weft::test {
+namespace {
+
+constexpr int kRanks = 2;
+
+// Where a rank writes what it shows, and reads what the other shows, part after part.
+struct Places {
+  std::vector<const std::byte*> written, read;
+};
+
+class TwoRanks {
+ public:
+  TwoRanks(Kind kind, std::int64_t count) {
+    Call call{.size = kRanks, .count = count, .type = &test_types()[0]};
+    call.algorithm = find_algorithm(kind, "node-flat");
+    schedules_ = build_all(call);
+    const std::int64_t bytes = schedules_[0].node_bytes;
+    memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(kRanks, bytes)));
+    for (int rank = 0; rank < kRanks; ++rank)
+      windows_.push_back(std::make_unique<NodeWindows>(memory_.data(), rank, kRanks, bytes));
+  }
+
+  // In the next turn.
+  Places places(int rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    Operands operands;
+    operands.use(windows_[i]->next(Ends::in_order, 1), schedules_[i]);
+    Places found;
+    for (const Step& step : schedules_[i].steps) {
+      if (!is_local(step.kind)) continue;
+      if (is_in_node(result_of(step).at.buffer))
+        found.written.push_back(operands.address(result_of(step).at));
+      if (is_in_node(step.first.at.buffer)) found.read.push_back(operands.address(step.first.at));
+      if (step.kind == StepKind::reduce && is_in_node(step.second.at.buffer))
+        found.read.push_back(operands.address(step.second.at));
+    }
+    return found;
+  }
+
+ private:
+  std::vector<Schedule> schedules_;
+  std::vector<std::byte> memory_;
+  std::vector<std::unique_ptr<NodeWindows>> windows_;
+};
+
+constexpr int kWindows = 4;
+
+TEST(Halves, EachRankWritesWhereItHasReadLast) {
+  for (const Kind kind : {Kind::allreduce, Kind::allgather}) {
+    TwoRanks ranks(kind, 1000);
+    std::vector<Places> before[kRanks];
+    for (int turn = 0; turn < 3 * kWindows; ++turn) {
+      Places of[kRanks] = {ranks.places(0), ranks.places(1)};
+      EXPECT_EQ(of[0].written, of[1].read);
+      EXPECT_EQ(of[1].written, of[0].read);
+      for (int rank = 0; rank < kRanks; ++rank) {
+        ASSERT_EQ(of[rank].written.size(), 1u);
+        if (turn >= kWindows) {
+          const Places& last = before[rank][static_cast<std::size_t>(turn - kWindows)];
+          EXPECT_EQ(of[rank].written, last.read);
+        }
+        before[rank].push_back(of[rank]);
+      }
+    }
+  }
+}
+
+TEST(Halves, SoItIsFromPartToPart) {
+  TwoRanks ranks(Kind::allreduce, 100'000);
+  const Places of[kRanks] = {ranks.places(0), ranks.places(1)};
+  EXPECT_EQ(of[0].written, of[1].read);
+  ASSERT_GT(of[0].written.size(), 4u);
+  for (std::size_t part = 2; part < of[0].written.size(); ++part)
+    EXPECT_EQ(of[0].written[part], of[0].read[part - 2]);
+}
+
+}  // namespace
+}  // namespace weft::test
