@@ -1,14 +1,19 @@
 // latency: the time of one collective call after the other, in each form, without computation.
 // Why a program of ours: with and without Weft, or two of Weft's forms, must be compared call by
 // call in jobs that take turns. Each sample is the slowest rank's mean over many calls.
-// The form "copy" is no call: all ranks copy so many bytes at the same time, each from a buffer of
-// its own to another, which says what the machine's memory can do. Prints "form bytes least median"
+// Two forms are no calls, and say what the machine can do. "copy": all ranks copy so many bytes at
+// the same time, each from a buffer of its own to another. "line": two ranks write a line of memory
+// each and wait until they see the other's, whatever the bytes. Prints "form bytes least median"
 // in microseconds per call, one line for each form and size.
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +31,8 @@ struct Settings {
 };
 
 const char kUsage[] =
-    "latency [--collective C] [--bytes N,N,...] [--forms blocking,nonblocking,persistent,copy]\n"
-    "        [--samples 5] [--sample-ms 10]\n";
+    "latency [--collective C] [--bytes N,N,...]\n"
+    "        [--forms blocking,nonblocking,persistent,copy,line] [--samples 5] [--sample-ms 10]\n";
 
 bool set(Settings* settings, const std::string& name, const std::string& value) {
   if (name == "--collective") {
@@ -49,7 +54,7 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
     return !settings->forms.empty() &&
            std::all_of(settings->forms.begin(), settings->forms.end(), [](const auto& form) {
              return form == "blocking" || form == "nonblocking" || form == "persistent" ||
-                    form == "copy";
+                    form == "copy" || form == "line";
            });
   }
   const auto amount = bench::number(value, 1, 1e4);
@@ -58,12 +63,47 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
   return amount && (name == "--samples" || name == "--sample-ms");
 }
 
+// Rank 0 and rank 1 tell each other that they have come, in two lines that they share.
+class Line {
+ public:
+  explicit Line(int rank) {
+    const int taken = rank < 2 ? 1 : 0;
+    MPI_Win_allocate_shared(taken * kBytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own_, &window_);
+    if (taken == 0) return;
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    MPI_Win_shared_query(window_, 1 - rank, &bytes, &unit, &other_);
+    std::memset(own_, 0, kBytes);
+  }
+  ~Line() { MPI_Win_free(&window_); }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  void exchange() {
+    if (!other_) return;
+    ++number_;
+    std::atomic_ref(*own_).store(number_, std::memory_order_release);
+    for (int looks = 1; std::atomic_ref(*other_).load(std::memory_order_acquire) < number_; ++looks)
+      if (looks % kLooksBeforeYield == 0) sched_yield();
+  }
+
+ private:
+  static constexpr int kBytes = 128;  // processors fetch lines by two
+  static constexpr int kLooksBeforeYield = 1000;
+
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::uint64_t* own_ = nullptr;
+  std::uint64_t* other_ = nullptr;
+  std::uint64_t number_ = 0;
+};
+
 class Latency {
  public:
   Latency(const Settings& settings, const std::string& form, long bytes, int rank, int ranks)
       : settings_(settings), form_(form), operation_(settings.collective, bytes, rank, ranks) {
     operation_.prepare(1);
     if (form_ == "copy") to_ = from_ = std::vector<char>(static_cast<std::size_t>(bytes), 1);
+    if (form_ == "line" && ranks > 1) line_.emplace(rank);
     if (form_ == "persistent") operation_.initialise(MPI_COMM_WORLD, &request_);
   }
   ~Latency() {
@@ -80,11 +120,12 @@ class Latency {
     std::sort(times.begin(), times.end());
     return times;
   }
-  bool correct() const { return form_ == "copy" || operation_.correct(); }
+  bool correct() const { return form_ == "copy" || form_ == "line" || operation_.correct(); }
 
  private:
   void call() {
     if (form_ == "copy") return copy();
+    if (form_ == "line") return line_ ? line_->exchange() : void();
     if (form_ == "blocking") return operation_.blocking(MPI_COMM_WORLD);
     if (form_ == "persistent")
       MPI_Start(&request_);
@@ -110,6 +151,7 @@ class Latency {
   const std::string form_;
   bench::Operation operation_;
   std::vector<char> from_, to_;
+  std::optional<Line> line_;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
