@@ -71,7 +71,7 @@ def test_instructions_of_one_start(program, tmp_path, transport, capsys):
 
 
 @needs_valgrind
-@pytest.mark.parametrize(("doubles", "stays"), [(1, True), (512, False)])
+@pytest.mark.parametrize(("doubles", "stays"), [(1, True), (512, True), (16384, False)])
 def test_short_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doubles, stays):
     """They are not among the operations under way, unless others wait for their later steps."""
     no_trials = "--init-budget=0"
