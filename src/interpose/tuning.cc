@@ -1,6 +1,4 @@
-// Rank 0 knows the cache; what is measured is agreed on after each trial. Ranks speak to each other
-// by exchanges in the communicator's memory, since a library's blocking collective may take
-// milliseconds where ranks share a core.
+// Rank 0 knows the cache; what is measured is agreed on after each trial.
 #include "interpose/tuning.h"
 
 #include <algorithm>
@@ -9,7 +7,6 @@
 
 #include "base/buffer_pool.h"
 #include "base/clock.h"
-#include "interpose/alone.h"
 #include "interpose/runtime.h"
 #include "select/candidates.h"
 #include "select/trials.h"
@@ -23,49 +20,8 @@ using Source = PlanRecord::Source;
 // More than any budget: a rank that cannot take part ends the trials of all.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
-// What the ranks tell each other at a time; it fits into a line of the node's memory.
+// What the ranks tell each other at a time.
 using Words = std::array<std::int64_t, 6>;
-static_assert(sizeof(Words) <= kLinePayloadBytes);
-
-// Collectives of Weft's own in the memory of a communicator, one after the other.
-class Meeting {
- public:
-  Meeting(Runtime& runtime, Communicator& communicator)
-      : progress_(runtime.progress), communicator_(communicator), all_(words()) {
-    Shape shape;
-    shape.kind = Kind::allgather;
-    shape.rank = communicator.rank;
-    shape.size = communicator.size;
-    shape.on_one_node = true;
-    shape.send.count = shape.recv.count = sizeof(Words);
-    const Algorithm& algorithm = default_algorithm(shape);
-    exchange_ = communicator.schedule(shape, &algorithm, [&] { return build(algorithm, shape); });
-  }
-
-  // False: ranks take part in different calls.
-  bool carry_out(const Schedule& schedule, Operands operands) {
-    const NodeTurn turn =
-        communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
-    operands.use(turn, schedule);
-    return carry_out_alone(progress_, schedule, operands, turn);
-  }
-
-  // What each rank says, by rank; nullptr: ranks take part in different calls.
-  const std::vector<Words>* exchange(Words own) {
-    Operands operands;
-    operands.base = {reinterpret_cast<std::byte*>(&own), reinterpret_cast<std::byte*>(all_.data()),
-                     nullptr, nullptr};
-    return carry_out(*exchange_, operands) ? &all_ : nullptr;
-  }
-
- private:
-  std::size_t words() const { return static_cast<std::size_t>(communicator_.size); }
-
-  Progress& progress_;
-  Communicator& communicator_;
-  std::shared_ptr<const Schedule> exchange_;
-  std::vector<Words> all_;
-};
 
 // Buffers of Weft's for the call on trial; all zero, so that no operator meets a wild number.
 class Scratch {
@@ -105,14 +61,13 @@ class Scratch {
 
 class Tuner {
  public:
-  Tuner(Runtime& runtime, Communicator& communicator, Kernel kernel, const Schedule& by_rule,
+  Tuner(Runtime& runtime, Meeting& meeting, Kernel kernel, const Schedule& by_rule,
         PlanRecord& record)
       : runtime_(runtime),
-        communicator_(communicator),
+        meeting_(meeting),
         kernel_(kernel),
         shape_(by_rule.shape),
         record_(record),
-        meeting_(runtime, communicator),
         chosen_{find_algorithm(shape_.kind, by_rule.algorithm), {}} {}
 
   // The candidate that all ranks take.
@@ -132,7 +87,7 @@ class Tuner {
  private:
   enum class Met : std::uint8_t { in_different_calls, known, new_here };
 
-  bool is_first() const { return communicator_.rank == 0; }
+  bool is_first() const { return shape_.rank == 0; }
 
   std::string key() const {
     const auto bytes = static_cast<std::uint64_t>(record_.bytes);
@@ -142,7 +97,7 @@ class Tuner {
   }
 
   std::string ranks_words() const {
-    std::string words = std::to_string(communicator_.size) + " ranks";
+    std::string words = std::to_string(shape_.size) + " ranks";
     if (shape_.domains) words += " in " + std::to_string(shape_.domains->count()) + " domains";
     return words;
   }
@@ -170,7 +125,7 @@ class Tuner {
                known->tuning.radix,
                known->tuning.radix_across,
                known->candidates.empty() ? 0 : 1};
-    const auto* all = meeting_.exchange(own);
+    const auto all = meeting_.exchange(own);
     began_ns_ = now_ns();
     record_.why = "ranks make different calls";
     if (!all) return Met::in_different_calls;
@@ -198,7 +153,7 @@ class Tuner {
   // The greatest of what the ranks say: time of a trial, and since the beginning.
   std::optional<std::array<std::int64_t, 2>> slowest(std::int64_t each_ns,
                                                      std::int64_t elapsed_ns) {
-    const auto* all = meeting_.exchange({call_number(), each_ns, elapsed_ns});
+    const auto all = meeting_.exchange(Words{call_number(), each_ns, elapsed_ns});
     if (!all) return std::nullopt;
     std::array<std::int64_t, 2> most{0, 0};
     for (const Words& words : *all)
@@ -243,11 +198,10 @@ class Tuner {
   }
 
   Runtime& runtime_;
-  Communicator& communicator_;
+  Meeting& meeting_;
   const Kernel kernel_;
   const Shape& shape_;
   PlanRecord& record_;
-  Meeting meeting_;
   Candidate chosen_;
   std::string key_;  // rank 0 only
   std::int64_t began_ns_ = 0;
@@ -268,12 +222,12 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
 }
 
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, const Call& call,
-                                               Communicator& communicator, Kernel kernel,
+                                               Meeting& meeting, Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule) {
   const std::int64_t began = now_ns();
   PlanRecord record = plan_by_rule(id, call, *by_rule, "");
   const Candidate before{find_algorithm(call.kind, by_rule->algorithm), {}};
-  const Candidate chosen = Tuner(runtime, communicator, kernel, *by_rule, record).choose();
+  const Candidate chosen = Tuner(runtime, meeting, kernel, *by_rule, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;
