@@ -97,8 +97,9 @@ def show_plan(console: Console, plan: dict, line: dict) -> None:
     parts = f", parts of {size_text(plan['part_bytes'])}"
     if radices := tree_text(plan):
         parts += f", radix {radices}"
+    again = ", but not for certain: the next run measures again" if plan["doubts"] else ""
     console.print(
-        f"{plan['algorithm']}{parts}: {HOW[plan['source']]}, {plan['why']};"
+        f"{plan['algorithm']}{parts}: {HOW[plan['source']]}, {plan['why']}{again};"
         f" the initialisation took {line['init_us'] / 1e3:.2f} ms",
         highlight=False,
     )

@@ -10,6 +10,9 @@
 namespace weft {
 namespace {
 
+// Of long data in memory, about: most algorithms copy or reduce, signal and wait twice.
+constexpr std::int64_t kStepsPerPart = 5;
+
 constexpr Algorithm kAlgorithms[] = {
 #define WEFT_ALGORITHM(kind, name, function, needs, source) \
   {Kind::kind, name, Needs::needs, source, function},
@@ -109,7 +112,9 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 }
 
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
+  const std::int64_t parts = local_bytes(shape) / tuning.part_bytes;
   Builder builder(std::move(shape), algorithm.name, tuning);
+  if (needs_memory(algorithm.needs)) builder.expect_steps(kStepsPerPart * parts);
   algorithm.build(builder);
   return builder.finish();
 }

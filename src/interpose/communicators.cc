@@ -98,12 +98,18 @@ void Communicator::share_memory() {
   nodes = nodes_of(shadow, size);
   if (!nodes) return;
   const int ranks = nodes->ranks_on(nodes->of(rank));
-  auto made = make_node_memory(shadow, rank, *nodes, most_node_bytes(ranks));
+  const std::int64_t window_bytes = most_node_bytes(ranks);
+  const std::int64_t bytes = NodeWindows::bytes(ranks, window_bytes);
+  auto made = make_room(shadow, rank, *nodes, bytes, on_one_node() ? kRoomForRequests_bytes : 0);
   if (!made) {
     nodes = nullptr;
     return;
   }
-  memory = std::move(*made);
+  room = std::move(*made);
+  if (ranks > 1)
+    memory = std::make_unique<NodeMemory>(
+        room, nodes->place(rank), ranks, window_bytes,
+        on_one_node() ? ranks_that_share(shadow, size) : std::vector<int>());
   if (on_one_node()) domains = domains_of(shadow, size);
 }
 

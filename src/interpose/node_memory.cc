@@ -29,13 +29,21 @@ std::vector<Place> places_of(MPI_Comm comm, int ranks) {
   return places;
 }
 
-// Rank 0 of those on one node makes it and tells the others where, and for how much it was meant.
-Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
+// The first makes it, without what is to spare where the system refuses that.
+Result<Segment> make_segment(std::int64_t bytes, std::int64_t spare_bytes) {
+  auto segment = Segment::create(bytes + spare_bytes);
+  return segment || spare_bytes == 0 ? std::move(segment) : Segment::create(bytes);
+}
+
+// Collective over the ranks of one node. The first tells the others where it is, and for how much
+// it was meant.
+Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes,
+                              std::int64_t spare_bytes) {
   struct {
     SegmentName name;
     std::int64_t bytes;
   } offer{{}, bytes};
-  auto segment = rank == 0 ? Segment::create(bytes) : Result<Segment>(Error{});
+  auto segment = rank == 0 ? make_segment(bytes, spare_bytes) : Result<Segment>(Error{});
   if (rank == 0 && segment) offer.name = segment->name();
   library_calls.Bcast(&offer, static_cast<int>(sizeof offer), handles.byte, 0, comm);
   if (rank == 0) return segment;
@@ -45,48 +53,30 @@ Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
   return Segment::attach(offer.name);
 }
 
-// The first rank that failed says why, once in a program.
-bool all_have_it(MPI_Comm comm, int rank, const Result<std::unique_ptr<NodeMemory>>& memory) {
-  static std::atomic<bool> said{false};
-  const std::int64_t failed = memory ? 0 : 1;
+// Collective over all ranks; empty where this one is alone on its node.
+Result<std::optional<Segment>> segment_of_node(MPI_Comm comm, int rank, const Nodes& nodes,
+                                               std::int64_t bytes, std::int64_t spare_bytes) {
+  const bool is_alone = nodes.ranks_on(nodes.of(rank)) == 1;
+  MPI_Comm here = comm;
+  if (nodes.count() > 1 &&
+      library_calls.Comm_split(comm, nodes.of(rank), rank, &here) != MPI_SUCCESS)
+    return Error{"the MPI library gives no communicator for a node"};
+  Result<Segment> made = Error{};
+  if (!is_alone) made = share_segment(here, nodes.place(rank), bytes, spare_bytes);
+  if (nodes.count() > 1) library_calls.Comm_free(&here);
+  if (is_alone) return std::optional<Segment>();
+  if (!made) return made.error();
+  return std::optional(std::move(*made));
+}
+
+// The first rank that failed says why.
+bool all_have_it(MPI_Comm comm, int rank, const Result<std::optional<Segment>>& segment) {
+  const std::int64_t failed = segment ? 0 : 1;
   std::int64_t up_to_here = 0, all = 0;
   library_calls.Scan(&failed, &up_to_here, 1, handles.int64, handles.sum, comm);
   library_calls.Allreduce(&failed, &all, 1, handles.int64, handles.sum, comm);
-  if (failed && up_to_here == 1 && !said.exchange(true))
-    say("rank " + std::to_string(rank) + " cannot share memory with the other ranks of its node (" +
-        memory.error().message + "): Weft's messages go through MPI instead");
+  if (failed && up_to_here == 1) say_why_none(rank, segment.error());
   return all == 0;
-}
-
-// Collective over the ranks of one node.
-Result<std::unique_ptr<NodeMemory>> share_memory(MPI_Comm here, int place, int ranks,
-                                                 std::int64_t window_bytes,
-                                                 std::vector<int> sharing) {
-  auto segment = share_segment(here, place, NodeWindows::bytes(ranks, window_bytes));
-  if (!segment) return segment.error();
-  return std::make_unique<NodeMemory>(std::move(*segment), place, ranks, window_bytes,
-                                      std::move(sharing));
-}
-
-// The same where `comm` has several nodes; nullptr: this rank is alone on its own.
-Result<std::unique_ptr<NodeMemory>> share_memory_by_node(MPI_Comm comm, int rank,
-                                                         const Nodes& nodes,
-                                                         std::int64_t window_bytes) {
-  MPI_Comm here;
-  const int code = library_calls.Comm_split(comm, nodes.of(rank), rank, &here);
-  if (code != MPI_SUCCESS) return Error{"the MPI library gives no communicator for a node"};
-  Result<std::unique_ptr<NodeMemory>> memory{std::unique_ptr<NodeMemory>()};
-  const int ranks = nodes.ranks_on(nodes.of(rank));
-  if (ranks > 1) memory = share_memory(here, nodes.place(rank), ranks, window_bytes, {});
-  library_calls.Comm_free(&here);
-  return memory;
-}
-
-// In order, if they see each other's heaps; else none.
-std::vector<int> ranks_that_share(std::vector<int> world_ranks) {
-  if (!heaps_are_shared(world_ranks)) return {};
-  std::sort(world_ranks.begin(), world_ranks.end());
-  return world_ranks;
 }
 
 }  // namespace
@@ -137,16 +127,27 @@ std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks) {
   return found->count() > 1 ? found : nullptr;
 }
 
-std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int rank,
-                                                            const Nodes& nodes,
-                                                            std::int64_t window_bytes) {
-  const int ranks = nodes.ranks_on(0);
-  auto memory = nodes.count() == 1 ? share_memory(comm, rank, ranks, window_bytes,
-                                                  ranks_that_share(world_ranks(comm, ranks)))
-                                   : share_memory_by_node(comm, rank, nodes, window_bytes);
-  if (!all_have_it(comm, rank, memory)) return std::nullopt;
-  if (*memory) (*memory)->close_to_others();
-  return std::move(*memory);
+std::vector<int> ranks_that_share(MPI_Comm comm, int ranks) {
+  std::vector<int> members = world_ranks(comm, ranks);
+  if (!heaps_are_shared(members)) return {};
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+void say_why_none(int rank, const Error& error) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    say("rank " + std::to_string(rank) + " cannot share memory with the other ranks of its node (" +
+        error.message + "): Weft's messages go through MPI instead");
+}
+
+std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
+                                     std::int64_t bytes, std::int64_t spare_bytes) {
+  auto segment = segment_of_node(comm, rank, nodes, bytes, spare_bytes);
+  if (!all_have_it(comm, rank, segment)) return std::nullopt;
+  if (!*segment) return SegmentRoom();
+  (**segment).close_to_others();
+  return SegmentRoom(std::move(**segment));
 }
 
 }  // namespace weft::interpose

@@ -13,26 +13,24 @@
 #include "interpose/shared_buffers.h"
 #include "schedule/nodes.h"
 #include "shm/node_windows.h"
-#include "shm/segment.h"
+#include "shm/segment_room.h"
 #include "transport/peer_buffers.h"
 
 namespace weft::interpose {
 
+// Windows in a piece of a segment.
 class NodeMemory {
  public:
-  // This rank is at `place` among the ranks of its node. sharing: these, in the world and in order,
-  // if they see each other's heaps.
-  NodeMemory(Segment segment, int place, int ranks, std::int64_t window_bytes,
-             std::vector<int> sharing)
-      : segment_(std::move(segment)),
-        windows_(segment_.data(), place, ranks, window_bytes),
+  // Takes NodeWindows::bytes() of `room`, where they fit. This rank is at `place` among the ranks
+  // of its node. sharing: these, in the world and in order, if they see each other's heaps.
+  NodeMemory(SegmentRoom& room, int place, int ranks, std::int64_t window_bytes,
+             std::vector<int> sharing = {})
+      : memory_(room.take(NodeWindows::bytes(ranks, window_bytes))),
+        windows_(memory_.get(), place, ranks, window_bytes),
         sharing_(std::move(sharing)),
         peers_(shared_ranges(), ranks) {}
 
   NodeWindows& windows() { return windows_; }
-  // All have mapped it.
-  void close_to_others() { segment_.close_to_others(); }
-
   // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
   // heaps.
   const std::vector<int>& sharing() const { return sharing_; }
@@ -40,7 +38,7 @@ class NodeMemory {
   PeerBuffers& peers() { return peers_; }
 
  private:
-  Segment segment_;
+  const std::shared_ptr<std::byte> memory_;
   NodeWindows windows_;
   const std::vector<int> sharing_;
   PeerBuffers peers_;
@@ -59,11 +57,21 @@ std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);
 // none.
 std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks);
 
-// Collective over `comm`, a communicator of Weft's own whose ranks are on these nodes. No value on
-// all ranks where not all can map the memory of their node; why is said once. nullptr where this
-// rank is alone on its node. window_bytes may differ between nodes.
-std::optional<std::unique_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, int rank,
-                                                            const Nodes& nodes,
-                                                            std::int64_t window_bytes);
+// These, in the world and in order, if they see each other's heaps; else none.
+std::vector<int> ranks_that_share(MPI_Comm comm, int ranks);
+
+// Further bytes of a communicator's segment, for its persistent requests: one of long data, or some
+// hundred of short. They cost addresses only, until they are used.
+inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
+
+// Collective over `comm`, a communicator of Weft's own whose ranks are on these nodes: on each a
+// segment of so many bytes, which may differ between nodes, and some to spare if they are to be
+// had. No value on all ranks where not all can map that of their node; why is said once. Nothing in
+// it where this rank is alone on its node.
+std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
+                                     std::int64_t bytes, std::int64_t spare_bytes);
+
+// Once in a program.
+void say_why_none(int rank, const Error& error);
 
 }  // namespace weft::interpose

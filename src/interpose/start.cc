@@ -10,6 +10,7 @@
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
+#include "interpose/request_memory.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
 #include "interpose/shared_buffers.h"
@@ -350,22 +351,18 @@ const char* untuned(const Config& config, const Plan& plan) {
   return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
 }
 
-void tune(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+void tune(Runtime& runtime, Meeting& meeting, CallId id, const Call& call, Plan& plan) {
   if (const char* why = untuned(runtime.config, plan))
     return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
-  plan.schedule = tuned_schedule(runtime, id, call, *plan.communicator, plan.kernel, plan.schedule);
+  plan.schedule = tuned_schedule(runtime, id, call, meeting, plan.kernel, plan.schedule);
 }
 
 // Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
-std::unique_ptr<PeerBuffers> peers_for(const Call& call, Plan& plan) {
+std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
   if (!plan.direct) return nullptr;
-  Communicator& c = *plan.communicator;
-  const ShownBuffers own = shown_buffers(plan, call);
-  std::vector<ShownBuffers> all(static_cast<std::size_t>(c.size));
-  library_calls.Allgather(&own, sizeof own, handles.byte, all.data(), sizeof own, handles.byte,
-                          c.shadow);
-  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), c.size);
-  if (!peers->know(all)) return nullptr;
+  const auto all = meeting.exchange(shown_buffers(plan, call));
+  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size);
+  if (!all || !peers->know(*all)) return nullptr;
   plan.schedule = plan.direct;
   return peers;
 }
@@ -377,6 +374,31 @@ struct OwnMemory {
   std::shared_ptr<Leaders> leaders;
 };
 
+// Collective; nullopt on all ranks alike.
+std::optional<OwnMemory> memory_on_one_node(Runtime& runtime, CallId id, const Call& call,
+                                            Plan& plan) {
+  Meeting meeting(runtime.progress, *plan.communicator);
+  OwnMemory own;
+  own.peers = peers_for(meeting, call, plan);
+  if (!own.peers) tune(runtime, meeting, id, call, plan);
+  own.node = memory_of_request(meeting, plan.schedule->node_bytes);
+  return own.node ? std::optional(std::move(own)) : std::nullopt;
+}
+
+std::optional<OwnMemory> memory_by_nodes(Runtime& runtime, CallId id, const Call& call,
+                                         Plan& plan) {
+  Communicator& c = *plan.communicator;
+  runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, untuned(runtime.config, plan)));
+  const int place = c.nodes->place(c.rank), ranks = c.nodes->ranks_on(c.nodes->of(c.rank));
+  const std::int64_t window_bytes = plan.schedule->node_bytes;
+  auto room = make_room(c.shadow, c.rank, *c.nodes, NodeWindows::bytes(ranks, window_bytes), 0);
+  if (!room) return std::nullopt;
+  OwnMemory own;
+  if (ranks > 1) own.node = std::make_unique<NodeMemory>(*room, place, ranks, window_bytes);
+  if (plan.leads) own.leaders = make_leaders(c.shadow, c.rank, *c.nodes);
+  return own.leaders || !plan.leads ? std::optional(std::move(own)) : std::nullopt;
+}
+
 // nullopt, on all ranks alike: there is none to be had, and the plan has become one by messages.
 std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
   Communicator& c = *plan.communicator;
@@ -384,15 +406,9 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   if (!c.worker && !guard.must_not_block()) {
-    OwnMemory own;
-    own.peers = peers_for(call, plan);
-    if (!own.peers) tune(runtime, id, call, plan);
-    auto memory = make_node_memory(c.shadow, c.rank, *c.nodes, plan.schedule->node_bytes);
-    if (memory && plan.leads) own.leaders = make_leaders(c.shadow, c.rank, *c.nodes);
-    if (memory && (own.leaders || !plan.leads)) {
-      own.node = std::move(*memory);
-      return own;
-    }
+    auto own = c.on_one_node() ? memory_on_one_node(runtime, id, call, plan)
+                               : memory_by_nodes(runtime, id, call, plan);
+    if (own) return own;
   }
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;

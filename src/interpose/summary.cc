@@ -103,6 +103,7 @@ std::string json_entry(const PlanRecord& record) {
                      json_members(record.plan.algorithm, record.plan.tuning) + ",\"source\":\"" +
                      source_name(record.source) + "\",\"why\":\"" + record.why +
                      "\",\"trial_bytes\":" + std::to_string(record.trial_bytes) +
+                     ",\"doubts\":" + std::to_string(record.plan.doubts) +
                      ",\"spent_ns\":" + std::to_string(record.spent_ns) + ",\"candidates\":[";
   for (const MeasuredCandidate& candidate : record.plan.candidates)
     text += std::string(text.back() == '[' ? "" : ",") + "{" +

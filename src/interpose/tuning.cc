@@ -1,6 +1,5 @@
-// Rank 0 knows the cache; what is measured is agreed on after each trial. Ranks speak to each other
-// by exchanges in the communicator's memory, since a library's blocking collective may take
-// milliseconds where ranks share a core.
+// Rank 0 knows the cache; what is measured is agreed on after each trial. A plan of which there are
+// doubts is measured again in the next run, until two come to the same or there have been enough.
 #include "interpose/tuning.h"
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 
 #include "base/buffer_pool.h"
 #include "base/clock.h"
-#include "interpose/alone.h"
 #include "interpose/runtime.h"
 #include "select/candidates.h"
 #include "select/trials.h"
@@ -23,49 +21,11 @@ using Source = PlanRecord::Source;
 // More than any budget: a rank that cannot take part ends the trials of all.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
-// What the ranks tell each other at a time; it fits into a line of the node's memory.
+// How often a plan is measured at most where the machine is never quiet.
+constexpr int kMostDoubts = 4;
+
+// What the ranks tell each other at a time.
 using Words = std::array<std::int64_t, 6>;
-static_assert(sizeof(Words) <= kLinePayloadBytes);
-
-// Collectives of Weft's own in the memory of a communicator, one after the other.
-class Meeting {
- public:
-  Meeting(Runtime& runtime, Communicator& communicator)
-      : progress_(runtime.progress), communicator_(communicator), all_(words()) {
-    Shape shape;
-    shape.kind = Kind::allgather;
-    shape.rank = communicator.rank;
-    shape.size = communicator.size;
-    shape.on_one_node = true;
-    shape.send.count = shape.recv.count = sizeof(Words);
-    const Algorithm& algorithm = default_algorithm(shape);
-    exchange_ = communicator.schedule(shape, &algorithm, [&] { return build(algorithm, shape); });
-  }
-
-  // False: ranks take part in different calls.
-  bool carry_out(const Schedule& schedule, Operands operands) {
-    const NodeTurn turn =
-        communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
-    operands.use(turn, schedule);
-    return carry_out_alone(progress_, schedule, operands, turn);
-  }
-
-  // What each rank says, by rank; nullptr: ranks take part in different calls.
-  const std::vector<Words>* exchange(Words own) {
-    Operands operands;
-    operands.base = {reinterpret_cast<std::byte*>(&own), reinterpret_cast<std::byte*>(all_.data()),
-                     nullptr, nullptr};
-    return carry_out(*exchange_, operands) ? &all_ : nullptr;
-  }
-
- private:
-  std::size_t words() const { return static_cast<std::size_t>(communicator_.size); }
-
-  Progress& progress_;
-  Communicator& communicator_;
-  std::shared_ptr<const Schedule> exchange_;
-  std::vector<Words> all_;
-};
 
 // Buffers of Weft's for the call on trial; all zero, so that no operator meets a wild number.
 class Scratch {
@@ -105,34 +65,35 @@ class Scratch {
 
 class Tuner {
  public:
-  Tuner(Runtime& runtime, Communicator& communicator, Kernel kernel, const Schedule& by_rule,
+  Tuner(Runtime& runtime, Meeting& meeting, Kernel kernel, const Schedule& by_rule,
         PlanRecord& record)
       : runtime_(runtime),
-        communicator_(communicator),
+        meeting_(meeting),
         kernel_(kernel),
         shape_(by_rule.shape),
         record_(record),
-        meeting_(runtime, communicator),
-        chosen_{find_algorithm(shape_.kind, by_rule.algorithm), {}} {}
+        by_rule_{find_algorithm(shape_.kind, by_rule.algorithm), {}} {}
 
   // The candidate that all ranks take.
   Candidate choose() {
     if (is_first()) key_ = key();
-    if (meet() != Met::new_here) return chosen_;
+    if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    const auto candidates = node_candidates(trial, *chosen_.algorithm, runtime_.in_memory_only());
+    auto candidates = node_candidates(trial, *by_rule_.algorithm, runtime_.in_memory_only());
     if (candidates.size() < 2) {
       record_.why = "there is no other candidate";
       return chosen_;
     }
+    bring_forward(candidates, chosen_);
     measure(trial, candidates);
     return chosen_;
   }
 
  private:
-  enum class Met : std::uint8_t { in_different_calls, known, new_here };
+  // What rank 0 knows.
+  enum class Known : std::int64_t { nothing, not_measured, doubtful, certain };
 
-  bool is_first() const { return communicator_.rank == 0; }
+  bool is_first() const { return shape_.rank == 0; }
 
   std::string key() const {
     const auto bytes = static_cast<std::uint64_t>(record_.bytes);
@@ -142,7 +103,7 @@ class Tuner {
   }
 
   std::string ranks_words() const {
-    std::string words = std::to_string(communicator_.size) + " ranks";
+    std::string words = std::to_string(shape_.size) + " ranks";
     if (shape_.domains) words += " in " + std::to_string(shape_.domains->count()) + " domains";
     return words;
   }
@@ -158,34 +119,57 @@ class Tuner {
     return static_cast<std::int64_t>(number);
   }
 
-  // All ranks are here, and rank 0 says what it knows.
-  Met meet() {
-    const auto known = is_first() ? runtime_.plans.find(key_) : std::nullopt;
-    Words own{call_number(), -1};
-    if (known)
-      if (const auto found = find_candidate(shape_, known->algorithm, known->tuning))
-        own = {own[0],
-               found->algorithm - algorithms().data(),
-               known->tuning.part_bytes,
-               known->tuning.radix,
-               known->tuning.radix_across,
-               known->candidates.empty() ? 0 : 1};
-    const auto* all = meeting_.exchange(own);
+  static Known known_of(const MeasuredPlan& plan) {
+    if (plan.candidates.empty()) return Known::not_measured;
+    return plan.doubts > 0 ? Known::doubtful : Known::certain;
+  }
+
+  // Of rank 0; the others say nothing but which call they make.
+  Words what_is_known() {
+    before_ = is_first() ? runtime_.plans.find(key_) : std::nullopt;
+    if (!before_) return {call_number()};
+    const Tuning& tuning = before_->tuning;
+    const auto found = find_candidate(shape_, before_->algorithm, tuning);
+    if (!found) {
+      before_.reset();  // of another Weft, or damaged
+      return {call_number()};
+    }
+    return {call_number(),
+            static_cast<std::int64_t>(known_of(*before_)),
+            found->algorithm - algorithms().data(),
+            tuning.part_bytes,
+            tuning.radix,
+            tuning.radix_across};
+  }
+
+  // All ranks are here, and rank 0 says what it knows. True: there is something to measure.
+  bool meet() {
+    const Words own = what_is_known();
+    const auto all = meeting_.exchange(own);
     began_ns_ = now_ns();
     record_.why = "ranks make different calls";
-    if (!all) return Met::in_different_calls;
+    if (!all) return false;
     for (const Words& words : *all)
-      if (words[0] != own[0]) return Met::in_different_calls;
+      if (words[0] != own[0]) return false;
     const Words& first = all->front();
-    if (first[1] < 0) return Met::new_here;
-    chosen_ = {&algorithms()[static_cast<std::size_t>(first[1])],
-               {.part_bytes = first[2],
-                .radix = static_cast<int>(first[3]),
-                .radix_across = static_cast<int>(first[4])}};
-    record_.source = first[5] ? Source::cache : Source::rule;
-    record_.why = first[5] ? "measured before" : "not measured: the budget was too short";
-    if (known) record_.plan.candidates = known->candidates;
-    return Met::known;
+    const auto known = static_cast<Known>(first[1]);
+    if (known == Known::nothing) return true;
+    chosen_ = {&algorithms()[static_cast<std::size_t>(first[2])],
+               {.part_bytes = first[3],
+                .radix = static_cast<int>(first[4]),
+                .radix_across = static_cast<int>(first[5])}};
+    was_measured_ = known != Known::not_measured;
+    record_.source = was_measured_ ? Source::cache : Source::rule;
+    record_.why = was_measured_ ? "measured before" : "not measured: the budget was too short";
+    if (before_) record_.plan = *before_;
+    return known == Known::doubtful;
+  }
+
+  // What won before comes right after the rule's, so that no budget ends before its turn.
+  static void bring_forward(std::vector<BuiltCandidate>& candidates, const Candidate& one) {
+    const auto is_it = [&](const BuiltCandidate& other) { return other.candidate == one; };
+    const auto found = std::find_if(candidates.begin() + 1, candidates.end(), is_it);
+    if (found != candidates.end()) std::rotate(candidates.begin() + 1, found, found + 1);
   }
 
   // Collective; false: ranks are in different calls.
@@ -198,7 +182,7 @@ class Tuner {
   // The greatest of what the ranks say: time of a trial, and since the beginning.
   std::optional<std::array<std::int64_t, 2>> slowest(std::int64_t each_ns,
                                                      std::int64_t elapsed_ns) {
-    const auto* all = meeting_.exchange({call_number(), each_ns, elapsed_ns});
+    const auto all = meeting_.exchange(Words{call_number(), each_ns, elapsed_ns});
     if (!all) return std::nullopt;
     std::array<std::int64_t, 2> most{0, 0};
     for (const Words& words : *all)
@@ -223,14 +207,11 @@ class Tuner {
   }
 
   void conclude(const Trials& trials, const std::vector<BuiltCandidate>& candidates) {
+    if (!trials.conclusive()) return give_up();
     MeasuredPlan& plan = record_.plan;
     const Candidate& best = candidates[trials.best()].candidate;
-    plan = {best.algorithm->name, best.tuning, {}};
-    if (!trials.conclusive()) {
-      record_.why = "not measured: the budget was too short";
-      if (is_first()) runtime_.plans.remember(key_, plan);
-      return;
-    }
+    const bool certain = trials.certain() || (was_measured_ && best == chosen_);
+    plan = {best.algorithm->name, best.tuning, {}, certain ? 0 : doubts_by_now()};
     for (std::size_t i = 0; i < candidates.size(); ++i)
       if (trials.least_ns(i) > 0)
         plan.candidates.push_back({candidates[i].candidate.algorithm->name,
@@ -242,14 +223,33 @@ class Tuner {
     if (is_first()) runtime_.plans.put(key_, plan);
   }
 
+  // The choice of before stays.
+  void give_up() {
+    MeasuredPlan& plan = record_.plan;
+    if (was_measured_) {
+      plan.doubts = doubts_by_now();
+      if (is_first()) runtime_.plans.put(key_, plan);
+      return;
+    }
+    record_.why = "not measured: the budget was too short";
+    if (is_first()) runtime_.plans.remember(key_, plan);
+  }
+
+  int doubts_by_now() const {
+    const int doubts = (before_ ? before_->doubts : 0) + 1;
+    return doubts < kMostDoubts ? doubts : 0;
+  }
+
   Runtime& runtime_;
-  Communicator& communicator_;
+  Meeting& meeting_;
   const Kernel kernel_;
   const Shape& shape_;
   PlanRecord& record_;
-  Meeting meeting_;
-  Candidate chosen_;
-  std::string key_;  // rank 0 only
+  const Candidate by_rule_;
+  Candidate chosen_ = by_rule_;
+  bool was_measured_ = false;           // what is chosen, by an earlier run
+  std::string key_;                     // of rank 0 only
+  std::optional<MeasuredPlan> before_;  // the same
   std::int64_t began_ns_ = 0;
 };
 
@@ -268,12 +268,12 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
 }
 
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, const Call& call,
-                                               Communicator& communicator, Kernel kernel,
+                                               Meeting& meeting, Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule) {
   const std::int64_t began = now_ns();
   PlanRecord record = plan_by_rule(id, call, *by_rule, "");
   const Candidate before{find_algorithm(call.kind, by_rule->algorithm), {}};
-  const Candidate chosen = Tuner(runtime, communicator, kernel, *by_rule, record).choose();
+  const Candidate chosen = Tuner(runtime, meeting, kernel, *by_rule, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "interpose/communicators.h"
+#include "interpose/meeting.h"
 #include "select/plan_cache.h"
 #include "shm/reduction.h"
 #include "transport/mpi/call.h"
@@ -34,11 +34,10 @@ struct PlanRecord {
 PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
                         const std::string& why);
 
-// Collective over `communicator`, for whose ranks it waits like a blocking collective. The schedule
-// to take in place of `by_rule`, which is in the node's memory; the same choice on all ranks.
-// kernel: of reductions.
+// Collective, waits for all ranks like a blocking collective. The schedule to take in place of
+// `by_rule`, which is in the node's memory; the same choice on all ranks. kernel: of reductions.
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, const Call& call,
-                                               Communicator& communicator, Kernel kernel,
+                                               Meeting& meeting, Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule);
 
 }  // namespace weft::interpose

@@ -16,6 +16,12 @@ class Builder {
  public:
   Builder(Shape shape, const char* algorithm, const Tuning& tuning = {});
 
+  // So many may come, or more or fewer. Where they grow step by step, the kernel has to give memory
+  // twice, which takes longer than the building.
+  void expect_steps(std::int64_t steps) {
+    schedule_.steps.reserve(static_cast<std::size_t>(steps));
+  }
+
   const Shape& shape() const { return schedule_.shape; }
   const Tuning& tuning() const { return tuning_; }
 

@@ -15,8 +15,10 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kHeader = "# weft plans, version 2\n";
-constexpr std::string_view kOldHeader = "# weft plans, version 1\n";  // had no radices
+constexpr std::string_view kHeader = "# weft plans, version 3\n";
+// Version 1 had no radices, version 2 no doubts.
+constexpr std::string_view kOldHeaders[] = {"# weft plans, version 1\n",
+                                            "# weft plans, version 2\n"};
 constexpr std::int64_t kMostBytes = 16 << 20;  // a longer file is no cache of ours
 
 class Descriptor {
@@ -62,7 +64,8 @@ std::string text_of(const std::string& algorithm, const Tuning& tuning) {
 // Of a line behind its key; none where it is damaged.
 std::optional<MeasuredPlan> parse_plan(std::string_view line) {
   MeasuredPlan plan;
-  if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) || line.empty())
+  if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) ||
+      !parse(take_until(line, '\t'), plan.doubts) || line.empty())
     return std::nullopt;
   while (!line.empty()) {
     std::string_view word = take_until(line, ',');
@@ -76,7 +79,8 @@ std::optional<MeasuredPlan> parse_plan(std::string_view line) {
 }
 
 std::string line_of(const std::string& key, const MeasuredPlan& plan) {
-  std::string line = key + '\t' + text_of(plan.algorithm, plan.tuning) + '\t';
+  std::string line =
+      key + '\t' + text_of(plan.algorithm, plan.tuning) + '\t' + std::to_string(plan.doubts) + '\t';
   for (const MeasuredCandidate& candidate : plan.candidates)
     line +=
         text_of(candidate.algorithm, candidate.tuning) + '=' + std::to_string(candidate.ns) + ',';
@@ -94,7 +98,8 @@ std::optional<std::string> read_file(const std::string& name) {
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   const ssize_t length = read(file.get(), text.data(), text.size());
   text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-  if (!text.empty() && !text.starts_with(kHeader) && !text.starts_with(kOldHeader))
+  const auto begins = [&](std::string_view header) { return text.starts_with(header); };
+  if (!text.empty() && !begins(kHeader) && std::ranges::none_of(kOldHeaders, begins))
     return std::nullopt;
   return text;
 }
@@ -185,7 +190,9 @@ std::optional<MeasuredPlan> PlanCache::find(const std::string& key) {
 }
 
 void PlanCache::put(const std::string& key, const MeasuredPlan& plan) {
-  remember(key, plan);
+  MeasuredPlan without_doubts = plan;
+  without_doubts.doubts = 0;
+  remember(key, without_doubts);
   if (!file_name_.empty()) merge_into_file(file_name_, key, plan);
 }
 

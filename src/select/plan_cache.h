@@ -1,5 +1,5 @@
 // PlanCache: plans that were measured, kept in a text file for the next run, a line per plan:
-//   KEY <tab> ALGORITHM/TUNING <tab> ALGORITHM/TUNING=NS,…
+//   KEY <tab> ALGORITHM/TUNING <tab> DOUBTS <tab> ALGORITHM/TUNING=NS,…
 // where TUNING is PART_BYTES/RADIX/RADIX_ACROSS.
 // Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
 // A file that cannot be read or written is no error: plans are then measured in every run.
@@ -29,6 +29,7 @@ struct MeasuredPlan {
   std::string algorithm;
   Tuning tuning;
   std::vector<MeasuredCandidate> candidates;
+  int doubts = 0;  // how often it was measured and did not become certain; 0: it is
 
   bool operator==(const MeasuredPlan&) const = default;
 };
@@ -44,7 +45,8 @@ class PlanCache {
   // What this process measured, else what the file said when it was first asked.
   std::optional<MeasuredPlan> find(const std::string& key);
   // Into the file at once, beside what other processes have put there meanwhile; not where they
-  // keep on writing: then the plan is measured once more in another run.
+  // keep on writing: then the plan is measured once more in another run. In this process there are
+  // no doubts of it any more.
   void put(const std::string& key, const MeasuredPlan& plan);
   // For this process only: what could not be measured well enough to be kept.
   void remember(const std::string& key, const MeasuredPlan& plan);

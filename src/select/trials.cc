@@ -10,6 +10,13 @@ constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
 // What one trial should take: long beside what reading the clock and agreeing take.
 constexpr std::int64_t kTrial_ns = 20'000;
+// Times of a candidate by which it may be judged for good.
+constexpr std::size_t kEnough = 4;
+
+// By a tenth.
+bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
+  return ns * 10 <= other_ns * 9;
+}
 
 }  // namespace
 
@@ -70,8 +77,23 @@ bool Trials::conclusive() const {
 
 bool Trials::beats_the_rule(const Record& record) const {
   const Record& rule = records_.front();
-  return record.is_measured() && record.least_ns() * 10 <= rule.least_ns() * 9 &&
+  return record.is_measured() && is_clearly_less(record.least_ns(), rule.least_ns()) &&
          record.median_ns() <= rule.median_ns();
+}
+
+// Where the machine was not quiet while `best` was measured, its median is far from its least.
+bool Trials::could_beat(const Record& record, const Record& best) const {
+  return !record.is_measured() || is_clearly_less(record.least_ns(), best.median_ns());
+}
+
+bool Trials::certain() const {
+  const Record& best = records_[this->best()];
+  const Record& rule = records_.front();
+  if (best.each_ns.size() < kEnough || rule.each_ns.size() < kEnough) return false;
+  if (&best != &rule && best.median_ns() >= rule.least_ns()) return false;
+  return std::none_of(records_.begin(), records_.end(), [&](const Record& other) {
+    return &other != &best && could_beat(other, best);
+  });
 }
 
 std::size_t Trials::best() const {

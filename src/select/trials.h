@@ -32,6 +32,9 @@ class Trials {
   bool conclusive() const;
   // The fastest, if it is clearly faster than the static rule's; else that one.
   std::size_t best() const;
+  // Whether another time it would come to the same: each candidate has been measured, and at their
+  // best no others are clearly faster than this one usually is.
+  bool certain() const;
   // The least time of a candidate; 0: not measured.
   std::int64_t least_ns(std::size_t candidate) const;
 
@@ -48,6 +51,7 @@ class Trials {
   bool is_out(const Record& record) const;
   std::int64_t expected_ns(const Record& record) const;
   bool beats_the_rule(const Record& record) const;
+  bool could_beat(const Record& record, const Record& best) const;
 
   const std::int64_t limit_ns_;
   std::vector<Record> records_;

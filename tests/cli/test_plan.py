@@ -15,7 +15,8 @@ from weft import installation
 
 SOURCE = installation.ROOT / "tests/cli/programs/plans.c"
 COLLECTIVES = 24
-HEADER = "# weft plans, version 2\n"
+HEADER = "# weft plans, version 3\n"
+MOST_DOUBTS = 4
 CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")
 # By the rule, whatever there is to measure: nothing to choose from.
 ALONE = "there is no other candidate"
@@ -78,20 +79,74 @@ def chosen(plans):
     return [[plan[key] for key in ("call", "bytes", *CHOICE)] for plan in plans]
 
 
+def in_cache(cache):
+    """The lines' fields: key, choice, doubts, times."""
+    header, *lines = cache.read_text().splitlines()
+    assert header + "\n" == HEADER
+    return [line.split("\t") for line in lines]
+
+
+def write_cache(cache, lines):
+    cache.write_text(HEADER + "".join("\t".join(fields) + "\n" for fields in lines))
+
+
+def with_doubts(cache, doubts):
+    lines = in_cache(cache)
+    write_cache(cache, [[key, choice, str(doubts), times] for key, choice, _, times in lines])
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_the_second_run_does_not_measure(plans, tmp_path, ranks):
+def test_what_is_certain_is_not_measured_again(plans, tmp_path, ranks):
     cache = tmp_path / "home/plans"
     first = plans(cache=cache, ranks=ranks)
     assert len(first) == COLLECTIVES
     assert sources(first) == {"measured"}
     assert all(len(plan["candidates"]) > 1 for plan in first if plan["source"] == "measured")
     measured = [plan for plan in first if plan["source"] == "measured"]
-    assert len(cache.read_text().splitlines()) == 1 + len(measured)
+    assert len(in_cache(cache)) == len(measured)
+    with_doubts(cache, 0)
     text = cache.read_text()
     second = plans(cache=cache, ranks=ranks)
     assert sources(second) == {"cache"}
     assert chosen(second) == chosen(first)
     assert cache.read_text() == text
+
+
+def test_what_is_doubtful_is_measured_until_it_is_certain(plans, tmp_path):
+    """By all ranks alike; and by then whatever has come out."""
+    cache = tmp_path / "plans"
+    plans(cache=cache, ranks=3)
+    with_doubts(cache, 1)
+    again = plans(cache=cache, ranks=3)
+    assert sources(again) == {"measured"}
+    doubts = [plan["doubts"] for plan in again if plan["source"] == "measured"]
+    assert set(doubts) <= {0, 2}
+    assert [int(fields[2]) for fields in sorted(in_cache(cache))].count(2) == doubts.count(2)
+    with_doubts(cache, MOST_DOUBTS - 1)
+    plans(cache=cache, ranks=3)
+    assert {fields[2] for fields in in_cache(cache)} == {"0"}
+    assert sources(plans(cache=cache, ranks=3)) == {"cache"}
+
+
+def test_who_wins_twice_is_certain(plans, tmp_path):
+    """The times of the first run do not count in the second."""
+    cache = tmp_path / "plans"
+    plans(cache=cache)
+    with_doubts(cache, 1)
+    before = {key: choice for key, choice, _, _ in in_cache(cache)}
+    plans(cache=cache)
+    for key, choice, doubts, _ in in_cache(cache):
+        assert doubts == "0" or choice != before[key]
+
+
+def test_without_time_the_doubtful_plan_stays(plans, tmp_path):
+    cache = tmp_path / "plans"
+    first = plans(cache=cache)
+    with_doubts(cache, 1)
+    second = plans("--init-budget", "1us", cache=cache)
+    assert sources(second) == {"cache"}
+    assert chosen(second) == chosen(first)
+    assert {fields[2] for fields in in_cache(cache)} == {"2"}
 
 
 def test_other_numbers_of_ranks_have_other_plans(plans, tmp_path):
@@ -142,12 +197,11 @@ def test_all_ranks_do_what_the_cache_of_rank_0_says(plans, tmp_path, script):
     cache = tmp_path / "plans"
     first = plans(cache=cache, ranks=3)
     lines = []
-    for line in cache.read_text().splitlines()[1:]:
-        key, _, times = line.split("\t")
+    for key, _, _, times in in_cache(cache):
         pairs = [word.split("=") for word in times.split(",")]
         slowest, _ = max(pairs, key=lambda pair: int(pair[1]))
-        lines.append("\t".join([key, slowest, times]) + "\n")
-    cache.write_text(HEADER + "".join(lines))
+        lines.append([key, slowest, "0", times])
+    write_cache(cache, lines)
     only_rank_0 = script(
         "only_rank_0",
         '[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || export WEFT_PLAN_CACHE=none\nexec "$@"',
@@ -163,6 +217,7 @@ def test_all_ranks_do_what_the_cache_of_rank_0_says(plans, tmp_path, script):
 def test_what_is_no_plan_is_measured(plans, tmp_path):
     cache = tmp_path / "plans"
     plans(cache=cache)
+    with_doubts(cache, 0)
     good = cache.read_text()
     damages = (
         lambda line: line.replace("\tnode-", "\tpigeon-"),
@@ -173,6 +228,7 @@ def test_what_is_no_plan_is_measured(plans, tmp_path):
         lines = good.splitlines()[1:]
         cache.write_text(HEADER + "".join(damage(line) + "\n" for line in lines))
         assert "cache" not in sources(plans(cache=cache))
+        with_doubts(cache, 0)
         assert sources(plans(cache=cache)) == {"cache"}
 
 
@@ -228,7 +284,10 @@ def test_plan_says_what_and_why(weft_plan):
     assert "MPI_Allreduce_init, 1 MiB, 2 ranks, sum float64" in first
     assert first.count("→") == 2
     assert "node-ring" in first
-    assert weft_plan(*words).stdout.count("from the cache") == 2
+    for _ in range(MOST_DOUBTS):
+        last = weft_plan(*words).stdout
+    assert last.count("from the cache") == 2
+    assert "not for certain" not in last
     assert weft_plan(*words, "--fresh").stdout.count("measured now") == 2
 
 

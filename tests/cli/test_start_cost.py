@@ -23,11 +23,11 @@ def program(tmp_path_factory):
     return path
 
 
-def profile(program, calls, file, option, form="nonblocking", doubles=1):
-    """Runs it with rank 0 under callgrind, which counts inside the starts only."""
+def profile(program, calls, file, option, form="nonblocking", doubles=1, inside=None):
+    """Runs it with rank 0 under callgrind, which counts inside the starts only, or as told."""
     weft = [installation.weft_command(), "run", "--engine=function", option]
-    start = "MPI_Start" if form == "persistent" else "MPI_Iallreduce"
-    callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={start}"]
+    inside = inside or ("MPI_Start" if form == "persistent" else "MPI_Iallreduce")
+    callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={inside}"]
     callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}"]
     job = [program, calls, form, doubles]
     rank_0 = ["-n", 1, *weft, "--", *callgrind, *job]
@@ -78,3 +78,16 @@ def test_short_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path
     counted = profile(program, 20, tmp_path / "out", no_trials, "persistent", doubles)
     assert "weft::interpose::Start" in counted
     assert ("weft::Progress::submit" not in counted) == stays
+
+
+@needs_valgrind
+def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program, tmp_path):
+    """Ranks agree in the communicator's memory, where the request's own lies, too."""
+    options = ("--init-budget=0", "persistent", 64 * 1024, "MPI_Allreduce_init")
+    counted = profile(program, 1, tmp_path / "out", *options)
+    called = set(re.findall(r"^cfn=(?:PMPI_)?(\w+)$", counted, re.MULTILINE))
+    assert "Recv_init" in called
+    assert "weft::interpose::memory_of_request" in counted
+    # MPI_Allreduce is called on one rank, to see whether operator and type fit.
+    assert not called & {"Bcast", "Scan", "Allgather", "Barrier", "Comm_split"}
+    assert not called & {"memfd_create", "ftruncate"}

@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "shm/segment_room.h"
+
 namespace weft {
 namespace {
 
@@ -209,6 +211,31 @@ TEST(Segment, LeavesAFileAloneThatTookItsDescriptor) {
   EXPECT_GE(fcntl(number, F_GETFD), 0);
   close(number);
   close(null);
+}
+
+TEST(SegmentRoom, GivesEachPieceOnce) {
+  SegmentRoom room(make_segment());
+  const std::int64_t half = kBytes / 2;
+  const auto first = room.take(half);
+  EXPECT_TRUE(room.fits(half));
+  EXPECT_FALSE(room.fits(half + 1));
+  const auto second = room.take(half);
+  EXPECT_EQ(second.get(), first.get() + half);
+  EXPECT_FALSE(room.fits(1));
+  EXPECT_FALSE(SegmentRoom().fits(1));
+}
+
+TEST(SegmentRoom, LivesAsLongAsItsPieces) {
+  const int before = lines_with("memfd:weft");
+  std::shared_ptr<std::byte> piece;
+  {
+    SegmentRoom room(make_segment());
+    piece = room.take(kBytes);
+  }
+  piece.get()[kBytes - 1] = std::byte{9};
+  EXPECT_EQ(lines_with("memfd:weft"), before + 1);
+  piece.reset();
+  EXPECT_EQ(lines_with("memfd:weft"), before);
 }
 
 }  // namespace

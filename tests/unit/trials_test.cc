@@ -115,6 +115,39 @@ TEST(Trials, WithoutTimeNothingIsMeasuredAndTheRuleStays) {
   EXPECT_EQ(trials.best(), 0u);
 }
 
+// The rule's first; each in its turn, as many times as there are.
+Trials measured(const std::vector<std::vector<std::int64_t>>& times_ns) {
+  Trials trials(times_ns.size(), 10 * kMs);
+  for (std::size_t i = 0; i < times_ns.size(); ++i) {
+    trials.add({i, 1}, 10'000);  // cold
+    for (const std::int64_t ns : times_ns[i]) trials.add({i, 1}, ns);
+  }
+  return trials;
+}
+
+TEST(Trials, AreCertainWhereTheMachineWasQuiet) {
+  EXPECT_TRUE(measured({{600, 610, 605, 612}, {900}}).certain());
+  EXPECT_TRUE(measured({{600, 610, 605, 612}, {580, 590, 585, 620}}).certain());
+  const Trials won = measured({{600, 610, 605, 612}, {400, 410, 405, 412}});
+  EXPECT_EQ(won.best(), 1u);
+  EXPECT_TRUE(won.certain());
+}
+
+TEST(Trials, AreNotCertainWhereAnotherMightHaveWon) {
+  // The rule's, which is usually slower than another at its best.
+  EXPECT_FALSE(measured({{600, 710, 805, 812}, {600, 601, 602, 603}}).certain());
+  // One that is usually slower than the rule's at its best.
+  const Trials lucky = measured({{600, 900, 905, 912}, {400, 800, 805, 812}});
+  EXPECT_EQ(lucky.best(), 1u);
+  EXPECT_FALSE(lucky.certain());
+}
+
+TEST(Trials, AreNotCertainWithoutEnoughTimesOfAll) {
+  EXPECT_FALSE(measured({{600, 601, 602}, {900}}).certain());
+  EXPECT_FALSE(measured({{600, 601, 602, 603}, {900}, {}}).certain());
+  EXPECT_FALSE(measured({{600, 601, 602, 603}, {400, 401}}).certain());
+}
+
 TEST(Trials, WhatWasNotMeasuredOftenEnoughCannotWin) {
   Trials trials(2, 10 * kMs);
   trials.add({0, 1}, 400);

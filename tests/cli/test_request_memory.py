@@ -1,0 +1,76 @@
+"""The memory of persistent requests: pieces of the communicator's segment, then further ones."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from weft import installation
+
+PROGRAMS = installation.ROOT / "tests/cli/programs"
+# More than fit into the segment that a communicator begins with.
+KEPT = 40
+
+
+@pytest.fixture(scope="module", params=["mpich", "openmpi"])
+def mpi(request):
+    library = installation.implementation(request.param)
+    if not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(request.param)}")
+    return library
+
+
+@pytest.fixture(scope="module")
+def program(mpi, tmp_path_factory):
+    path = tmp_path_factory.mktemp("many_requests") / "many_requests"
+    library = f"-Wl,-rpath,{mpi.prefix / 'lib'}"
+    source = PROGRAMS / "many_requests.c"
+    command = [mpi.prefix / "bin/mpicc", "-O1", source, "-o", path, library]
+    subprocess.run(command, check=True, timeout=60)
+    return path
+
+
+@pytest.fixture
+def job(mpi, program, environment):
+    """What it said on stderr."""
+
+    def run(*arguments, ranks=2, front=()):
+        weft = ["run", "--engine", "function", "--init-budget", "0"]
+        rank = [installation.weft_command(), *weft, "--", program, *arguments]
+        command = [*front, *mpi.launcher(ranks), *rank]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**environment, **mpi.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stderr
+
+    return run
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_requests_share_segments(job, tmp_path):
+    """A few requests take no more segments than none; more of them take a few."""
+
+    def segments(kept):
+        calls = tmp_path / f"{kept}.calls"
+        job(kept, 1, front=["strace", "-f", "-o", calls, "-e", "trace=memfd_create"])
+        return len(re.findall(r'memfd_create\("weft-\d+"', calls.read_text()))
+
+    of_the_job = segments(0)
+    assert segments(4) == of_the_job
+    assert of_the_job < segments(KEPT) < of_the_job + KEPT / 4
+
+
+def test_requests_of_three_ranks_made_anew(job):
+    assert "cannot share memory" not in job(KEPT, 3, ranks=3)
+
+
+@pytest.mark.parametrize(("rank", "refused"), [(0, "fsize"), (1, "nofile")])
+def test_without_a_further_segment_the_rest_goes_by_messages(job, rank, refused):
+    said = job(KEPT, 1, rank, refused)
+    assert said.count("cannot share memory with the other ranks") == 1
