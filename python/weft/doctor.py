@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from weft import installation
+from weft import installation, xpmem
 from weft.installation import Implementation
 from weft.lab import Lab, LabError
 from weft.probe import ProbeError, run_probe
@@ -44,6 +44,7 @@ def findings() -> Iterator[Finding]:
         yield check_mpi(installation.implementation(name))
     yield check_lab()
     yield check_shm_space()
+    yield check_xpmem()
     yield check_leftovers()
     yield check_dead_launchers()
 
@@ -124,6 +125,15 @@ def check_shm_space() -> Finding:
         f"{free >> 20} MiB free",
         "" if good else "sudo mount -o remount,size=1G /dev/shm",
     )
+
+
+def check_xpmem() -> Finding:
+    """A machine without the module lacks nothing; one where it cannot be used does."""
+    what = "XPMEM"
+    if not xpmem.DEVICE.exists():
+        return Finding(what, True, f"there is no {xpmem.DEVICE}: private buffers are copied")
+    problem = xpmem.problem()
+    return Finding(what, not problem, problem or str(xpmem.DEVICE), xpmem.FIX if problem else "")
 
 
 def check_leftovers() -> Finding:

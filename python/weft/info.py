@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import __version__, installation, offload
+from weft import __version__, installation, offload, xpmem
 from weft.probe import ProbeError, run_probe
 
 # Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
@@ -27,7 +27,6 @@ ENGINES = {
     "auto": False,
 }
 NODES = Path("/sys/devices/system/node")
-XPMEM = Path("/dev/xpmem")
 
 
 def collect() -> dict:
@@ -63,7 +62,7 @@ def without_a_copy() -> dict:
     return {
         "shared buffers": "addresses are limited (ulimit -v)" if limited else None,
         "process_vm_readv": "slower than two copies where it was measured; never used",
-        "xpmem": "not used" if XPMEM.exists() else f"there is no {XPMEM}",
+        "xpmem": xpmem.problem(),
     }
 
 

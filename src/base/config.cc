@@ -84,6 +84,12 @@ Result<bool> parse_transport(std::string_view text) {
   return Error{"unknown transport '" + std::string(text) + "'; choose one of auto, mpi"};
 }
 
+Result<std::string> parse_xpmem(std::string_view text) {
+  if (text == "auto" || text == "off" || text.find('/') != std::string_view::npos)
+    return std::string(text);
+  return Error{"xpmem is auto, off or the path of a library, not '" + std::string(text) + "'"};
+}
+
 // Only Weft's own schedules have an order that is known, so all reductions must be its.
 Result<bool> Config::read_reproducible() {
   const char* const text = std::getenv("WEFT_REPRODUCIBLE");
@@ -162,6 +168,11 @@ Result<Config> Config::from_environment() {
     auto bytes = parse_number(text, 4096, "the shared heap (BYTES of the smallest allocation)");
     if (!bytes) return bytes.error();
     config.shared_heap_bytes = *bytes;
+  }
+  if (const char* text = std::getenv("WEFT_XPMEM")) {
+    auto xpmem = parse_xpmem(text);
+    if (!xpmem) return xpmem.error();
+    config.xpmem = *xpmem;
   }
   if (const char* text = std::getenv("WEFT_WATCHDOG")) {
     auto seconds = parse_number(text, 0, "watchdog SECONDS");

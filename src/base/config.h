@@ -40,6 +40,9 @@ Result<std::int64_t> parse_duration(std::string_view text, const std::string& wh
 // Whether ranks of one node may meet in memory that they share.
 Result<bool> parse_transport(std::string_view text);
 
+// Whether, or by which library, ranks of one node attach each other's memory.
+Result<std::string> parse_xpmem(std::string_view text);
+
 struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
@@ -57,6 +60,8 @@ struct Config {
   // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that ranks
   // of a node share (libweft-heap.so reads it); 0: none.
   int shared_heap_bytes = 0;
+  // WEFT_XPMEM: auto, off, or the path of a library; see shm/xpmem.h.
+  std::string xpmem = "auto";
   int watchdog_s = 0;  // WEFT_WATCHDOG; 0: none
   bool summary = false;
   std::string summary_json_file;                // WEFT_SUMMARY=json:FILE

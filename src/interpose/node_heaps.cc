@@ -1,11 +1,15 @@
-// Each tells where its heap is; all map all of them, or everybody does without.
+// Each tells where its heap is, and how its other memory is attached; all map all heaps, or
+// everybody does without. The same holds for attaching, which is tried out.
 #include "interpose/node_heaps.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
 
+#include "base/log.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/shared_buffers.h"
 #include "transport/mpi/handles.h"
@@ -18,6 +22,7 @@ struct Node {
   SharedHeap* own = nullptr;
   std::vector<Segment> others;
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
+  std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
 };
 Node& node() {
   static auto* instance = new Node;
@@ -33,9 +38,10 @@ SharedHeap* find_or_make_heap() {
   return made ? *made : nullptr;
 }
 
-// What a rank tells the others; no name where it has no heap to share.
+// What a rank tells the others; no name where it has no heap to share, or no memory to attach.
 struct Offer {
   SegmentName name{};
+  ProcessMemory::Name process{};
   int world_rank = 0;
 };
 
@@ -51,6 +57,24 @@ bool attach(const std::vector<Offer>& offers, int own_rank) {
   return true;
 }
 
+// A library that was named is missed where it cannot be opened.
+std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_rank) {
+  const auto library = Xpmem::open(xpmem);
+  if (library) return ProcessMemory::create(*library, own_rank);
+  const bool is_named = xpmem != Xpmem::kOfSystem && xpmem != Xpmem::kNone;
+  if (is_named && own_rank == 0) say(library.error().message);
+  return nullptr;
+}
+
+// The same of the processes' memory, if this one's is among it.
+bool add_processes(const std::vector<Offer>& offers, int own_rank) {
+  ProcessMemory* const processes = process_memory();
+  return processes && std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
+           if (offer.process.segment == 0) return false;
+           return offer.world_rank == own_rank || processes->add(offer.world_rank, offer.process);
+         });
+}
+
 // Each under the number of its rank.
 void announce(const std::vector<Offer>& offers, int own_rank) {
   Node& here = node();
@@ -64,21 +88,35 @@ void announce(const std::vector<Offer>& offers, int own_rank) {
   }
 }
 
-bool all_of_node(MPI_Comm comm, bool value) {
-  const std::int64_t lacking = value ? 0 : 1;
-  std::int64_t all_lacking = 0;
-  library_calls.Allreduce(&lacking, &all_lacking, 1, handles.int64, handles.sum, comm);
-  return all_lacking == 0;
+// What this process can do; of a node, what all can.
+struct Abilities {
+  bool map_heaps = false, attach = false;
+};
+
+Abilities of_all(MPI_Comm comm, Abilities own) {
+  const std::array<std::int64_t, 2> lacking{own.map_heaps ? 0 : 1, own.attach ? 0 : 1};
+  std::array<std::int64_t, 2> all_lacking{};
+  library_calls.Allreduce(lacking.data(), all_lacking.data(), static_cast<int>(lacking.size()),
+                          handles.int64, handles.sum, comm);
+  return {all_lacking[0] == 0, all_lacking[1] == 0};
 }
 
 void forget() {
   node().others.clear();
   node().own = nullptr;
+  node().processes.reset();
+}
+
+void end_trials(bool can_attach) {
+  if (can_attach)
+    node().processes->end_trials();
+  else
+    node().processes.reset();
 }
 
 }  // namespace
 
-void share_heaps(MPI_Comm here) {
+void share_memory_of_processes(MPI_Comm here, std::string_view xpmem) {
   int ranks = 1;
   library_calls.Comm_size(here, &ranks);
   if (ranks == 1) return;
@@ -86,19 +124,26 @@ void share_heaps(MPI_Comm here) {
   Offer own;
   if (node().own && node().own->is_shared()) own.name = node().own->name();
   library_calls.Comm_rank(handles.comm_world, &own.world_rank);
+  node().processes = open_own_memory(xpmem, own.world_rank);
+  if (process_memory()) own.process = process_memory()->name();
   std::vector<Offer> offers(static_cast<std::size_t>(ranks));
   constexpr int kBytes = sizeof own;
   library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
   const bool all_share = std::all_of(offers.begin(), offers.end(),
                                      [](const Offer& offer) { return offer.name.bytes > 0; });
-  if (all_of_node(here, all_share && attach(offers, own.world_rank)))
-    announce(offers, own.world_rank);
-  else
-    forget();
+  const Abilities all = of_all(
+      here, {all_share && attach(offers, own.world_rank), add_processes(offers, own.world_rank)});
+  if (!all.map_heaps) return forget();
+  announce(offers, own.world_rank);
+  end_trials(all.attach);
 }
 
 SharedHeap* own_heap() {
   return node().own;
+}
+
+ProcessMemory* process_memory() {
+  return node().processes.get();
 }
 
 bool heaps_are_shared(const std::vector<int>& world_ranks) {

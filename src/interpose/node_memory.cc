@@ -92,7 +92,7 @@ std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
   return found;
 }
 
-void find_nodes() {
+void find_nodes(std::string_view xpmem) {
   MPI_Comm here;
   const int code = library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0,
                                                  handles.info_null, &here);
@@ -106,7 +106,7 @@ void find_nodes() {
   place_of_world_rank.resize(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&own, kBytes, handles.byte, place_of_world_rank.data(), kBytes,
                           handles.byte, handles.comm_world);
-  share_heaps(here);
+  share_memory_of_processes(here, xpmem);
   library_calls.Comm_free(&here);
 }
 

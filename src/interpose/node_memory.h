@@ -7,9 +7,11 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "interpose/node_heaps.h"
 #include "interpose/shared_buffers.h"
 #include "schedule/nodes.h"
 #include "shm/node_windows.h"
@@ -28,7 +30,7 @@ class NodeMemory {
       : memory_(room.take(NodeWindows::bytes(ranks, window_bytes))),
         windows_(memory_.get(), place, ranks, window_bytes),
         sharing_(std::move(sharing)),
-        peers_(shared_ranges(), ranks) {}
+        peers_(shared_ranges(), ranks, process_memory()) {}
 
   NodeWindows& windows() { return windows_; }
   // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
@@ -48,8 +50,8 @@ class NodeMemory {
 std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
 // Which ranks run on which node, in which of its NUMA domains. Collective over MPI_COMM_WORLD,
-// once.
-void find_nodes();
+// once. xpmem: as for Xpmem::open.
+void find_nodes(std::string_view xpmem);
 
 // The same of a communicator; nullptr where it is not known, or no two ranks are on one node.
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);

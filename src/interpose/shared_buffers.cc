@@ -1,8 +1,10 @@
-// The bytes that a collective touches in a buffer must all lie in one shared range.
+// The bytes that a collective touches in a buffer must all lie in one shared range; where they do
+// not, others may be able to attach them.
 #include "interpose/shared_buffers.h"
 
 #include <algorithm>
 
+#include "interpose/node_heaps.h"
 #include "transport/transport.h"
 
 namespace weft::interpose {
@@ -34,20 +36,24 @@ BuffersToShow::Part BuffersToShow::part(const Shape& shape, const Location& orig
   return part;
 }
 
-ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks) const {
-  return {shown(input_, call, all_ranks), shown(result_, call, all_ranks)};
+ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
+                               ProcessMemory::Use use) const {
+  return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 
 // Data that is not plain ends the meeting like a buffer that cannot be seen.
-ShownBuffer BuffersToShow::shown(const Part& part, const Call& call,
-                                 std::span<const int> all_ranks) const {
+ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
+                                 ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};
   if (!part.is_used) return {};
   const void* const buffer = part.origin.buffer == Buffer::send ? call.sendbuf : call.recvbuf;
   const auto* begin = static_cast<const std::byte*>(buffer) + part.bytes.begin;
-  ShownBuffer shown = shared_ranges().shown(begin, part.bytes.end - part.bytes.begin, all_ranks);
-  shown.offset += part.origin.offset - part.bytes.begin;
-  return shown;
+  const std::int64_t bytes = part.bytes.end - part.bytes.begin;
+  const std::int64_t to_origin = part.origin.offset - part.bytes.begin;
+  ShownBuffer shown = shared_ranges().shown(begin, bytes, all_ranks);
+  shown.offset += to_origin;
+  if (shown.memory != ShownBuffer::kNotShared || !process_memory()) return shown;
+  return process_memory()->shown(begin, bytes, begin + to_origin, use);
 }
 
 }  // namespace weft::interpose

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "schedule/schedule.h"
+#include "shm/process_memory.h"
 #include "shm/shared_ranges.h"
 #include "transport/mpi/call.h"
 
@@ -19,8 +20,8 @@ class BuffersToShow {
   BuffersToShow() = default;
   explicit BuffersToShow(const Schedule& direct);
 
-  // all_ranks: of the call, by their numbers in MPI_COMM_WORLD, in order.
-  ShownBuffers in(const Call& call, std::span<const int> all_ranks) const;
+  // all_ranks: of the call, by their numbers in MPI_COMM_WORLD, in order. use: of these buffers.
+  ShownBuffers in(const Call& call, std::span<const int> all_ranks, ProcessMemory::Use use) const;
 
  private:
   struct Part {
@@ -29,7 +30,8 @@ class BuffersToShow {
     Range bytes{};      // from the buffer's own beginning
   };
   static Part part(const Shape& shape, const Location& origin);
-  ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks) const;
+  ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks,
+                    ProcessMemory::Use use) const;
 
   bool plain_ = false;
   Part input_, result_;

@@ -288,8 +288,9 @@ void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   operation.take(turn_of(plan, ends));
 }
 
-ShownBuffers shown_buffers(const Plan& plan, const Call& call) {
-  return plan.shows.in(call, plan.communicator->memory->sharing());
+ShownBuffers shown_buffers(const Plan& plan, const Call& call,
+                           ProcessMemory::Use use = ProcessMemory::Use::once) {
+  return plan.shows.in(call, plan.communicator->memory->sharing(), use);
 }
 
 // A single call that may take other ways than the caller's stack.
@@ -297,7 +298,8 @@ template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
   if (!plan.direct) return operation;
-  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size);
+  auto peers =
+      std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size, process_memory());
   peers->begin(shown_buffers(plan, call));
   operation->reach(std::move(peers));
   return operation;
@@ -357,12 +359,21 @@ void tune(Runtime& runtime, Meeting& meeting, CallId id, const Call& call, Plan&
   plan.schedule = tuned_schedule(runtime, id, call, meeting, plan.kernel, plan.schedule);
 }
 
+bool holds_on_all(Meeting& meeting, bool value) {
+  const auto all = meeting.exchange(static_cast<int>(value));
+  return all && std::find(all->begin(), all->end(), 0) == all->end();
+}
+
 // Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
 std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
   if (!plan.direct) return nullptr;
-  const auto all = meeting.exchange(shown_buffers(plan, call));
-  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size);
-  if (!all || !peers->know(*all)) return nullptr;
+  const auto all = meeting.exchange(
+      ProcessMemory::confirmed(shown_buffers(plan, call, ProcessMemory::Use::often)));
+  if (!all) return nullptr;
+  auto peers =
+      std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size, process_memory());
+  const PeerBuffers::Found found = peers->know(*all);
+  if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
   plan.schedule = plan.direct;
   return peers;
 }

@@ -17,15 +17,16 @@ struct ValueOption {
   std::string_view option;
   const char* variable;
 };
-constexpr std::array<ValueOption, 9> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
-                                                       {"--placement", "WEFT_PLACEMENT"},
-                                                       {"--backoff", "WEFT_BACKOFF"},
-                                                       {"--transport", "WEFT_TRANSPORT"},
-                                                       {"--init-budget", "WEFT_INIT_BUDGET"},
-                                                       {"--plan-cache", "WEFT_PLAN_CACHE"},
-                                                       {"--mpi", "WEFT_MPI"},
-                                                       {"--trace", "WEFT_TRACE"},
-                                                       {"--watchdog", "WEFT_WATCHDOG"}}};
+constexpr std::array<ValueOption, 10> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
+                                                        {"--placement", "WEFT_PLACEMENT"},
+                                                        {"--backoff", "WEFT_BACKOFF"},
+                                                        {"--transport", "WEFT_TRANSPORT"},
+                                                        {"--xpmem", "WEFT_XPMEM"},
+                                                        {"--init-budget", "WEFT_INIT_BUDGET"},
+                                                        {"--plan-cache", "WEFT_PLAN_CACHE"},
+                                                        {"--mpi", "WEFT_MPI"},
+                                                        {"--trace", "WEFT_TRACE"},
+                                                        {"--watchdog", "WEFT_WATCHDOG"}}};
 constexpr const char* kSharedHeapBytes = "65536";
 constexpr std::string_view kAlgorithmVariable = "WEFT_ALGORITHM_";
 
@@ -190,6 +191,9 @@ itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only
   --shared-heap    large allocations of the program from memory    WEFT_SHARED_HEAP
                    that ranks of a node share: collectives on it     =65536
                    need no copy; =BYTES: from that size on
+  --xpmem X        auto: where the system has it, other large      WEFT_XPMEM
+                   buffers need no copy either; off: never;
+                   /PATH: by that library, wherever it may be
   --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
                    that does not show which MPI library it uses
   --summary        print at the end what was overlapped            WEFT_SUMMARY=1

@@ -141,6 +141,7 @@ void Builder::meet(Shows shows) {
   append({.kind = StepKind::show});
   signal();
   for (int i = 0; i < s.size; ++i) find((s.rank + i) % s.size);
+  append({.kind = StepKind::agree});
   synchronizes();
 }
 

@@ -42,6 +42,8 @@ std::string print(const Shape& shape, const Step& step) {
       return "show             its buffers";
     case StepKind::find:
       return text("find    <- %-5d its buffers", step.peer);
+    case StepKind::agree:
+      return "agree            that all reach all";
     case StepKind::copy:
       return "copy             " + first + " to " + print(shape, step.second);
     case StepKind::leaders:

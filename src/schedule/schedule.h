@@ -62,6 +62,7 @@ enum class StepKind : std::uint8_t {
   wait,     // until the counter of `peer`, of the same node, is at least `value`
   show,     // this rank tells where its buffers lie, or that others cannot see them
   find,     // what `peer` has told; buffers that cannot be seen end the schedule
+  agree,    // that all ranks reach all they have found, or it ends on all ranks alike
   leaders,  // a collective of the MPI library's between the ranks at one place of all nodes
   library_blocking,     // the whole collective, by the MPI library, blocking
   library_nonblocking,  // the whole collective, by the MPI library, non-blocking
@@ -73,7 +74,7 @@ inline bool is_library(StepKind kind) {
 
 inline bool is_node(StepKind kind) {
   return kind == StepKind::signal || kind == StepKind::wait || kind == StepKind::show ||
-         kind == StepKind::find;
+         kind == StepKind::find || kind == StepKind::agree;
 }
 
 // It is complete when its round ends, not before.
@@ -114,17 +115,27 @@ inline constexpr int kFingerprintBits = 12;  // never 0
 inline constexpr std::int64_t kLineHeaderBytes = 8;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
 // What a step `show` tells of one of its rank's buffers: where it lies in memory that processes
-// share (SharedRanges).
+// share (SharedRanges), or in a process's own, of which others attach the pages that they need
+// (ProcessMemory).
 struct ShownBuffer {
   static constexpr std::int64_t kNotUsed = -1;  // by no other rank: it may lie anywhere
   static constexpr std::int64_t kNotShared = -2;
+  static constexpr std::int64_t kOfProcess = -3;  // of rank 0 in MPI_COMM_WORLD; of rank 1: -4, …
 
   std::int64_t memory = kNotUsed;  // its number
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;         // there; of a process: the address
+  std::int32_t first_page = 0;     // of a process: the pages to attach, counted from that of offset
+  std::uint32_t pages = 0;
+
+  bool is_of_process() const { return memory <= kOfProcess; }
+  int process() const { return static_cast<int>(kOfProcess - memory); }
 };
 struct ShownBuffers {
   ShownBuffer input, result;
 };
+// Behind that, in the same line, a rank answers whether it reaches what the others show.
+inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
+static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
 // What a schedule may use of the node's memory beside the lines, which then take whole pages: three
 // places of 128 KiB, which fit into a core's own cache while they take turns.
 inline constexpr std::int64_t kNodeBytesPerRank = 384 * 1024;

@@ -40,6 +40,7 @@ class LocalVerifier {
       if (Failure failure = check_round(begin, end); !failure.empty()) return failure;
       begin = end;
     }
+    if (schedule_.is_direct && !agrees_) return "ranks that would not know alike whether to go on";
     return check_output();
   }
 
@@ -96,8 +97,7 @@ class LocalVerifier {
 
   // How far another rank's buffers reach only all schedules together show.
   Failure check_peer(const Operand& operand) const {
-    if (!found_.contains({operand.at.rank, operand.at.rank + 1}))
-      return "a buffer of a rank that has not been found";
+    if (!agrees_) return "a buffer of another rank before all have agreed";
     if (!is_users(operand)) return "another rank's temp";
     return layout_of(shape_, operand.unit).plain ? "" : "another rank's buffer, and not plain";
   }
@@ -121,6 +121,10 @@ class LocalVerifier {
       return step.value == ++signals_ ? "" : "signals that do not count up";
     if (step.kind == StepKind::show)
       return shows_ || signals_ > 0 ? "more than one show, or too late" : (shows_ = true, "");
+    if (step.kind == StepKind::agree) {
+      agrees_ = true;
+      return found_.contains({0, shape_.size}) ? "" : "agrees before it has found all ranks";
+    }
     const bool valid = shares_memory_with(shape_, step.peer);
     if (step.kind == StepKind::find && valid) found_.add({step.peer, step.peer + 1});
     if (step.kind == StepKind::find) return valid ? "" : "no rank of this node to be found";
@@ -305,6 +309,7 @@ class LocalVerifier {
   std::uint32_t round_ = 0;
   std::uint32_t signals_ = 0;
   bool shows_ = false;
+  bool agrees_ = false;
   IntervalSet found_;   // ranks
   IntervalSet kept_;    // of the receive buffer: no step may write it
   Sets written_;        // by a step, or input

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "schedule/schedule.h"
 #include "shm/habits.h"
@@ -49,6 +50,9 @@ class NodeTurn {
 
   // What the ranks of this node show, by place.
   std::byte* shown_by(int place) const;
+  // Whether this rank reaches all of it, and what the others say of themselves; nothing yet: empty.
+  void answer(bool reaches) const;
+  std::optional<bool> answer_of(int place) const;
   // Whether to look for shared buffers in this operation, and what became of it. Between
   // may_begin() and end() only: what has happened in a window before is then over on all ranks, so
   // that all come to the same.
@@ -157,6 +161,19 @@ inline NodeWindows::Counter NodeWindows::released(std::uint64_t number, int rank
 
 inline std::byte* NodeTurn::shown_by(int place) const {
   return memory_ + windows_->window_bytes_ - (windows_->ranks_ - place) * kLineBytes;
+}
+
+// As a counter, so that no answer given in another use of the window is taken for one.
+inline void NodeTurn::answer(bool reaches) const {
+  counter_at(shown_by(windows_->rank_) + kAnswerOffset)
+      .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
+}
+
+inline std::optional<bool> NodeTurn::answer_of(int place) const {
+  const std::uint64_t answer =
+      counter_at(shown_by(place) + kAnswerOffset).load(std::memory_order_acquire);
+  if (answer >> kSignalBits != base_ >> kSignalBits) return std::nullopt;
+  return answer == base_ + 1;
 }
 
 inline Habits& NodeTurn::habits() const {

@@ -108,8 +108,15 @@ Execution::State Execution::meet(const Step& step) {
   if (!peers) return State::over;
   if (step.kind == StepKind::find)
     return peers->find(step.peer, *turn_) ? State::over : State::declined;
+  if (step.kind == StepKind::agree) return agree(*peers);
   peers->show(schedule_->shape.rank, *turn_);
   return State::over;
+}
+
+Execution::State Execution::agree(PeerBuffers& peers) {
+  const auto all_reached = peers.agree(*turn_);
+  if (!all_reached) return State::held_up;
+  return *all_reached ? State::over : State::declined;
 }
 
 Execution::State Execution::fail(Error error) {

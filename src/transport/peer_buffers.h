@@ -5,44 +5,63 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "schedule/schedule.h"
 #include "shm/node_windows.h"
+#include "shm/process_memory.h"
 #include "shm/shared_ranges.h"
 
 namespace weft {
 
 class PeerBuffers {
  public:
-  // ranges: what this process sees of the others' memory; must outlive this.
-  PeerBuffers(const SharedRanges& ranges, int ranks)
-      : ranges_(&ranges), at_(static_cast<std::size_t>(ranks)) {}
+  // What this process sees of the others' memory, and what it may attach; nullptr: nothing. Both
+  // must outlive this.
+  PeerBuffers(const SharedRanges& ranges, int ranks, ProcessMemory* processes = nullptr)
+      : ranges_(&ranges), processes_(processes), at_(static_cast<std::size_t>(ranks)) {}
+
+  // Of the buffers found so far.
+  struct Found {
+    bool visible = true;    // all of them can be seen; the same on all ranks
+    bool attached = false;  // some lie in memory that has to be attached; the same on all ranks
+    bool reached = true;    // this rank could
+  };
 
   // Before each operation: what this rank shows. False from now on: known() of all ranks.
   void begin(const ShownBuffers& own) {
     own_ = own;
     searching_ = true;
+    start_anew();
   }
-  // What all ranks have shown each other before, for good; false: some cannot be seen.
-  bool know(std::span<const ShownBuffers> all) {
+  // What all ranks have shown each other before, for good.
+  Found know(std::span<const ShownBuffers> all) {
     searching_ = false;
-    bool visible = true;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) visible &= note(rank, all[rank]);
-    return visible;
+    start_anew();
+    for (std::size_t rank = 0; rank < all.size(); ++rank) note(rank, all[rank]);
+    return found_;
   }
 
   // The steps.
   void show(int rank, const NodeTurn& turn) const {
-    if (searching_) std::memcpy(turn.shown_by(rank), &own_, sizeof own_);
+    if (!searching_) return;
+    const ShownBuffers shown = ProcessMemory::confirmed(own_);
+    std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
+  // False: it cannot be seen.
   bool find(int rank, const NodeTurn& turn) {
     if (!searching_) return true;
     ShownBuffers shown;
     std::memcpy(&shown, turn.shown_by(rank), sizeof shown);
-    return note(static_cast<std::size_t>(rank), shown);
+    note(static_cast<std::size_t>(rank), shown);
+    return found_.visible;
+  }
+  // Whether all ranks reach all buffers; nothing while that is not known.
+  std::optional<bool> agree(const NodeTurn& turn) {
+    return searching_ && found_.attached ? ask_all(turn) : true;
   }
 
   // buffer: send or recv, of a rank that has been found.
@@ -51,21 +70,33 @@ class PeerBuffers {
   }
 
  private:
-  // The rank that shows a buffer knows that all others have the memory.
-  bool note(std::size_t rank, const ShownBuffers& shown) {
-    const auto input = address(shown.input), result = address(shown.result);
-    if (!input || !result) return false;
-    at_[rank] = {*input, *result};
-    return true;
+  void start_anew() {
+    found_ = {};
+    answered_ = false;
+    attachments_.clear();
   }
-  std::optional<std::byte*> address(const ShownBuffer& shown) const {
-    return shown.memory == ShownBuffer::kNotUsed ? nullptr : ranges_->find(shown);
+  void note(std::size_t rank, const ShownBuffers& shown) {
+    at_[rank] = {address(shown.input), address(shown.result)};
   }
+  std::byte* address(const ShownBuffer& shown) {
+    if (shown.memory == ShownBuffer::kNotUsed) return nullptr;
+    if (shown.is_of_process()) return attach(shown);
+    // The rank that shows a buffer knows that all others have the memory.
+    const auto found = ranges_->find(shown);
+    found_.visible = found_.visible && found;
+    return found.value_or(nullptr);
+  }
+  std::byte* attach(const ShownBuffer& shown);
+  std::optional<bool> ask_all(const NodeTurn& turn);
 
   const SharedRanges* ranges_;
+  ProcessMemory* processes_;
   std::vector<std::array<std::byte*, 2>> at_;  // by rank
   ShownBuffers own_;
   bool searching_ = true;
+  Found found_;
+  bool answered_ = false;
+  std::vector<std::shared_ptr<const Attachment>> attachments_;  // what at_ needs
 };
 
 }  // namespace weft

@@ -75,6 +75,7 @@ class Execution {
   State ask_transport(const Step& step);
   State fail(Error error);
   State meet(const Step& step);
+  State agree(PeerBuffers& peers);
 
   const Schedule* schedule_;
   Transport* transport_;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from weft import doctor, info, installation
+from weft import doctor, info, installation, xpmem
 
 
 def test_everything_that_make_sets_up_is_good():
@@ -74,6 +74,22 @@ def test_library_without_threads(monkeypatch):
     reasons = info.engines("mpich", "MPI_THREAD_FUNNELED")
     assert [engine for engine, why in reasons.items() if not why] == ["native", "function", "auto"]
     assert "MPI_THREAD_MULTIPLE" in reasons["thread"]
+
+
+def test_xpmem(monkeypatch, tmp_path):
+    monkeypatch.setattr(xpmem, "DEVICE", tmp_path / "xpmem")
+    assert doctor.check_xpmem().good
+    assert info.without_a_copy()["xpmem"] == f"there is no {tmp_path}/xpmem"
+    (tmp_path / "xpmem").touch()
+    monkeypatch.setattr(xpmem, "LIBRARY", str(tmp_path / "libxpmem.so.0"))
+    finding = doctor.check_xpmem()
+    assert (finding.good, finding.fix) == (False, xpmem.FIX)
+    assert "cannot be loaded" in info.without_a_copy()["xpmem"]
+    monkeypatch.setattr(xpmem, "LIBRARY", "libc.so.6")
+    assert doctor.check_xpmem().good
+    assert info.without_a_copy()["xpmem"] is None
+    monkeypatch.setenv("WEFT_XPMEM", "off")
+    assert "WEFT_XPMEM" in info.without_a_copy()["xpmem"]
 
 
 def test_fix_for_the_lab():

@@ -17,6 +17,7 @@ REFUSED = [
     ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US"),
     ("--backoff", "WEFT_BACKOFF", "sleep:-1", "sleep:US"),
     ("--watchdog", "WEFT_WATCHDOG", "soon", "watchdog SECONDS needs a whole number"),
+    ("--xpmem", "WEFT_XPMEM", "on", "auto, off or the path of a library"),
     ("--mpi", "WEFT_MPI", "lam", "mpich, intelmpi, openmpi, abi"),
 ]
 

@@ -23,6 +23,8 @@ COLLECTIVES = (
     "Alltoall",
 )
 LIMIT_S = 180
+# In place of the kernel module, for memory that others attach (tests/xpmem).
+STANDIN = installation.BUILD / "lib/libweft-xpmem-standin.so"
 
 
 def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function"):
@@ -35,6 +37,7 @@ def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function")
     weft = [installation.weft_command(), "run", "--engine", engine, "--transport", transport]
     weft += ["--blocking", f"--summary=json:{summary}"]
     weft += ["--shared-heap"] if memory == "heap" else []
+    weft += ["--xpmem", STANDIN] if memory == "attached" else []
     done = subprocess.run(
         [str(word) for word in [*launcher, *weft, "--", program]]
         + (["--memory", memory] if memory else []),
@@ -54,13 +57,17 @@ def check_without_copy(calls):
             assert 0 < calls[call]["without_copy"] < calls[call]["handled"], calls[call]
 
 
-@pytest.mark.parametrize("memory", ["", "heap", "window"], ids=["alloc_mem", "heap", "window"])
+@pytest.mark.parametrize(
+    "memory", ["", "heap", "window", "attached"], ids=["alloc_mem", "heap", "window", "attached"]
+)
 @pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 2), ("mpich", 3), ("openmpi", 4)])
 def test_equal_and_without_copy(mpi, ranks, memory, tmp_path):
     check_without_copy(run(mpi, ranks, tmp_path, memory=memory))
 
 
-@pytest.mark.parametrize("memory", ["", "window"], ids=["alloc_mem", "window"])
+@pytest.mark.parametrize(
+    "memory", ["", "window", "attached"], ids=["alloc_mem", "window", "attached"]
+)
 @pytest.mark.parametrize("engine", ["thread", "auto"])
 def test_other_engines(engine, memory, tmp_path):
     calls = run("openmpi", 2, tmp_path, engine=engine, memory=memory)
@@ -68,24 +75,61 @@ def test_other_engines(engine, memory, tmp_path):
     assert calls["MPI_Iallreduce"]["without_copy"] > 0
 
 
-@pytest.mark.parametrize("memory", ["", "window"], ids=["alloc_mem", "window"])
+@pytest.mark.parametrize(
+    "memory", ["", "window", "attached"], ids=["alloc_mem", "window", "attached"]
+)
 def test_not_where_memory_is_not_to_be_shared(memory, tmp_path):
     calls = run("mpich", 2, tmp_path, transport="mpi", memory=memory)
     assert all(entry["without_copy"] == 0 for entry in calls.values())
 
 
-def test_not_where_addresses_are_limited(tmp_path):
-    # Of one rank only: all do without.
+def run_with_an_odd_rank(tmp_path, odd, *, options=(), memory=""):
+    """Two ranks, of which the second one is started by way of `odd`; without_copy by call."""
     library = installation.implementation("mpich")
     program = library.program("shared_buffers")
+    if not program.exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target('mpich')}")
     summary = tmp_path / "summary.json"
-    weft = [installation.weft_command(), "run", "--engine", "function", "--blocking"]
+    weft = [installation.weft_command(), "run", "--engine", "function", "--blocking", *options]
     rank = [*weft, f"--summary=json:{summary}", "--", program]
-    limited = ["bash", "-c", 'ulimit -v 60000000; exec "$@"', "-", *rank]
-    command = [library.mpiexec, "-n", "1", *rank, ":", "-n", "1", *limited]
+    rank += ["--memory", memory] if memory else []
+    command = [library.mpiexec, "-n", "1", *rank, ":", "-n", "1", *odd, *rank]
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=LIMIT_S
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
     calls = json.loads(summary.read_text())["calls"]
-    assert all(entry["without_copy"] == 0 for entry in calls)
+    return {entry["call"]: entry["without_copy"] for entry in calls}
+
+
+def test_not_where_addresses_are_limited(tmp_path):
+    # Of one rank only: all do without.
+    limited = ["bash", "-c", 'ulimit -v 60000000; exec "$@"', "-"]
+    assert not any(run_with_an_odd_rank(tmp_path, limited).values())
+
+
+def test_where_one_rank_cannot_attach_all(tmp_path):
+    # But one buffer: all the others' input and result is more than that, the root's message is not.
+    one = ["env", "XPMEM_STANDIN_ATTACHMENTS=1"]
+    calls = run_with_an_odd_rank(tmp_path, one, options=["--xpmem", STANDIN], memory="attached")
+    assert not any(calls[f"MPI_{name}"] for name in ("Allreduce", "Iallreduce", "Allreduce_init"))
+    assert all(calls[f"MPI_{name}"] for name in ("Bcast", "Ibcast", "Bcast_init"))
+
+
+def test_where_one_rank_can_attach_nothing(tmp_path):
+    none = ["env", "XPMEM_STANDIN_ATTACHMENTS=0"]
+    calls = run_with_an_odd_rank(tmp_path, none, options=["--xpmem", STANDIN], memory="attached")
+    assert not any(calls.values())
+
+
+def test_a_library_that_is_not_there_is_named():
+    library = installation.implementation("mpich")
+    probe = library.program("weft-probe")
+    if not probe.exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target('mpich')}")
+    weft = [installation.weft_command(), "run", "--xpmem", "/nowhere/libxpmem.so.0", "--", probe]
+    command = [str(word) for word in [*library.launcher(2), *weft]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("XPMEM: /nowhere/libxpmem.so.0: cannot open") == 1

@@ -1,8 +1,9 @@
 // Shared buffers: an ordinary MPI program whose collectives work on memory that the ranks may see
 // of each other (MPI_Alloc_mem; with --memory heap: malloc, for `weft run --shared-heap`; with
-// --memory window: MPI_Win_allocate_shared), on private memory, or on both; held against the MPI
-// library's own, for which MPI_Pcontrol switches Weft off. Why: whether buffers are shared each
-// rank knows of its own only, and all must act alike.
+// --memory window: MPI_Win_allocate_shared; with --memory attached: memory of their own that others
+// attach, for `weft run --xpmem`), on private memory, or on both; held against the MPI library's
+// own, for which MPI_Pcontrol switches Weft off. Why: whether buffers are shared each rank knows of
+// its own only, and all must act alike.
 #include <mpi.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -18,10 +19,12 @@
 #include <string>
 #include <vector>
 
+#include "attachable_memory.h"
+
 namespace {
 
 int rank, ranks, cases, failures;
-bool from_heap = false, from_windows = false;
+bool from_heap = false, from_windows = false, attached = false;
 
 // Who has shared memory: all, none, all but one.
 enum class Sharing { all, none, mixed };
@@ -76,7 +79,7 @@ class Window {
   MPI_Win window_;
 };
 
-// From windows, it comes and goes on all ranks alike.
+// From windows, or attached, it comes and goes on all ranks alike.
 class Memory {
  public:
   Memory(long count, bool shared) : bytes_(count * 8), shared_(shared) {
@@ -87,11 +90,14 @@ class Memory {
       data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     else if (from_heap)
       data_ = std::malloc(bytes_);
+    else if (attached)
+      data_ = (own_ = std::make_unique<AttachableMemory>(bytes_))->data();
     else
       MPI_Alloc_mem(bytes_, MPI_INFO_NULL, &data_);
+    if (attached) let_all_follow();
   }
   ~Memory() {
-    if (shared_ && from_windows) return;
+    if (shared_ && (from_windows || attached)) return;
     if (!shared_)
       munmap(data_, bytes_);
     else if (from_heap)
@@ -109,10 +115,18 @@ class Memory {
   }
 
  private:
+  static void let_all_follow() {
+    MPI_Pcontrol(0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Pcontrol(1);
+    follow_owners();
+  }
+
   size_t bytes_;
   bool shared_;
   void* data_ = nullptr;
   std::unique_ptr<Window> window_;
+  std::unique_ptr<AttachableMemory> own_;
 };
 
 void check(bool good, const std::string& what) {
@@ -290,7 +304,10 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
     forget_input(collective, count, in_place, &contents);
     return contents;
   };
-  for (int salt = 0; salt < 3; ++salt) {
+  // Weft has others attach memory only when it has been used several times, and looks for it seldom
+  // where that was in vain before.
+  const int calls = !attached ? 3 : sharing == Sharing::all ? 40 : 8;
+  for (int salt = 0; salt < calls; ++salt) {
     auto right = expected(collective, send, recv, count, in_place, op, salt);
     forget_input(collective, count, in_place, &right);
     const auto input = send.contents();
@@ -299,7 +316,7 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
     check(results() == right && send.contents() == input, name);
   }
   MPI_Request request;
-  for (int salt = 3; salt < 6; ++salt) {
+  for (int salt = 3; salt < 3 + calls; ++salt) {
     auto right = expected(collective, send, recv, count, in_place, op, salt);
     forget_input(collective, count, in_place, &right);
     recv.fill_all(salt + 1);
@@ -322,17 +339,18 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
 void try_all() {
   MPI_Op in_order;
   MPI_Op_create(affine, 0, &in_order);
-  // A window takes libraries long to make.
-  const std::vector<int> counts = from_windows ? std::vector{4096} : std::vector{100, 4096, 33333};
+  // A window takes libraries long to make; memory to be attached is used often.
+  const bool few = from_windows || attached;
+  const std::vector<int> counts = few ? std::vector{8192} : std::vector{100, 4096, 33333};
   std::vector<Sharing> sharings{Sharing::all, Sharing::mixed, Sharing::none};
-  if (!from_windows) sharings.push_back(Sharing::all);
+  if (!few) sharings.push_back(Sharing::all);
   for (const Collective& collective : collectives()) {
     for (const int count : counts)
       for (const Sharing sharing : sharings)
         for (const bool in_place : {false, true}) {
           if (in_place && std::strcmp(collective.name, "bcast") == 0) continue;
           try_one(collective, count, sharing, in_place, MPI_SUM);
-          if (collective.reduces && count == 4096)
+          if (collective.reduces && (few || count == 4096))
             try_one(collective, count, sharing, in_place, in_order);
         }
   }
@@ -467,8 +485,9 @@ int main(int argc, char** argv) {
   const std::string memory = argc == 3 && std::strcmp(argv[1], "--memory") == 0 ? argv[2] : "";
   from_heap = memory == "heap";
   from_windows = memory == "window";
-  if (argc != 1 && !from_heap && !from_windows) {
-    std::fprintf(stderr, "usage: shared_buffers [--memory heap|window]\n");
+  attached = memory == "attached";
+  if (argc != 1 && !from_heap && !from_windows && !attached) {
+    std::fprintf(stderr, "usage: shared_buffers [--memory heap|window|attached]\n");
     return 2;
   }
   alarm(150);
@@ -479,8 +498,8 @@ int main(int argc, char** argv) {
   try_outstanding();
   if (from_windows)
     try_window_of_some();
-  else
-    try_fork();  // a window's memory is shared with a child, too
+  else if (!attached)
+    try_fork();  // memory from files is shared with a child, too
   try_changes();
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

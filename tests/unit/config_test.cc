@@ -21,6 +21,7 @@ TEST(Config, RefusalsNameTheChoices) {
             std::string::npos);
   EXPECT_NE(parse_placement("moon").error().message.find("bind, numa, pack:K, list:C"),
             std::string::npos);
+  EXPECT_NE(parse_xpmem("on").error().message.find("auto, off or the path"), std::string::npos);
   EXPECT_NE(parse_backoff("nap").error().message.find("yield, spin, sleep:US"), std::string::npos);
 }
 

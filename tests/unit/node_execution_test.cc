@@ -22,24 +22,28 @@ namespace {
 
 constexpr int kOperations = 200;
 constexpr std::size_t kPage = 4096;
+constexpr int kMostRanks = 5;
 
 struct Operation {
   Operation(const Call& of, Ends end) : call(of), ends(end), schedules(build_all(of)), memory(of) {}
 
-  // The direct algorithm first; the buffers of rank `which` cannot be seen, -1: all can.
-  void try_first(const Algorithm* algorithm, int which) {
+  // The direct algorithm first; the buffers of rank `which` cannot be seen, -1: all can. Where they
+  // have to be attached: that rank cannot.
+  void try_first(const Algorithm* algorithm, int which, bool attached) {
     Call other = call;
     other.algorithm = algorithm;
     direct = build_all(other);
     if (direct[0].node_bytes == 0) direct.clear();  // there is nothing to do
-    hidden = which;
+    (attached ? unable : hidden) = which;
+    is_attached = attached;
   }
 
   Call call;
   Ends ends;
   std::vector<Schedule> schedules;
   std::vector<Schedule> direct;  // none: is not tried
-  int hidden = -1;
+  int hidden = -1, unable = -1;
+  bool is_attached = false;
   CallMemory memory;
 };
 
@@ -53,6 +57,34 @@ const SharedRanges& all_addresses() {
   return *all;
 }
 
+// By ranks that can attach the others' own memory, or none of it; it is where it is.
+struct Processes {
+  std::vector<std::unique_ptr<ProcessMemory>> able, unable;
+};
+
+const Processes& processes() {
+  static const auto one = [](auto...) -> std::int64_t { return 1; };
+  static const auto same = [](Xpmem::Address from, std::size_t, void*) {
+    return reinterpret_cast<void*>(from.offset);
+  };
+  static const auto nothing = [](void*) { return 0; };
+  static const Processes* const all = [] {
+    auto* made = new Processes;
+    for (int rank = 0; rank < kMostRanks; ++rank) {
+      for (auto* kind : {&made->able, &made->unable})
+        kind->push_back(ProcessMemory::create({one, one, same, nothing}, rank));
+      ProcessMemory& able = *made->able.back();
+      for (int other = 0; other < kMostRanks; ++other) EXPECT_TRUE(able.add(other, able.name()));
+    }
+    return made;
+  }();
+  return *all;
+}
+
+ProcessMemory* processes_of(int rank, bool able) {
+  return (able ? processes().able : processes().unable)[static_cast<std::size_t>(rank)].get();
+}
+
 // One rank's part of it.
 class Part {
  public:
@@ -62,7 +94,8 @@ class Part {
                                          : &operation.direct[static_cast<std::size_t>(rank)]),
         temp_(static_cast<std::size_t>(
             std::max(schedule_.temp_bytes, direct_ ? direct_->temp_bytes : 0))),
-        peers_(all_addresses(), static_cast<int>(operation.schedules.size())),
+        peers_(all_addresses(), static_cast<int>(operation.schedules.size()),
+               processes_of(rank, rank != operation.unable)),
         turn_(turn(operation.ends, windows)),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data()},
                   find_kernel(Element::float64, Operator::sum),
@@ -70,8 +103,8 @@ class Part {
         execution_(schedule_, nullptr, &operands_, &turn_) {
     operands_.use(turn_, schedule_);
     const Location input = outgoing(schedule_.shape, 0).at;
-    peers_.begin({shown(operands_.address(input), rank == operation.hidden),
-                  shown(operands_.base[1], rank == operation.hidden)});
+    peers_.begin({shown(operands_.address(input), rank, operation),
+                  shown(operands_.base[1], rank, operation)});
     if (direct_) execution_.try_first(*direct_);
   }
   Part(const Part&) = delete;
@@ -86,9 +119,12 @@ class Part {
     const Schedule& first = direct_ ? *direct_ : schedule_;
     return first.node_bytes > 0 ? windows.next(ends, first.fingerprint) : NodeTurn();
   }
-  static ShownBuffer shown(const std::byte* at, bool is_hidden) {
-    if (is_hidden) return {ShownBuffer::kNotShared, 0};
-    return {0, reinterpret_cast<std::intptr_t>(at)};
+  // Some ranks' buffers may be seen without being attached.
+  static ShownBuffer shown(const std::byte* at, int rank, const Operation& operation) {
+    if (rank == operation.hidden) return {ShownBuffer::kNotShared, 0};
+    const bool attached = operation.is_attached && rank > 0;
+    return {attached ? ShownBuffer::kOfProcess - rank : 0, reinterpret_cast<std::intptr_t>(at), 0,
+            attached ? 1u : 0u};
   }
 
   const Schedule& schedule_;
@@ -222,7 +258,8 @@ Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
   Operation operation(call, ends);
   const Algorithm* direct = find_algorithm(call.kind(), "node-direct");
   if (direct && !is_direct(*call.algorithm) && random() % 2 == 0)
-    operation.try_first(direct, static_cast<int>(random() % static_cast<unsigned>(ranks + 1)) - 1);
+    operation.try_first(direct, static_cast<int>(random() % static_cast<unsigned>(ranks + 1)) - 1,
+                        random() % 2 == 0);
   return operation;
 }
 
@@ -242,7 +279,7 @@ TEST_P(NodeExecution, OperationsInTurnGiveWhatTheOracleSays) {
   EXPECT_GT(node.direct(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, NodeExecution, testing::Values(2, 3, 5));
+INSTANTIATE_TEST_SUITE_P(Ranks, NodeExecution, testing::Values(2, 3, kMostRanks));
 
 }  // namespace
 }  // namespace weft::test

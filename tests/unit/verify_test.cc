@@ -247,18 +247,25 @@ TEST(Verify, CatchesWhatReachesBeyondAnothersBuffer) {
   expect_failure(all, "reaches beyond a rank's buffer, 0:send[4, 52)");
 }
 
-TEST(Verify, CatchesUseOfABufferNotFoundYet) {
+TEST(Verify, CatchesUseOfABufferThatOthersMayNotReach) {
   auto all = schedules(Kind::bcast, "node-direct", 3);
-  ASSERT_EQ(all[1].steps[6].kind, StepKind::find);
-  drop(all[1], 6);  // of the root
-  expect_failure(all, "a buffer of a rank that has not been found");
+  ASSERT_EQ(all[1].steps[7].kind, StepKind::agree);
+  std::swap(all[1].steps[7], all[1].steps[8]);
+  expect_failure(all, "a buffer of another rank before all have agreed");
 }
 
 TEST(Verify, CatchesARankThatWouldNotKnowThatAnotherCannotBeSeen) {
   auto all = schedules(Kind::bcast, "node-direct", 3);
   ASSERT_EQ(all[1].steps[4].kind, StepKind::find);
   drop(all[1], 4);  // of rank 2, which shows nothing
-  expect_failure(all, "not all ranks find all others");
+  expect_failure(all, "agrees before it has found all ranks");
+}
+
+TEST(Verify, CatchesARankThatGoesOnWhereAnotherDoesNot) {
+  auto all = schedules(Kind::bcast, "node-direct", 3);
+  ASSERT_EQ(all[0].steps[7].kind, StepKind::agree);
+  drop(all[0], 7);
+  expect_failure(all, "ranks that would not know alike whether to go on");
 }
 
 TEST(Verify, CatchesAnEndWhileOthersReadOrWrite) {

@@ -100,6 +100,7 @@ Result<bool> MpiTransport::start(const Step& step) {
     case StepKind::wait:
     case StepKind::show:
     case StepKind::find:
+    case StepKind::agree:
       break;  // the execution's
   }
   if (code == MPI_SUCCESS) return true;

@@ -1,0 +1,134 @@
+// Pages are asked for by process_vm_readv of this process itself, which takes them as XPMEM does
+// for others, but answers by an error where it cannot.
+#include "shm/process_memory.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace weft {
+namespace {
+
+std::uintptr_t page_bytes() {
+  static const auto bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::uintptr_t page_of(std::uintptr_t address) {
+  return address / page_bytes();
+}
+
+std::uintptr_t begin_of(const ShownBuffer& shown) {
+  const std::uintptr_t origin = page_of(static_cast<std::uintptr_t>(shown.offset));
+  return (origin + static_cast<std::uintptr_t>(std::intptr_t{shown.first_page})) * page_bytes();
+}
+
+std::size_t bytes_of(const ShownBuffer& shown) {
+  return shown.pages * page_bytes();
+}
+
+// The first word of an attached page; nothing where there is no page behind it, which a plain read
+// would be ended for.
+std::optional<std::int64_t> first_word(std::byte* attached) {
+  std::int64_t word = 0;
+  const iovec from{attached, sizeof word}, to{&word, sizeof word};
+  const bool read = process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof word;
+  return read ? std::optional(word) : std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<ProcessMemory> ProcessMemory::create(const Xpmem& xpmem, int rank) {
+  const std::int64_t segment = xpmem.make_all();
+  auto trial = Segment::create(1);
+  if (segment <= 0 || !trial) return nullptr;
+  std::memcpy(trial->data(), &segment, sizeof segment);
+  return std::unique_ptr<ProcessMemory>(new ProcessMemory(xpmem, rank, segment, std::move(*trial)));
+}
+
+ProcessMemory::ProcessMemory(const Xpmem& xpmem, int rank, std::int64_t segment, Segment trial)
+    : xpmem_(xpmem),
+      rank_(rank),
+      segment_(segment),
+      trial_(std::make_unique<Segment>(std::move(trial))) {}
+
+ProcessMemory::Name ProcessMemory::name() const {
+  return {segment_, reinterpret_cast<std::uint64_t>(trial_->data())};
+}
+
+bool ProcessMemory::add(int rank, const Name& name) {
+  const Peer peer{xpmem_.get_all(name.segment), {}};
+  if (peer.permit <= 0) return false;
+  const auto trial = attach(peer, static_cast<std::uintptr_t>(name.trial), page_bytes());
+  if (!trial || first_word(trial->here()) != name.segment) return false;
+  const std::lock_guard lock(mutex_);
+  peers_[rank] = peer;
+  return true;
+}
+
+ShownBuffer ProcessMemory::shown(const std::byte* begin, std::int64_t bytes,
+                                 const std::byte* origin, Use use) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  const auto address = reinterpret_cast<std::uintptr_t>(origin);
+  constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;  // so that pages can be counted
+  const bool fits = bytes >= kLeast_bytes && bytes < kMost_bytes;
+  if (!fits || (use == Use::once && repeats_.count(first) < kRepeats))
+    return {ShownBuffer::kNotShared};
+  const std::uintptr_t last = first + static_cast<std::uintptr_t>(bytes) - 1;
+  return {ShownBuffer::kOfProcess - rank_, static_cast<std::int64_t>(address),
+          static_cast<std::int32_t>(page_of(first) - page_of(address)),
+          static_cast<std::uint32_t>(page_of(last) - page_of(first) + 1)};
+}
+
+// By the first page and the last of each: a buffer is of one kind.
+ShownBuffers ProcessMemory::confirmed(const ShownBuffers& shown) {
+  std::array<iovec, 4> from;
+  std::size_t count = 0;
+  for (const ShownBuffer* buffer : {&shown.input, &shown.result}) {
+    if (!buffer->is_of_process()) continue;
+    auto* const first = reinterpret_cast<std::byte*>(begin_of(*buffer));
+    from[count++] = {first, 1};
+    from[count++] = {first + bytes_of(*buffer) - 1, 1};
+  }
+  if (count == 0) return shown;
+  std::array<std::byte, from.size()> bytes;
+  const iovec to{bytes.data(), bytes.size()};
+  const ssize_t read = process_vm_readv(getpid(), &to, 1, from.data(), count, 0);
+  if (read == static_cast<ssize_t>(count)) return shown;
+  return {{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
+}
+
+std::shared_ptr<const Attachment> ProcessMemory::attach(const ShownBuffer& shown) {
+  const std::uintptr_t begin = begin_of(shown);
+  const std::size_t bytes = bytes_of(shown);
+  const std::lock_guard lock(mutex_);
+  const auto peer = peers_.find(shown.process());
+  if (peer == peers_.end()) return nullptr;
+  auto& kept = peer->second.kept;
+  const auto found = std::find_if(kept.begin(), kept.end(), [&](const auto& attachment) {
+    return attachment->contains(begin, bytes);
+  });
+  if (found != kept.end()) {
+    kept.splice(kept.begin(), kept, found);
+    return kept.front();
+  }
+  auto made = attach(peer->second, begin, bytes);
+  if (!made) return nullptr;
+  kept.push_front(made);
+  if (kept.size() > kMostKept) kept.pop_back();  // an operation that uses it holds it, too
+  return made;
+}
+
+std::shared_ptr<const Attachment> ProcessMemory::attach(const Peer& peer, std::uintptr_t begin,
+                                                        std::size_t bytes) const {
+  std::byte* const here = xpmem_.attach_at(peer.permit, begin, bytes);
+  if (!here) return nullptr;
+  return std::make_shared<const Attachment>(xpmem_, begin, bytes, here);
+}
+
+}  // namespace weft

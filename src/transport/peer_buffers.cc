@@ -1,0 +1,32 @@
+// Buffers in the other processes' own memory. An attachment may fail on one rank only; so before
+// any buffer is used, each rank answers whether it has all.
+#include "transport/peer_buffers.h"
+
+#include <utility>
+
+namespace weft {
+
+std::byte* PeerBuffers::attach(const ShownBuffer& shown) {
+  found_.attached = true;
+  if (processes_->is_own(shown)) return reinterpret_cast<std::byte*>(shown.offset);
+  auto attachment = processes_->attach(shown);
+  if (!attachment) {
+    found_.reached = false;
+    return nullptr;
+  }
+  std::byte* const at = attachment->at(static_cast<std::uintptr_t>(shown.offset));
+  attachments_.push_back(std::move(attachment));
+  return at;
+}
+
+std::optional<bool> PeerBuffers::ask_all(const NodeTurn& turn) {
+  if (!answered_) turn.answer(found_.reached);
+  answered_ = true;
+  for (int place = 0; place < static_cast<int>(at_.size()); ++place) {
+    const auto reached = turn.answer_of(place);
+    if (!reached || !*reached) return reached;
+  }
+  return true;
+}
+
+}  // namespace weft
