@@ -1,72 +1,23 @@
-// The start of a collective: normalise, choose, build, submit; or leave it to the library.
-#include <sched.h>
-
+// The start of a collective: an operation is made by its plan, and goes to what carries it out; or
+// the call is left to the library.
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "coll/algorithm.h"
 #include "interpose/alone.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
+#include "interpose/plans.h"
 #include "interpose/request_memory.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
 #include "interpose/shared_buffers.h"
 #include "interpose/submit.h"
 #include "interpose/tuning.h"
-#include "schedule/verify.h"
 #include "transport/mpi/handles.h"
-#include "transport/mpi/kernels.h"
 
 namespace weft::interpose {
 namespace {
-
-// Set where a call is declined, read by passed_on() of the same wrapper.
-thread_local Reason declined_for = Reason::engine_native;
-
-#ifndef NDEBUG
-// One rank's shape tells those of the others.
-bool all_ranks_known(Kind kind) {
-  const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
-                         kind == Kind::allgatherv || kind == Kind::reduce_scatter;
-  return !one_sided && agreed_bytes({.kind = kind}).has_value();
-}
-
-void verify_all_ranks(const Algorithm& algorithm, Shape shape) {
-  std::vector<Schedule> schedules;
-  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
-    schedules.push_back(build(algorithm, shape));
-  if (const auto verified = verify(schedules); !verified) {
-    say("wrong schedule: " + verified.error().message);
-    std::abort();
-  }
-}
-#endif
-
-// The schedule of this rank; in debug builds those of all ranks are verified together.
-Schedule built(const Algorithm& algorithm, const Shape& shape) {
-#ifndef NDEBUG
-  // A direct one whose data is not plain ends at once, when the ranks have met.
-  const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
-  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape);
-#endif
-  return build(algorithm, shape);
-}
-
-std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const Shape& shape,
-                                             const Choice& choice) {
-  static const char library_blocking = 0, library_nonblocking = 0;
-  if (choice.algorithm)
-    return communicator.schedule(shape, choice.algorithm,
-                                 [&] { return built(*choice.algorithm, shape); });
-  if (choice.engine == Engine::tcc)
-    return communicator.schedule(shape, &library_blocking,
-                                 [&] { return build_library(shape, StepKind::library_blocking); });
-  return communicator.schedule(shape, &library_nonblocking,
-                               [&] { return build_library(shape, StepKind::library_nonblocking); });
-}
 
 // A hand-over costs more than a short call. Where no other rank waits for this rank's progress
 // and the message is short enough to have left with the first round, the thread sleeps on.
@@ -74,197 +25,6 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
   constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
   if (engine == Engine::function) return false;
   return schedule.sends_after_first_round || local_bytes(schedule.shape) > kLeavesAtOnce;
-}
-
-// How the caller will learn of the end.
-enum class Use : std::uint8_t { request, persistent, blocking };
-
-// What Weft does with a call.
-struct Plan {
-  Communicator* communicator = nullptr;
-  std::optional<Reason> declined;  // nothing
-  Engine engine = Engine::native;
-  std::shared_ptr<const Schedule> schedule;
-  std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
-  BuffersToShow shows;                     // in that case
-  Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
-  bool in_memory = false;                  // of a node, on this rank or on others
-  bool leads = false;                      // collectives between leaders, on this rank or on others
-  bool alone = false;                      // no message: all happens in memory
-  std::int64_t bytes = 0;                  // of this rank
-};
-
-// What all plans rest on beside the call: any communicator made or freed, and any free of a
-// datatype or operator, whose handle may then mean something else, begins a new generation.
-struct Generation {
-  std::uint32_t communicators, handles;
-
-  bool operator==(const Generation&) const = default;
-};
-
-// All that the plan of a call without arrays rests on. Field by field, and no more than that: this
-// is done for every call.
-bool same_plan(const Call& a, const Call& b) {
-  const auto buffers = [](const Call& call) {
-    return (call.sendbuf == MPI_IN_PLACE) + 2 * (call.recvbuf == MPI_IN_PLACE) +
-           4 * (call.sendbuf == call.recvbuf);
-  };
-  return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
-         a.recvcounts.one<std::int64_t>() == b.recvcounts.one<std::int64_t>() &&
-         a.sendcounts.one<std::int64_t>() == b.sendcounts.one<std::int64_t>() &&
-         a.sendtype == b.sendtype && a.root == b.root && buffers(a) == buffers(b);
-}
-
-// The plans of the calls that this thread made last: programs repeat themselves.
-class RecentPlans {
- public:
-  const Plan* find(const Call& call, Use use, Generation generation) const {
-    for (const Entry& entry : entries_)
-      if (entry.generation == generation && entry.use == use && same_plan(entry.call, call))
-        return &entry.plan;
-    return nullptr;
-  }
-  const Plan* add(const Call& call, Use use, Generation generation, const Plan& plan) {
-    Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {generation, use, call, plan};
-    return &entry.plan;
-  }
-  // Not to be found again: a call with arrays, which may come with other contents.
-  const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
-
- private:
-  struct Entry {
-    Generation generation{};  // none: generations begin at 1
-    Use use{};
-    Call call{};
-    Plan plan{};
-  };
-  std::array<Entry, 8> entries_{};
-  Plan unremembered_;
-  unsigned next_ = 0;
-};
-
-// On the heap, since the space that libraries have for threads is small, and made again where the
-// program still calls MPI when its threads' objects are gone.
-thread_local RecentPlans* plans_of_this_thread = nullptr;
-
-struct AtThreadEnd {
-  ~AtThreadEnd() {
-    delete plans_of_this_thread;
-    plans_of_this_thread = nullptr;
-  }
-};
-
-RecentPlans& recent_plans() {
-  if (!plans_of_this_thread) {
-    static thread_local AtThreadEnd at_thread_end;
-    plans_of_this_thread = new RecentPlans;
-  }
-  return *plans_of_this_thread;
-}
-
-// A whole collective of the library's must be started in the same order on all ranks, which
-// persistent ones need not be.
-Engine possible_engine(const Runtime& runtime, Engine asked, Use use) {
-  const bool by_caller = use == Use::blocking || runtime.in_memory_only();
-  if (by_caller) return Engine::function;
-  const bool whole = asked == Engine::tcc || asked == Engine::assist;
-  return whole && use == Use::persistent ? Engine::thread : asked;
-}
-
-Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
-                  const Shape& shape) {
-  const Engine asked = possible_engine(runtime, runtime.engine_for(communicator), use);
-  const std::string* hint = communicator.hints.algorithm_for(shape.kind);
-  const bool replayed = use == Use::persistent;
-  const Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
-  if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
-  return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
-}
-
-// Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
-// the same answer, whether or not their own buffers are shared.
-std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
-                                           const Choice& choice, Kernel kernel) {
-  const bool share = communicator.memory && !communicator.memory->sharing().empty();
-  const Algorithm* algorithm = share ? direct_algorithm(shape) : nullptr;
-  if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
-  if (reduces(shape.kind) && !kernel) return nullptr;
-  return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
-}
-
-// The call is Weft's only if the node's memory serves it.
-bool in_memory_only(const Runtime& runtime, Use use) {
-  const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
-  return runtime.in_memory_only() || (use == Use::blocking && by_rule);
-}
-
-// Rank-invariant but for arguments that are wrong.
-std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
-  Communicator& communicator = *plan->communicator;
-  if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
-  if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
-  if (!arguments_look_right(call, communicator)) return Reason::arguments;
-  const Shape shape = shape_of(call, communicator);
-  const auto agreed = agreed_bytes(shape);
-  if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
-  if (agreed > INT32_MAX) return Reason::large;
-  const Choice choice = choice_for(runtime, communicator, use, shape);
-  if (choice.engine == Engine::native) return Reason::rule;
-  plan->engine = choice.engine;
-  plan->schedule = schedule_for(communicator, shape, choice);
-  plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
-  plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
-  if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
-    return Reason::without_threads;
-  plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  const bool in_order = runtime.config.reproducible && reduces(call.kind);
-  if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
-  if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
-  plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
-  plan->bytes = local_bytes(shape);
-  return std::nullopt;
-}
-
-const Plan* decline(Reason reason) {
-  declined_for = reason;
-  return nullptr;
-}
-
-// What needs no look at the arguments.
-std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
-                                      Kind kind, Use use) {
-  if (runtime.native())
-    return runtime.config.engine == Engine::native ? Reason::engine_native
-                                                   : Reason::without_threads;
-  if (!communicator) return Reason::communicator;
-  if (!in_memory_only(runtime, use)) return std::nullopt;
-  const bool served = communicator->on_one_node() && use != Use::request && node_serves(kind);
-  return served ? std::nullopt : std::optional(Reason::without_threads);
-}
-
-[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use,
-                                        Generation generation) {
-  Communicator* communicator = runtime.communicators.find(call.comm);
-  if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
-    return decline(*declined);
-  Plan made;
-  made.communicator = communicator;
-  made.declined = plan_anew(runtime, call, use, &made);
-  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const Plan* plan =
-      arrays ? recent_plans().keep(made) : recent_plans().add(call, use, generation, made);
-  return plan->declined ? decline(*plan->declined) : plan;
-}
-
-// Good until this thread's next call; nullptr: Weft leaves the call to the library.
-const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
-  if (runtime.switched_off()) return decline(Reason::switched_off);
-  const Generation generation{runtime.communicators.generation(), handle_generation()};
-  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const Plan* plan = arrays ? nullptr : recent_plans().find(call, use, generation);
-  if (!plan) return plan_made(runtime, call, use, generation);
-  return plan->declined ? decline(*plan->declined) : plan;
 }
 
 template <class Made, class... More>
@@ -506,7 +266,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   }
   if (in_library || !runtime) return false;
   *code = give_request(*runtime, by_nonblocking_calls(id, call), request);
-  runtime->summary.passed_on(id, declined_for);
+  runtime->summary.passed_on(id, why_declined());
   return true;
 }
 
@@ -584,7 +344,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
   Runtime* runtime = Runtime::active();
   const Plan* plan = runtime ? plan_for(*runtime, call, Use::blocking) : nullptr;
   if (!plan) {
-    if (runtime) runtime->summary.passed_on(id, declined_for);
+    if (runtime) runtime->summary.passed_on(id, why_declined());
     return false;
   }
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
@@ -603,7 +363,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
 void passed_on(CallId id, MPI_Request* request, int code) {
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
-  runtime->summary.passed_on(id, declined_for);
+  runtime->summary.passed_on(id, why_declined());
   const bool non_blocking = call_name(id)[4] == 'I';  // not a persistent initialisation
   if (runtime->observing() && non_blocking)
     runtime->requests.watch(*request, {id, {now_ns(), 0, 0}});

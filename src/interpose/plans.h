@@ -1,0 +1,41 @@
+// Plans: what Weft does with a call, whoever carries it out. Made once for calls that look alike,
+// and remembered by each thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "interpose/runtime.h"
+#include "interpose/shared_buffers.h"
+
+namespace weft::interpose {
+
+// How the caller will learn of the end.
+enum class Use : std::uint8_t { request, persistent, blocking };
+
+// What Weft does with a call.
+struct Plan {
+  Communicator* communicator = nullptr;
+  std::optional<Reason> declined;  // nothing
+  Engine engine = Engine::native;
+  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
+  BuffersToShow shows;                     // in that case
+  Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
+  bool in_memory = false;                  // of a node, on this rank or on others
+  bool leads = false;                      // collectives between leaders, on this rank or on others
+  bool alone = false;                      // no message: all happens in memory
+  std::int64_t bytes = 0;                  // of this rank
+};
+
+// Good until this thread's next call; nullptr: Weft leaves the call to the library.
+const Plan* plan_for(Runtime& runtime, const Call& call, Use use);
+// Why it did so with this thread's last such call.
+Reason why_declined();
+
+// From the communicator's cache, or built.
+std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const Shape& shape,
+                                             const Choice& choice);
+
+}  // namespace weft::interpose
