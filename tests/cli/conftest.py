@@ -48,6 +48,15 @@ def call(weft, environment):
     return run
 
 
+@pytest.fixture(scope="module", params=["mpich", "openmpi"])
+def mpi(request):
+    """Each of the libraries that most users have, where it is installed."""
+    library = installation.implementation(request.param)
+    if not library.mpiexec.exists():
+        pytest.skip(f"needs {installation.make_target(request.param)}")
+    return library
+
+
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """Compiles programs/NAME.c once, with extra arguments, and returns the program's path."""

@@ -22,14 +22,6 @@ CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")
 ALONE = "there is no other candidate"
 
 
-@pytest.fixture(scope="module", params=["mpich", "openmpi"])
-def mpi(request):
-    library = installation.implementation(request.param)
-    if not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(request.param)}")
-    return library
-
-
 @pytest.fixture(scope="module")
 def program(mpi, tmp_path_factory):
     path = tmp_path_factory.mktemp("plans") / "plans"

@@ -13,14 +13,6 @@ PROGRAMS = installation.ROOT / "tests/cli/programs"
 KEPT = 40
 
 
-@pytest.fixture(scope="module", params=["mpich", "openmpi"])
-def mpi(request):
-    library = installation.implementation(request.param)
-    if not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(request.param)}")
-    return library
-
-
 @pytest.fixture(scope="module")
 def program(mpi, tmp_path_factory):
     path = tmp_path_factory.mktemp("many_requests") / "many_requests"
