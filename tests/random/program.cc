@@ -87,7 +87,8 @@ bool left_out(const Step& step, const Limits& limits) {
          (spec.kind == Kind::alltoallw && spec.in_place && has("alltoallw-in-place")) ||
          (spec.mixed && step.form == Form::blocking && has("blocking-mixed")) ||
          (scatters && derived && has("scattered-derived")) ||
-         (reduces && spec.type == kNegative && has("reduced-negative"));
+         (reduces && spec.type == kNegative && has("reduced-negative")) ||
+         (spec.kind == Kind::gather && spec.type == kNegative && has("gathered-negative"));
 }
 
 Step draw(std::uint64_t seed, int number, int threads, const Limits& limits) {

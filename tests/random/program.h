@@ -67,7 +67,8 @@ struct Limits {
   int largest_count = 1 << 30;
   bool threads = true;
   // What the MPI library gets wrong by itself: types, calls, "comm-free", "mixed", "groups",
-  // "user-derived" (a user's operator on a derived type), "reduced-negative", "alltoallw-in-place",
+  // "user-derived" (a user's operator on a derived type), "reduced-negative", "gathered-negative"
+  // (types with a negative lower bound in a reduction, in a gather), "alltoallw-in-place",
   // "scattered-derived" (a scattered reduction of a derived type), "freed-persistent" (types and
   // operators freed under a persistent operation), "testall-persistent", "waitall-persistent"
   // (these calls, of persistent requests among others), "blocking-mixed" (blocking calls whose
