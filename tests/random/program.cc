@@ -84,6 +84,7 @@ bool left_out(const Step& step, const Limits& limits) {
       spec.kind == Kind::reduce_scatter || spec.kind == Kind::reduce_scatter_block;
   return has(kTypeNames[spec.type]) || has(call_name(spec.kind, step.form, false)) ||
          (reduces && derived && has("user-derived")) ||
+         (spec.kind == Kind::alltoallv && spec.in_place && has("alltoallv-in-place")) ||
          (spec.kind == Kind::alltoallw && spec.in_place && has("alltoallw-in-place")) ||
          (spec.mixed && step.form == Form::blocking && has("blocking-mixed")) ||
          (scatters && derived && has("scattered-derived")) ||

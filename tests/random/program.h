@@ -68,11 +68,11 @@ struct Limits {
   bool threads = true;
   // What the MPI library gets wrong by itself: types, calls, "comm-free", "mixed", "groups",
   // "user-derived" (a user's operator on a derived type), "reduced-negative", "gathered-negative"
-  // (types with a negative lower bound in a reduction, in a gather), "alltoallw-in-place",
-  // "scattered-derived" (a scattered reduction of a derived type), "freed-persistent" (types and
-  // operators freed under a persistent operation), "testall-persistent", "waitall-persistent"
-  // (these calls, of persistent requests among others), "blocking-mixed" (blocking calls whose
-  // ranks have different types).
+  // (types with a negative lower bound in a reduction, in a gather), "alltoallv-in-place",
+  // "alltoallw-in-place", "scattered-derived" (a scattered reduction of a derived type),
+  // "freed-persistent" (types and operators freed under a persistent operation),
+  // "testall-persistent", "waitall-persistent" (these calls, of persistent requests among others),
+  // "blocking-mixed" (blocking calls whose ranks have different types).
   std::set<std::string> without;
   std::set<int> only;  // steps; empty: all
 };
