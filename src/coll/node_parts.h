@@ -74,6 +74,12 @@ class NodeParts {
     if (part_ >= kPlaces && reader != b_.shape().rank)
       b_.wait(reader, static_cast<std::uint32_t>((part_ - 1) * signals_ + 1));
   }
+  // The same where it gives the last signal of a part only when it has read that part: it may still
+  // be busy with the one before.
+  void wait_until_passed_on(int reader) const {
+    if (part_ >= kPlaces)
+      b_.wait(reader, static_cast<std::uint32_t>((part_ - kPlaces + 1) * signals_));
+  }
 
  private:
   static constexpr std::int64_t kPlaces = 2;

@@ -59,6 +59,12 @@ const char* scan_name(const Shape& shape) {
   return is_long(shape) ? "chain" : "recursive-doubling";
 }
 
+// Flat, each rank reads the data of all ranks below it, but none waits for the sum of another.
+const char* node_scan_name(const Shape& shape) {
+  constexpr std::int64_t kShort_bytes = 32 * 1024;
+  return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? "node-flat" : "node-chain";
+}
+
 // Copy-in with reduction moves the data once per rank, but is as many steps long as there are
 // ranks; flat is one step, in which each rank reads the data of all. For two, whose slots change
 // hands, that is better up to some length.
@@ -84,9 +90,10 @@ const char* one_level_name(const Shape& shape) {
     case Kind::allgather:
     case Kind::allgatherv:
     case Kind::alltoall:
+      return "node-flat";
     case Kind::scan:
     case Kind::exscan:
-      return "node-flat";
+      return node_scan_name(shape);
     case Kind::reduce:
     case Kind::allreduce:
     case Kind::reduce_scatter:
@@ -143,8 +150,8 @@ bool saves_bytes_in_order(const Shape& shape) {
          shape.recv.bytes() >= shape.nodes->count() * kLongPerNode_bytes;
 }
 
-// Those that combine x0 op (x1 op (… op xp-1)), by messages and in memory, and scans along the
-// chain wherever the ranks are.
+// Those that combine x0 op (x1 op (… op xp-1)), by messages and in memory; in scans ((x0 op x1) op
+// x2) op ….
 const char* in_order_name(const Shape& shape) {
   const bool in_memory = node_name(shape) != nullptr;
   switch (shape.kind) {
@@ -159,7 +166,7 @@ const char* in_order_name(const Shape& shape) {
       return in_memory ? "node-flat" : "linear";
     case Kind::scan:
     case Kind::exscan:
-      return "chain";
+      return in_memory ? "node-chain" : "chain";
     default:
       return "";
   }

@@ -345,6 +345,11 @@ const NodeCost kNodeCosts[] = {
     {Kind::exscan, "node-flat",
      [](auto n, auto& s) { return (s.rank < s.size - 1 ? n : 0) + (s.rank == 1 ? n : 0); },
      [](auto n, auto& s) { return std::max(s.rank - 1, 0) * n; }},
+    {Kind::scan, "node-chain",
+     [](auto n, auto& s) { return (s.rank < s.size - 1 ? n : 0) + (s.rank == 0 ? n : 0); },
+     [](auto n, auto& s) { return s.rank > 0 ? n : 0; }},
+    {Kind::exscan, "node-chain", [](auto n, auto&) { return n; },
+     [](auto n, auto& s) { return s.rank > 0 && s.rank < s.size - 1 ? n : 0; }},
 };
 
 TEST(Cost, BytesMovedInTheNodesMemory) {
