@@ -15,6 +15,11 @@ std::int64_t round_up(std::int64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+std::int64_t most_elements(const Builder& b) {
+  const std::int64_t bytes = std::min(NodeSums::kPart_bytes, 2 * b.tuning().part_bytes);
+  return std::max<std::int64_t>(bytes / b.extent(Unit::recv), 1);
+}
+
 }  // namespace
 
 NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
@@ -26,8 +31,7 @@ NodeSums::NodeSums(Builder& b, int leaders, Result result, int leader_place)
       result_(result),
       block_(leaders > 1 ? place_ : 0),
       blocks_{b.shape().recv.count, leaders},
-      most_(std::min(blocks_.length(0),
-                     std::max<std::int64_t>(kPart_bytes / b.extent(Unit::recv), 1))),
+      most_(std::min(blocks_.length(0), most_elements(b))),
       parts_((blocks_.length(0) + most_ - 1) / most_),
       all_at_the_leader_(leaders == 1 && parts_ == 1),
       in_lines_(all_at_the_leader_ && most_ * b.extent(Unit::recv) <= kLinePayloadBytes) {

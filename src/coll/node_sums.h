@@ -19,7 +19,7 @@ class NodeSums {
   // Of a leader's block, what goes through the memory at a time. At 100 Gbit/s it takes 10 us, so
   // that the few that a round between nodes takes to begin weigh little, less the slower the
   // network; and the three places that parts take in turn still fit into a core's own cache. The
-  // next part is reduced while this one is under way between the nodes.
+  // next part is reduced while this one is under way between the nodes. Tuning tries less.
   static constexpr std::int64_t kPart_bytes = 128 * 1024;
 
   enum class Result : std::uint8_t {

@@ -1,28 +1,33 @@
-// Meeting: what the ranks of a communicator on one node tell each other while a persistent
-// collective is initialised, by exchanges in the communicator's memory. Why not by the library's
-// collectives: the first of each kind costs tens of microseconds, and where ranks share a core each
-// may cost milliseconds.
+// Meeting: what the ranks of a communicator do together while a persistent collective is
+// initialised: they tell each other things, and try out schedules, by Weft's own collectives. Why
+// not by the library's: on one node the first of each kind costs tens of microseconds, and where
+// ranks share a core each may cost milliseconds.
 #pragma once
 
 #include <optional>
 #include <type_traits>
 #include <vector>
 
-#include "engine/progress.h"
 #include "interpose/communicators.h"
+#include "transport/mpi/call.h"
 
 namespace weft::interpose {
+
+class Runtime;
 
 // Collective over the communicator, for whose ranks each call waits.
 class Meeting {
  public:
-  Meeting(Progress& progress, Communicator& communicator)
-      : progress_(progress), communicator_(communicator) {}
+  // id: of the initialisation.
+  Meeting(Runtime& runtime, CallId id, Communicator& communicator)
+      : runtime_(runtime), id_(id), communicator_(communicator) {}
 
+  CallId id() const { return id_; }
   Communicator& communicator() { return communicator_; }
 
-  // False: ranks take part in different calls.
-  bool carry_out(const Schedule& schedule, Operands operands);
+  // The call's buffers, datatypes, operator and root. kernel: of reductions. False: ranks take part
+  // in different calls.
+  bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
   // What each rank says, by rank; none: ranks take part in different calls.
   template <class Words>
@@ -34,9 +39,12 @@ class Meeting {
   }
 
  private:
+  bool carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel);
+  bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);
   bool exchange(const void* own, void* all, std::int64_t bytes);
 
-  Progress& progress_;
+  Runtime& runtime_;
+  const CallId id_;
   Communicator& communicator_;
 };
 

@@ -110,7 +110,7 @@ Scope scope_of_job(const Config& config, Library library, bool without_threads) 
 
 // A tenth of a millisecond, which an initialisation could not spare.
 std::string platform_words(const Config& config, Scope scope) {
-  const bool tunes = scope != Scope::nothing && config.node_memory && config.init_budget_us > 0;
+  const bool tunes = scope != Scope::nothing && config.init_budget_us > 0;
   return tunes ? machine_words() + ", " + library_words() : "";
 }
 

@@ -102,13 +102,14 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
                                                Engine::function);
 }
 
-// Why a persistent collective in the node's memory is done as the rule says; nullptr: it is to be
-// tuned. The same on all ranks.
+// Why a persistent collective is done as the rule says; nullptr: it is to be tuned. The same on all
+// ranks.
 const char* untuned(const Config& config, const Plan& plan) {
   const Shape& shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
   if (const char* why = why_settled(config, shape, hint)) return why;
-  if (!shape.on_one_node) return "not all ranks are on one node";
+  if (!agreed_bytes(shape) || is_neighborhood(shape.kind))
+    return "each rank knows its own part only";
   if (config.init_budget_us == 0) return "there is no budget";
   return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
 }
@@ -116,7 +117,9 @@ const char* untuned(const Config& config, const Plan& plan) {
 void tune(Runtime& runtime, Meeting& meeting, CallId id, const Call& call, Plan& plan) {
   if (const char* why = untuned(runtime.config, plan))
     return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
-  plan.schedule = tuned_schedule(runtime, id, call, meeting, plan.kernel, plan.schedule);
+  plan.schedule = tuned_schedule(runtime, call, meeting, plan.kernel, plan.schedule);
+  const Algorithm* algorithm = find_algorithm(call.kind, plan.schedule->algorithm);
+  plan.in_memory = needs_memory(algorithm->needs);
 }
 
 bool holds_on_all(Meeting& meeting, bool value) {
@@ -148,7 +151,7 @@ struct OwnMemory {
 // Collective; nullopt on all ranks alike.
 std::optional<OwnMemory> memory_on_one_node(Runtime& runtime, CallId id, const Call& call,
                                             Plan& plan) {
-  Meeting meeting(runtime.progress, *plan.communicator);
+  Meeting meeting(runtime, id, *plan.communicator);
   OwnMemory own;
   own.peers = peers_for(meeting, call, plan);
   if (!own.peers) tune(runtime, meeting, id, call, plan);
@@ -159,7 +162,9 @@ std::optional<OwnMemory> memory_on_one_node(Runtime& runtime, CallId id, const C
 std::optional<OwnMemory> memory_by_nodes(Runtime& runtime, CallId id, const Call& call,
                                          Plan& plan) {
   Communicator& c = *plan.communicator;
-  runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, untuned(runtime.config, plan)));
+  Meeting meeting(runtime, id, c);
+  tune(runtime, meeting, id, call, plan);
+  if (!plan.in_memory) return OwnMemory{};
   const int place = c.nodes->place(c.rank), ranks = c.nodes->ranks_on(c.nodes->of(c.rank));
   const std::int64_t window_bytes = plan.schedule->node_bytes;
   auto room = make_room(c.shadow, c.rank, *c.nodes, NodeWindows::bytes(ranks, window_bytes), 0);
@@ -170,17 +175,18 @@ std::optional<OwnMemory> memory_by_nodes(Runtime& runtime, CallId id, const Call
   return own.leaders || !plan.leads ? std::optional(std::move(own)) : std::nullopt;
 }
 
-// nullopt, on all ranks alike: there is none to be had, and the plan has become one by messages.
-std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+// The plan as it is to be for all starts, and its memory. nullopt, on all ranks alike: there is
+// none to be had, and the plan has become one by messages.
+std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
   Communicator& c = *plan.communicator;
-  if (!plan.in_memory) return std::nullopt;
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   if (!c.worker && !guard.must_not_block()) {
-    auto own = c.on_one_node() ? memory_on_one_node(runtime, id, call, plan)
-                               : memory_by_nodes(runtime, id, call, plan);
+    auto own = plan.in_memory && c.on_one_node() ? memory_on_one_node(runtime, id, call, plan)
+                                                 : memory_by_nodes(runtime, id, call, plan);
     if (own) return own;
   }
+  if (!plan.in_memory) return std::nullopt;
   Shape shape = plan.schedule->shape;
   shape.on_one_node = false;
   shape.nodes = nullptr;
@@ -224,6 +230,12 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
   runtime.progress.submit(std::move(operation), thread);
 }
 
+void carry_to_its_end(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
+  if (operation->advance()) return;
+  runtime.progress.submit(operation, false);
+  runtime.progress.drive_until([&] { return operation->done(); }, [&] { operation->wait_done(); });
+}
+
 bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   Runtime* runtime = request ? Runtime::active() : nullptr;
   const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
@@ -252,7 +264,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
-    auto memory = memory_for(*runtime, id, call, plan);
+    auto memory = settle(*runtime, id, call, plan);
     if (runtime->in_memory_only() && !memory) return false;
     if (!memory) memory.emplace();
     if (memory->peers) runtime->summary.direct(id);
@@ -329,11 +341,7 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
   take_turn(*operation, plan, Ends::in_order);
-  if (!operation->advance()) {
-    runtime.progress.submit(operation, false);
-    runtime.progress.drive_until([&] { return operation->done(); },
-                                 [&] { operation->wait_done(); });
-  }
+  carry_to_its_end(runtime, operation);
   return operation->claim_error() ? call_error_handler(*operation, operation->error_code())
                                   : MPI_SUCCESS;
 }

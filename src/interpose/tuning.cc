@@ -11,6 +11,7 @@
 #include "interpose/runtime.h"
 #include "select/candidates.h"
 #include "select/trials.h"
+#include "transport/mpi/handles.h"
 #include "transport/mpi/kernels.h"
 
 namespace weft::interpose {
@@ -27,20 +28,22 @@ constexpr int kMostDoubts = 4;
 // What the ranks tell each other at a time.
 using Words = std::array<std::int64_t, 6>;
 
-// Buffers of Weft's for the call on trial; all zero, so that no operator meets a wild number.
-class Scratch {
+// The call on trial, with buffers of Weft's; all zero, so that no operator meets a wild number.
+class Trial {
  public:
-  Scratch(const Shape& shape, const std::vector<BuiltCandidate>& candidates, Kernel kernel)
-      : send_(bytes_of(shape, Buffer::send)),
-        recv_(bytes_of(shape, Buffer::recv)),
-        temp_(most_temp_bytes(candidates)) {
-    operands_.base = {zeroed(send_, bytes_of(shape, Buffer::send)),
-                      zeroed(recv_, bytes_of(shape, Buffer::recv)), temp_.data(), nullptr};
-    operands_.reduce = kernel;
+  Trial(const Shape& shape, const Call& call)
+      : send_(bytes_of(shape, Buffer::send)), recv_(bytes_of(shape, Buffer::recv)) {
+    const bool reduction = reduces(shape.kind);
+    call_.kind = call.kind;
+    call_.sendbuf = zeroed(send_, bytes_of(shape, Buffer::send));
+    call_.recvbuf = zeroed(recv_, bytes_of(shape, Buffer::recv));
+    call_.sendtype = call_.recvtype = reduction ? call.recvtype : handles.byte;
+    call_.op = call.op;
+    call_.root = call.root;
   }
 
-  bool there() const { return send_.there() && recv_.there() && temp_.there(); }
-  const Operands& operands() const { return operands_; }
+  bool there() const { return send_.there() && recv_.there(); }
+  const Call& call() const { return call_; }
 
  private:
   static std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
@@ -49,26 +52,22 @@ class Scratch {
       end = std::max(end, touched_bytes(shape, run).end);
     return end;
   }
-  static std::int64_t most_temp_bytes(const std::vector<BuiltCandidate>& candidates) {
-    std::int64_t most = 0;
-    for (const BuiltCandidate& one : candidates) most = std::max(most, one.schedule.temp_bytes);
-    return most;
-  }
   static std::byte* zeroed(const TempBuffer& buffer, std::int64_t bytes) {
     if (buffer.data()) std::memset(buffer.data(), 0, static_cast<std::size_t>(bytes));
     return buffer.data();
   }
 
-  const TempBuffer send_, recv_, temp_;
-  Operands operands_;
+  const TempBuffer send_, recv_;
+  Call call_;
 };
 
 class Tuner {
  public:
-  Tuner(Runtime& runtime, Meeting& meeting, Kernel kernel, const Schedule& by_rule,
-        PlanRecord& record)
+  Tuner(Runtime& runtime, Meeting& meeting, const Call& call, Kernel kernel,
+        const Schedule& by_rule, PlanRecord& record)
       : runtime_(runtime),
         meeting_(meeting),
+        call_(call),
         kernel_(kernel),
         shape_(by_rule.shape),
         record_(record),
@@ -79,7 +78,7 @@ class Tuner {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    auto candidates = node_candidates(trial, *by_rule_.algorithm, runtime_.in_memory_only());
+    auto candidates = candidates_for(trial, *by_rule_.algorithm, runtime_.in_memory_only());
     if (candidates.size() < 2) {
       record_.why = "there is no other candidate";
       return chosen_;
@@ -105,7 +104,20 @@ class Tuner {
   std::string ranks_words() const {
     std::string words = std::to_string(shape_.size) + " ranks";
     if (shape_.domains) words += " in " + std::to_string(shape_.domains->count()) + " domains";
+    if (shape_.nodes) words += " on " + nodes_words(*shape_.nodes);
+    if (!shape_.nodes && !shape_.on_one_node)
+      words += runtime_.config.node_memory ? " on as many nodes" : " by messages";
     return words;
+  }
+
+  static std::string nodes_words(const Nodes& nodes) {
+    int least = nodes.ranks_on(0), most = least;
+    for (int node = 1; node < nodes.count(); ++node) {
+      least = std::min(least, nodes.ranks_on(node));
+      most = std::max(most, nodes.ranks_on(node));
+    }
+    const std::string each = least < most ? std::to_string(least) + " to " : "";
+    return std::to_string(nodes.count()) + " nodes, " + each + std::to_string(most) + " each";
   }
 
   // Of what all ranks must have in common to go on together.
@@ -173,9 +185,9 @@ class Tuner {
   }
 
   // Collective; false: ranks are in different calls.
-  bool run(const Schedule& schedule, const Scratch& scratch, int repetitions) {
+  bool run(const Schedule& schedule, const Trial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
-      if (!meeting_.carry_out(schedule, scratch.operands())) return false;
+      if (!meeting_.carry_out(schedule, trial.call(), kernel_)) return false;
     return true;
   }
 
@@ -192,15 +204,15 @@ class Tuner {
 
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
-  void measure(const Shape& trial_shape, const std::vector<BuiltCandidate>& candidates) {
-    const Scratch scratch(trial_shape, candidates, kernel_);
+  void measure(const Shape& shape, const std::vector<BuiltCandidate>& candidates) {
+    const Trial call(shape, call_);
     Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
-    auto agreed = slowest(0, scratch.there() ? elapsed_ns() : kNever_ns);
+    auto agreed = slowest(0, call.there() ? elapsed_ns() : kNever_ns);
     while (agreed) {
       const auto trial = trials.next((*agreed)[1]);
       if (!trial) return conclude(trials, candidates);
       const std::int64_t began = now_ns();
-      if (!run(candidates[trial->candidate].schedule, scratch, trial->repetitions)) return;
+      if (!run(candidates[trial->candidate].schedule, call, trial->repetitions)) return;
       agreed = slowest((now_ns() - began) / trial->repetitions, elapsed_ns());
       if (agreed) trials.add(*trial, (*agreed)[0]);
     }
@@ -242,6 +254,7 @@ class Tuner {
 
   Runtime& runtime_;
   Meeting& meeting_;
+  const Call& call_;
   const Kernel kernel_;
   const Shape& shape_;
   PlanRecord& record_;
@@ -267,13 +280,13 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
   return record;
 }
 
-std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, const Call& call,
-                                               Meeting& meeting, Kernel kernel,
+std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call, Meeting& meeting,
+                                               Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule) {
   const std::int64_t began = now_ns();
-  PlanRecord record = plan_by_rule(id, call, *by_rule, "");
+  PlanRecord record = plan_by_rule(meeting.id(), call, *by_rule, "");
   const Candidate before{find_algorithm(call.kind, by_rule->algorithm), {}};
-  const Candidate chosen = Tuner(runtime, meeting, kernel, *by_rule, record).choose();
+  const Candidate chosen = Tuner(runtime, meeting, call, kernel, *by_rule, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;

@@ -1,4 +1,4 @@
-// Tuning of persistent collectives in the node's memory, when they are initialised: the candidates
+// Tuning of persistent collectives, when they are initialised: the candidates
 // (select/candidates.h) are measured on buffers of Weft's, or the plan is known from the cache.
 // Why then: an initialisation may wait for the other ranks, and its choice is used again and again.
 // Jocksch, Piccinali, shared-memory persistent allreduce (parameters chosen at initialisation)
@@ -35,9 +35,9 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
                         const std::string& why);
 
 // Collective, waits for all ranks like a blocking collective. The schedule to take in place of
-// `by_rule`, which is in the node's memory; the same choice on all ranks. kernel: of reductions.
-std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, CallId id, const Call& call,
-                                               Meeting& meeting, Kernel kernel,
+// `by_rule`; the same choice on all ranks. kernel: of reductions.
+std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call, Meeting& meeting,
+                                               Kernel kernel,
                                                std::shared_ptr<const Schedule> by_rule);
 
 }  // namespace weft::interpose

@@ -1,5 +1,4 @@
-// Every algorithm for the node's memory with every size of part, or every radix, that makes a
-// difference.
+// Every algorithm with every size of part, or every radix, that makes a difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -20,12 +19,16 @@ constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
 constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
 
 // More of a long call tells no more, and takes time that would be better spent on repetitions.
-constexpr std::int64_t kMostOnTrial_bytes = 1024 * 1024;
+// Between nodes a byte takes longer.
+std::int64_t most_on_trial_bytes(const Shape& shape) {
+  return shape.on_one_node ? 1024 * 1024 : 256 * 1024;
+}
 
-// As many elements fewer as the whole has too many bytes; no block becomes empty.
-std::int64_t shortened(std::int64_t count, std::int64_t bytes) {
-  if (bytes <= kMostOnTrial_bytes || count == 0) return count;
-  const double part = static_cast<double>(kMostOnTrial_bytes) / static_cast<double>(bytes);
+// As many elements fewer as the whole, `bytes`, has too many bytes; no block becomes empty.
+std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t bytes) {
+  const std::int64_t most = most_on_trial_bytes(shape);
+  if (bytes <= most || count == 0) return count;
+  const double part = static_cast<double>(most) / static_cast<double>(bytes);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) * part));
 }
 
@@ -35,7 +38,7 @@ std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, st
   std::int64_t offset = 0;
   for (const Block& block : shape.recv_blocks) {
     const std::int64_t own_bytes = payload_bytes(shape, {{}, block.count, block.unit});
-    blocks.push_back({shortened(own_bytes / layout.size, bytes), offset, Unit::recv});
+    blocks.push_back({shortened(shape, own_bytes / layout.size, bytes), offset, Unit::recv});
     offset += blocks.back().count * layout.extent;
   }
   return blocks;
@@ -47,9 +50,13 @@ std::int64_t block_bytes(const Shape& shape) {
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
 }
 
-// Whether all buffers are shared is found out before.
-bool copies_in_memory(const Algorithm& algorithm) {
-  return needs_node(algorithm.needs) && !is_direct(algorithm);
+// Whether all buffers are shared is found out before. What leaders call needs a communicator of its
+// own; and the order of the ranks, by messages, is for those who ask for it.
+bool competes(const Algorithm& algorithm, const Shape& shape) {
+  if (is_direct(algorithm) || algorithm.needs == Needs::nodes_leaders) return false;
+  if (!applies(algorithm, shape)) return false;
+  return shape.on_one_node ? needs_node(algorithm.needs)
+                           : !std::string_view(algorithm.name).ends_with("in-order");
 }
 
 // Those that give different trees of so many.
@@ -94,24 +101,58 @@ std::vector<Tuning> tunings(const Algorithm& algorithm, const Shape& shape) {
   return all;
 }
 
-bool is_there(const std::vector<BuiltCandidate>& all, const BuiltCandidate& one) {
-  return std::any_of(all.begin(), all.end(), [&](const BuiltCandidate& other) {
-    return other.candidate.algorithm == one.candidate.algorithm &&
-           other.candidate.tuning.radix == one.candidate.tuning.radix &&
-           other.candidate.tuning.radix_across == one.candidate.tuning.radix_across &&
-           other.schedule.node_bytes == one.schedule.node_bytes;
-  });
+// One that shares memory with others, the same for all ranks: what tuning changes shows there.
+int rank_in_company(const Nodes& nodes) {
+  int node = 0;
+  while (nodes.ranks_on(node) == 1) ++node;
+  return nodes.ranks(node).front();
 }
 
-void add(std::vector<BuiltCandidate>& all, const Shape& shape, const Algorithm& algorithm,
-         bool at_once) {
-  if (!copies_in_memory(algorithm) || !applies(algorithm, shape)) return;
-  for (const Tuning& tuning : tunings(algorithm, shape)) {
-    BuiltCandidate one{{&algorithm, tuning}, build(algorithm, shape, tuning)};
-    if (at_once && !needs_no_later_help(one.schedule, false)) continue;
-    if (!is_there(all, one)) all.push_back(std::move(one));
+class Collected {
+ public:
+  Collected(const Shape& shape, bool at_once) : shape_(shape), at_once_(at_once) {}
+
+  void add(const Algorithm& algorithm) {
+    if (!competes(algorithm, shape_)) return;
+    for (const Tuning& tuning : tunings(algorithm, shape_)) {
+      BuiltCandidate one{{&algorithm, tuning}, build(algorithm, shape_, tuning)};
+      if (at_once_ && !needs_no_later_help(one.schedule, false)) continue;
+      if (note(one)) all_.push_back(std::move(one));
+    }
   }
-}
+  std::vector<BuiltCandidate> take() { return std::move(all_); }
+
+ private:
+  struct Looks {
+    const Algorithm* algorithm;
+    int radix, radix_across;
+    std::int64_t node_bytes;
+
+    bool operator==(const Looks&) const = default;
+  };
+
+  // False: one that is the same has been noted.
+  bool note(const BuiltCandidate& one) {
+    const auto& [algorithm, tuning] = one.candidate;
+    const Looks looks{algorithm, tuning.radix, tuning.radix_across, node_bytes(one)};
+    if (std::find(noted_.begin(), noted_.end(), looks) != noted_.end()) return false;
+    noted_.push_back(looks);
+    return true;
+  }
+
+  std::int64_t node_bytes(const BuiltCandidate& one) const {
+    const auto& [algorithm, tuning] = one.candidate;
+    if (!needs_nodes(algorithm->needs)) return one.schedule.node_bytes;
+    Shape there = shape_;
+    there.rank = rank_in_company(*shape_.nodes);
+    return build(*algorithm, there, tuning).node_bytes;
+  }
+
+  const Shape& shape_;
+  const bool at_once_;
+  std::vector<BuiltCandidate> all_;
+  std::vector<Looks> noted_;
+};
 
 }  // namespace
 
@@ -123,7 +164,7 @@ Shape shape_on_trial(const Shape& shape) {
   const std::int64_t bytes = *agreed_bytes(shape);
   if (!reduction) trial.recv = Layout{};
   if (shape.recv_blocks.empty()) {
-    trial.recv.count = shortened(reduction ? shape.recv.count : block_bytes(shape), bytes);
+    trial.recv.count = shortened(shape, reduction ? shape.recv.count : block_bytes(shape), bytes);
     trial.send = trial.recv;
   } else {
     trial.recv_blocks = shortened_blocks(shape, trial.recv, bytes);
@@ -139,20 +180,19 @@ Shape shape_on_trial(const Shape& shape) {
   return trial;
 }
 
-std::vector<BuiltCandidate> node_candidates(const Shape& shape, const Algorithm& first,
-                                            bool at_once) {
-  std::vector<BuiltCandidate> all;
-  add(all, shape, first, at_once);
+std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Algorithm& first,
+                                           bool at_once) {
+  Collected all(shape, at_once);
+  all.add(first);
   for (const Algorithm& algorithm : algorithms())
-    if (&algorithm != &first) add(all, shape, algorithm, at_once);
-  return all;
+    if (&algorithm != &first) all.add(algorithm);
+  return all.take();
 }
 
 std::optional<Candidate> find_candidate(const Shape& shape, std::string_view name,
                                         const Tuning& tuning) {
   const Algorithm* algorithm = find_algorithm(shape.kind, name);
-  if (!algorithm || !copies_in_memory(*algorithm) || !applies(*algorithm, shape))
-    return std::nullopt;
+  if (!algorithm || !competes(*algorithm, shape)) return std::nullopt;
   const std::vector<Tuning> known = tunings(*algorithm, shape);
   if (std::find(known.begin(), known.end(), tuning) == known.end()) return std::nullopt;
   return Candidate{algorithm, tuning};

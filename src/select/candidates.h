@@ -1,4 +1,4 @@
-// Candidates: what a persistent collective of one node may choose from when it is initialised, and
+// Candidates: what a persistent collective may choose from when it is initialised, and
 // the smaller call by which they are compared.
 // A new way of doing it (another algorithm, another size of part, another radix) is one more entry
 // here; what is measured, agreed on, cached and told is the same for all.
@@ -26,14 +26,14 @@ struct BuiltCandidate {
 };
 
 // The call on trial: `shape` itself where it is short, else the same with shorter blocks, which
-// move as bytes but in reductions. Only for collectives with an algorithm for the node's memory.
+// move as bytes but in reductions. Only where all ranks know alike what is moved (agreed_bytes).
 Shape shape_on_trial(const Shape& shape);
 
-// All that do the call in the node's memory, `first` first, and no two that are the same: a short
-// call is the same in parts of any size. at_once: only those that need no later help of a caller's
-// (needs_no_later_help). The same on all ranks, in the same order.
-std::vector<BuiltCandidate> node_candidates(const Shape& shape, const Algorithm& first,
-                                            bool at_once);
+// All that do the call, on one node in its memory, `first` first, and no two that are the same: a
+// short call is the same in parts of any size. at_once: only those that need no later help of a
+// caller's (needs_no_later_help). The same on all ranks, in the same order.
+std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Algorithm& first,
+                                           bool at_once);
 
 // The candidate of this name and tuning; none where there is no such for this call.
 std::optional<Candidate> find_candidate(const Shape& shape, std::string_view algorithm,

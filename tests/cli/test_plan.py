@@ -33,9 +33,11 @@ def program(mpi, tmp_path_factory):
 def plans(mpi, program, tmp_path, environment):
     """Runs the program, checks that all was right, and returns the summary's plans."""
 
-    def job(*weft, ranks=2, cache="none", front=(), **variables):
+    def job(*weft, ranks=2, cache="none", front=(), hosts="", **variables):
         summary = tmp_path / "summary.json"
         launcher = mpi.launcher(ranks)
+        if hosts:
+            launcher += ["-launcher", "fork", "-hosts", hosts]
         weft = ["--engine", "function", *weft, f"--summary=json:{summary}"]
         command = [*launcher, *front, installation.weft_command(), "run", *weft, "--", program]
         path = [str(mpi.prefix / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
@@ -144,6 +146,42 @@ def test_without_time_the_doubtful_plan_stays(plans, tmp_path):
 def test_other_numbers_of_ranks_have_other_plans(plans, tmp_path):
     plans(cache=tmp_path / "plans", ranks=2)
     assert sources(plans(cache=tmp_path / "plans", ranks=3)) == {"measured"}
+
+
+def algorithms(plans, call):
+    return {
+        one["algorithm"] for plan in plans if plan["call"] == call for one in plan["candidates"]
+    }
+
+
+# Also where a rank is alone on its node, and has no memory there.
+@pytest.mark.parametrize(("ranks", "hosts"), [(4, "a:2,b:2"), (3, "a:2,b:1")])
+def test_over_several_nodes(mpi, plans, tmp_path, ranks, hosts):
+    if mpi.name != "mpich":
+        pytest.skip("only MPICH takes one machine for two nodes")
+    cache = tmp_path / "plans"
+    first = plans(cache=cache, ranks=ranks, hosts=hosts)
+    assert len(first) == COLLECTIVES
+    assert sources(first) == {"measured"}
+    assert algorithms(first, "MPI_Allreduce_init") >= {"hierarchical", "recursive-doubling"}
+    assert algorithms(first, "MPI_Scan_init") == {"chain", "recursive-doubling"}
+    with_doubts(cache, 0)
+    second = plans(cache=cache, ranks=ranks, hosts=hosts)
+    assert sources(second) == {"cache"}
+    assert chosen(second) == chosen(first)
+    assert sources(plans(cache=cache, ranks=ranks)) == {"measured"}  # on one node
+
+
+def test_by_messages(plans, tmp_path):
+    cache = tmp_path / "plans"
+    first = plans("--transport", "mpi", cache=cache, ranks=3)
+    assert len(first) == COLLECTIVES
+    assert sources(first) == {"measured"}
+    assert "ring" in algorithms(first, "MPI_Allreduce_init")
+    assert not any(name.startswith("node-") for name in algorithms(first, "MPI_Allreduce_init"))
+    with_doubts(cache, 0)
+    assert sources(plans("--transport", "mpi", cache=cache, ranks=3)) == {"cache"}
+    assert sources(plans(cache=cache, ranks=3)) == {"measured"}  # in memory
 
 
 def test_without_a_cache_every_run_measures(plans, tmp_path):

@@ -70,7 +70,7 @@ std::shared_ptr<const Domains> two_domains(int size) {
 
 std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = false) {
   const Shape trial = shape_on_trial(shape);
-  return node_candidates(trial, default_algorithm(shape), at_once);
+  return candidates_for(trial, default_algorithm(shape), at_once);
 }
 
 class Candidates : public testing::TestWithParam<Kind> {};
@@ -92,6 +92,39 @@ TEST_P(Candidates, AreTheSameOnAllRanksAndRight) {
           ASSERT_EQ(of_rank.size(), all[0].size()) << text;
           EXPECT_EQ(of_rank[i].candidate, all[0][i].candidate) << text;
           EXPECT_EQ(of_rank[i].schedule.fingerprint, all[0][i].schedule.fingerprint) << text;
+          schedules.push_back(of_rank[i].schedule);
+        }
+        const auto verified = verify(schedules);
+        EXPECT_TRUE(verified) << text << ": " << verified.error().message;
+      }
+    }
+  }
+}
+
+// On two nodes with two ranks and one, with one each, and with memory nowhere.
+TEST_P(Candidates, AreTheSameOnAllRanksOfSeveralNodesAndRight) {
+  const std::vector<int> nodes_of_ranks[] = {{0, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1, 2, 2}, {}};
+  for (const std::vector<int>& node_of_rank : nodes_of_ranks) {
+    const int size = node_of_rank.empty() ? 3 : static_cast<int>(node_of_rank.size());
+    for (const std::int64_t elements : {2L, 1'000L, 30'000L, 600'000L}) {
+      std::vector<std::vector<BuiltCandidate>> all;
+      for (int rank = 0; rank < size; ++rank) {
+        Shape shape = shape_of(GetParam(), rank, size, elements);
+        shape.on_one_node = false;
+        if (!node_of_rank.empty()) shape.nodes = std::make_shared<const Nodes>(node_of_rank);
+        all.push_back(candidates_of(shape));
+      }
+      const std::string text = std::to_string(size) + " ranks, " + std::to_string(elements);
+      ASSERT_FALSE(all[0].empty()) << text;
+      EXPECT_EQ(all[0][0].candidate.algorithm, &default_algorithm(all[0][0].schedule.shape));
+      for (std::size_t i = 0; i < all[0].size(); ++i) {
+        std::vector<Schedule> schedules;
+        for (const auto& of_rank : all) {
+          ASSERT_EQ(of_rank.size(), all[0].size()) << text;
+          EXPECT_EQ(of_rank[i].candidate, all[0][i].candidate) << text;
+          EXPECT_LE(of_rank[i].schedule.node_bytes,
+                    most_node_bytes(ranks_here(of_rank[i].schedule.shape)))
+              << text;
           schedules.push_back(of_rank[i].schedule);
         }
         const auto verified = verify(schedules);
@@ -186,7 +219,7 @@ TEST(Candidates, OfALongCallDifferInTheirParts) {
 TEST(Candidates, LeaveOutWhatDoesNotApply) {
   Shape shape = shape_of(Kind::allreduce, 0, 2, kMiB);
   shape.commutative = false;
-  for (const BuiltCandidate& one : node_candidates(shape, default_algorithm(shape), false))
+  for (const BuiltCandidate& one : candidates_for(shape, default_algorithm(shape), false))
     EXPECT_STRNE(one.candidate.algorithm->name, "node-ring");
   EXPECT_EQ(find_candidate(shape, "node-ring", {}), std::nullopt);
   EXPECT_EQ(find_candidate(shape, "recursive-doubling", {}), std::nullopt);

@@ -170,7 +170,8 @@ class Lab:
         if program and program[0] == "weft":
             program[0] = str(installation.weft_command())
         full = launch.job_command(self.mpi, self.plan, self.shell, program)
-        environment = {**os.environ, "PATH": search_path()}
+        # Plans are kept by machine, and this one has links of any rate.
+        environment = {"WEFT_PLAN_CACHE": "none", **os.environ, "PATH": search_path()}
         environment |= {**launch.job_environment(self.mpi, self.plan), **(env or {})}
         directory = str(Path(cwd or ".").resolve())
         order = {"command": full, "environment": environment, "directory": directory}
