@@ -100,7 +100,7 @@ void Communicator::share_memory() {
   const int ranks = nodes->ranks_on(nodes->of(rank));
   const std::int64_t window_bytes = most_node_bytes(ranks);
   const std::int64_t bytes = NodeWindows::bytes(ranks, window_bytes);
-  auto made = make_room(shadow, rank, *nodes, bytes, on_one_node() ? kRoomForRequests_bytes : 0);
+  auto made = make_room(shadow, rank, *nodes, bytes);
   if (!made) {
     nodes = nullptr;
     return;

@@ -30,20 +30,19 @@ std::vector<Place> places_of(MPI_Comm comm, int ranks) {
 }
 
 // The first makes it, without what is to spare where the system refuses that.
-Result<Segment> make_segment(std::int64_t bytes, std::int64_t spare_bytes) {
-  auto segment = Segment::create(bytes + spare_bytes);
-  return segment || spare_bytes == 0 ? std::move(segment) : Segment::create(bytes);
+Result<Segment> make_segment(std::int64_t bytes) {
+  auto segment = Segment::create(bytes + kRoomForRequests_bytes);
+  return segment ? std::move(segment) : Segment::create(bytes);
 }
 
 // Collective over the ranks of one node. The first tells the others where it is, and for how much
 // it was meant.
-Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes,
-                              std::int64_t spare_bytes) {
+Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
   struct {
     SegmentName name;
     std::int64_t bytes;
   } offer{{}, bytes};
-  auto segment = rank == 0 ? make_segment(bytes, spare_bytes) : Result<Segment>(Error{});
+  auto segment = rank == 0 ? make_segment(bytes) : Result<Segment>(Error{});
   if (rank == 0 && segment) offer.name = segment->name();
   library_calls.Bcast(&offer, static_cast<int>(sizeof offer), handles.byte, 0, comm);
   if (rank == 0) return segment;
@@ -55,14 +54,14 @@ Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes,
 
 // Collective over all ranks; empty where this one is alone on its node.
 Result<std::optional<Segment>> segment_of_node(MPI_Comm comm, int rank, const Nodes& nodes,
-                                               std::int64_t bytes, std::int64_t spare_bytes) {
+                                               std::int64_t bytes) {
   const bool is_alone = nodes.ranks_on(nodes.of(rank)) == 1;
   MPI_Comm here = comm;
   if (nodes.count() > 1 &&
       library_calls.Comm_split(comm, nodes.of(rank), rank, &here) != MPI_SUCCESS)
     return Error{"the MPI library gives no communicator for a node"};
   Result<Segment> made = Error{};
-  if (!is_alone) made = share_segment(here, nodes.place(rank), bytes, spare_bytes);
+  if (!is_alone) made = share_segment(here, nodes.place(rank), bytes);
   if (nodes.count() > 1) library_calls.Comm_free(&here);
   if (is_alone) return std::optional<Segment>();
   if (!made) return made.error();
@@ -142,8 +141,8 @@ void say_why_none(int rank, const Error& error) {
 }
 
 std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
-                                     std::int64_t bytes, std::int64_t spare_bytes) {
-  auto segment = segment_of_node(comm, rank, nodes, bytes, spare_bytes);
+                                     std::int64_t bytes) {
+  auto segment = segment_of_node(comm, rank, nodes, bytes);
   if (!all_have_it(comm, rank, segment)) return std::nullopt;
   if (!*segment) return SegmentRoom();
   (**segment).close_to_others();

@@ -71,7 +71,7 @@ inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 // had. No value on all ranks where not all can map that of their node; why is said once. Nothing in
 // it where this rank is alone on its node.
 std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
-                                     std::int64_t bytes, std::int64_t spare_bytes);
+                                     std::int64_t bytes);
 
 // Once in a program.
 void say_why_none(int rank, const Error& error);

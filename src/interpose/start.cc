@@ -148,29 +148,17 @@ struct OwnMemory {
   std::shared_ptr<Leaders> leaders;
 };
 
-// Collective; nullopt on all ranks alike.
-std::optional<OwnMemory> memory_on_one_node(Runtime& runtime, CallId id, const Call& call,
-                                            Plan& plan) {
-  Meeting meeting(runtime, id, *plan.communicator);
+// Collective; nullopt on all ranks alike. The plan becomes the one to be replayed.
+std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+  Communicator& c = *plan.communicator;
+  Meeting meeting(runtime, id, c);
   OwnMemory own;
   own.peers = peers_for(meeting, call, plan);
   if (!own.peers) tune(runtime, meeting, id, call, plan);
-  own.node = memory_of_request(meeting, plan.schedule->node_bytes);
-  return own.node ? std::optional(std::move(own)) : std::nullopt;
-}
-
-std::optional<OwnMemory> memory_by_nodes(Runtime& runtime, CallId id, const Call& call,
-                                         Plan& plan) {
-  Communicator& c = *plan.communicator;
-  Meeting meeting(runtime, id, c);
-  tune(runtime, meeting, id, call, plan);
-  if (!plan.in_memory) return OwnMemory{};
-  const int place = c.nodes->place(c.rank), ranks = c.nodes->ranks_on(c.nodes->of(c.rank));
-  const std::int64_t window_bytes = plan.schedule->node_bytes;
-  auto room = make_room(c.shadow, c.rank, *c.nodes, NodeWindows::bytes(ranks, window_bytes), 0);
-  if (!room) return std::nullopt;
-  OwnMemory own;
-  if (ranks > 1) own.node = std::make_unique<NodeMemory>(*room, place, ranks, window_bytes);
+  if (!plan.in_memory) return own;
+  auto node = memory_of_request(meeting, plan.schedule->node_bytes);
+  if (!node) return std::nullopt;
+  own.node = std::move(*node);
   if (plan.leads) own.leaders = make_leaders(c.shadow, c.rank, *c.nodes);
   return own.leaders || !plan.leads ? std::optional(std::move(own)) : std::nullopt;
 }
@@ -182,9 +170,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, P
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   if (!c.worker && !guard.must_not_block()) {
-    auto own = plan.in_memory && c.on_one_node() ? memory_on_one_node(runtime, id, call, plan)
-                                                 : memory_by_nodes(runtime, id, call, plan);
-    if (own) return own;
+    if (auto own = memory_for(runtime, id, call, plan)) return own;
   }
   if (!plan.in_memory) return std::nullopt;
   Shape shape = plan.schedule->shape;

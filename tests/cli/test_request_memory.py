@@ -27,10 +27,10 @@ def program(mpi, tmp_path_factory):
 def job(mpi, program, environment):
     """What it said on stderr."""
 
-    def run(*arguments, ranks=2, front=()):
+    def run(*arguments, ranks=2, front=(), hosts=()):
         weft = ["run", "--engine", "function", "--init-budget", "0"]
         rank = [installation.weft_command(), *weft, "--", program, *arguments]
-        command = [*front, *mpi.launcher(ranks), *rank]
+        command = [*front, *mpi.launcher(ranks), *hosts, *rank]
         done = subprocess.run(
             [str(word) for word in command],
             env={**environment, **mpi.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
@@ -60,6 +60,25 @@ def test_requests_share_segments(job, tmp_path):
 
 def test_requests_of_three_ranks_made_anew(job):
     assert "cannot share memory" not in job(KEPT, 3, ranks=3)
+
+
+@pytest.fixture
+def several_nodes(mpi):
+    """One of them has a single rank, and so no memory."""
+    if mpi.name != "mpich":
+        pytest.skip("only MPICH takes one machine for several nodes")
+    return {"ranks": 5, "hosts": ["-launcher", "fork", "-hosts", "a:2,b:1,c:2"]}
+
+
+def test_requests_on_several_nodes(several_nodes, job):
+    assert "cannot share memory" not in job(KEPT, 2, **several_nodes)
+
+
+# Of the first node its second rank cannot map the segment, of the last the first cannot make it.
+@pytest.mark.parametrize(("rank", "refused"), [(1, "nofile"), (3, "fsize")])
+def test_where_one_node_has_none_all_go_by_messages(several_nodes, job, rank, refused):
+    said = job(KEPT, 1, rank, refused, **several_nodes)
+    assert said.count("cannot share memory with the other ranks") == 1
 
 
 @pytest.mark.parametrize(("rank", "refused"), [(0, "fsize"), (1, "nofile")])
