@@ -33,8 +33,8 @@ FAULTS: dict[str, str] = {
     "intelmpi": "testall-persistent,mixed,groups,scattered-derived,user-derived,alltoallw-in-place,"
     "MPI_Gather_init,MPI_Scatter_init,MPI_Allgather_init",
     # Scattered reductions of derived types, where the operator does not commute or in place;
-    # gathers of large derived types between two groups; long gathers of a type with a negative lower
-    # bound on four ranks.
+    # gathers of large derived types between two groups; long gathers of a type with a negative
+    # lower bound on four ranks.
     "mpich": "testall-persistent,groups,scattered-derived,gathered-negative",
 }
 
