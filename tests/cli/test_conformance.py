@@ -22,14 +22,15 @@ WEFT_SCHEDULES = ("function", "thread")
 # What a library gets wrong by itself: where it executes the collective, the case says nothing.
 # Open MPI: non-blocking reductions of types with a negative lower bound write before their buffer,
 # and a communicator freed with collectives pending is gone. Intel MPI: a non-blocking allgather
-# from a vector to plain ints; blocking reductions of derived types with a user's operator.
+# from a vector to plain ints; blocking reductions of derived types with a user's operator, and
+# gathers of a type with a negative lower bound, which write beyond their buffers.
 # Its persistent gathers and scatters are right only once, and its alltoallw in place is not.
 # MPICH and Intel MPI: scattered reductions of derived types write beyond their buffers where the
 # operator does not commute.
 FAULTS = {
     "mpich": "scattered-derived",
     "openmpi": "negative,comm-free,alltoallw-in-place",
-    "intelmpi": "scattered-derived,mixed,"
+    "intelmpi": "scattered-derived,reduced-negative,gathered-negative,mixed,"
     "MPI_Gather_init,MPI_Scatter_init,MPI_Allgather_init,alltoallw-in-place",
 }
 BLOCKING_FAULTS = {"intelmpi": FAULTS["intelmpi"] + ",negative,struct"}

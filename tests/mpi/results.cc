@@ -215,7 +215,10 @@ void Checker::kind(Kind kind, int count, const Ground& ground) {
   const bool scatters = kind == Kind::reduce_scatter || kind == Kind::reduce_scatter_block;
   for (int type : spec.types) {
     const bool derived = !types_.all()[type].predefined;
+    const bool negative = types_.all()[type].name == std::string("negative");
     if (scatters && derived && options_.left_out("scattered-derived")) continue;
+    if (is_reduction(kind) && negative && options_.left_out("reduced-negative")) continue;
+    if (kind == Kind::gather && negative && options_.left_out("gathered-negative")) continue;
     spec.type = type;
     typed(spec, ground);
   }
