@@ -1,4 +1,4 @@
-// What is told is an allgather, whose schedule the communicator keeps.
+// What is told is an allgather or an allreduce, whose schedule the communicator keeps.
 #include "interpose/meeting.h"
 
 #include "interpose/alone.h"
@@ -34,23 +34,41 @@ bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, 
   return operation->error_code() == MPI_SUCCESS;
 }
 
-bool Meeting::exchange(const void* own, void* all, std::int64_t bytes) {
+bool Meeting::carry_out(Kind kind, const Layout& data, Call call, Kernel kernel) {
   Shape shape;
-  shape.kind = Kind::allgather;
+  shape.kind = call.kind = kind;
   shape.rank = communicator_.rank;
   shape.size = communicator_.size;
   shape.on_one_node = communicator_.on_one_node();
   if (!shape.on_one_node) shape.nodes = communicator_.nodes;
-  shape.send.count = shape.recv.count = bytes;
+  shape.send = shape.recv = data;
   const Algorithm& algorithm = default_algorithm(shape);
   const auto schedule =
       communicator_.schedule(shape, &algorithm, [&] { return build(algorithm, shape); });
+  return carry_out(*schedule, call, kernel);
+}
+
+bool Meeting::exchange(const void* own, void* all, std::int64_t bytes) {
   Call call;
-  call.kind = shape.kind;
   call.sendbuf = own;
   call.recvbuf = all;
   call.sendtype = call.recvtype = handles.byte;
-  return carry_out(*schedule, call, nullptr);
+  Layout data;
+  data.count = bytes;
+  return carry_out(Kind::allgather, data, call, nullptr);
+}
+
+std::optional<Meeting::Words> Meeting::greatest(const Words& own) {
+  Words all{};
+  Call call;
+  call.sendbuf = own.data();
+  call.recvbuf = all.data();
+  call.sendtype = call.recvtype = handles.int64;
+  constexpr std::int64_t kBytes = sizeof(std::int64_t);
+  const Layout data{all.size(), kBytes, kBytes, 0, kBytes, true};
+  const Kernel kernel = find_kernel(Element::int64, Operator::max);
+  if (!carry_out(Kind::allreduce, data, call, kernel)) return std::nullopt;
+  return all;
 }
 
 }  // namespace weft::interpose

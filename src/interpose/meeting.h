@@ -4,6 +4,7 @@
 // ranks share a core each may cost milliseconds.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -29,11 +30,16 @@ class Meeting {
   // in different calls.
   bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
+  // Of each word the greatest that a rank says; none: ranks take part in different calls. Cheaper
+  // than exchange() where there are many ranks.
+  using Words = std::array<std::int64_t, 7>;
+  std::optional<Words> greatest(const Words& own);
+
   // What each rank says, by rank; none: ranks take part in different calls.
-  template <class Words>
-  std::optional<std::vector<Words>> exchange(const Words& own) {
-    static_assert(std::is_trivially_copyable_v<Words> && sizeof own <= kLinePayloadBytes);
-    std::vector<Words> all(static_cast<std::size_t>(communicator_.size));
+  template <class Said>
+  std::optional<std::vector<Said>> exchange(const Said& own) {
+    static_assert(std::is_trivially_copyable_v<Said> && sizeof own <= kLinePayloadBytes);
+    std::vector<Said> all(static_cast<std::size_t>(communicator_.size));
     if (!exchange(&own, all.data(), sizeof own)) return std::nullopt;
     return all;
   }
@@ -42,6 +48,8 @@ class Meeting {
   bool carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);
   bool exchange(const void* own, void* all, std::int64_t bytes);
+  // Between all ranks, of `count` elements or bytes. kernel: of a reduction.
+  bool carry_out(Kind kind, const Layout& data, Call call, Kernel kernel);
 
   Runtime& runtime_;
   const CallId id_;

@@ -25,8 +25,9 @@ constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 // How often a plan is measured at most where the machine is never quiet.
 constexpr int kMostDoubts = 4;
 
-// What the ranks tell each other at a time.
-using Words = std::array<std::int64_t, 6>;
+// What the ranks tell each other at a time, where the greatest counts.
+using Facts = std::array<std::int64_t, 5>;
+constexpr std::int64_t kSaysNothing = INT64_MIN;
 
 // The call on trial, with buffers of Weft's; all zero, so that no operator meets a wild number.
 class Trial {
@@ -136,40 +137,46 @@ class Tuner {
     return plan.doubts > 0 ? Known::doubtful : Known::certain;
   }
 
-  // Of rank 0; the others say nothing but which call they make.
-  Words what_is_known() {
-    before_ = is_first() ? runtime_.plans.find(key_) : std::nullopt;
-    if (!before_) return {call_number()};
+  // None: ranks make different calls.
+  std::optional<Facts> greatest(const Facts& own) {
+    const std::int64_t number = call_number();
+    Meeting::Words words{number, ~number};  // only of equal numbers both are their own greatest
+    std::copy(own.begin(), own.end(), words.begin() + 2);
+    const auto all = meeting_.greatest(words);
+    if (!all || (*all)[0] != number || (*all)[1] != ~number) return std::nullopt;
+    Facts facts;
+    std::copy(all->begin() + 2, all->end(), facts.begin());
+    return facts;
+  }
+
+  // Of rank 0; the others say nothing.
+  Facts what_is_known() {
+    if (!is_first()) return {kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing};
+    before_ = runtime_.plans.find(key_);
+    if (!before_) return {static_cast<std::int64_t>(Known::nothing)};
     const Tuning& tuning = before_->tuning;
     const auto found = find_candidate(shape_, before_->algorithm, tuning);
     if (!found) {
       before_.reset();  // of another Weft, or damaged
-      return {call_number()};
+      return {static_cast<std::int64_t>(Known::nothing)};
     }
-    return {call_number(),
-            static_cast<std::int64_t>(known_of(*before_)),
-            found->algorithm - algorithms().data(),
-            tuning.part_bytes,
-            tuning.radix,
-            tuning.radix_across};
+    return {static_cast<std::int64_t>(known_of(*before_)), found->algorithm - algorithms().data(),
+            tuning.part_bytes, tuning.radix, tuning.radix_across};
   }
 
   // All ranks are here, and rank 0 says what it knows. True: there is something to measure.
   bool meet() {
-    const Words own = what_is_known();
-    const auto all = meeting_.exchange(own);
+    const auto facts = greatest(what_is_known());
     began_ns_ = now_ns();
     record_.why = "ranks make different calls";
-    if (!all) return false;
-    for (const Words& words : *all)
-      if (words[0] != own[0]) return false;
-    const Words& first = all->front();
-    const auto known = static_cast<Known>(first[1]);
+    if (!facts) return false;
+    const auto [told, algorithm, part_bytes, radix, radix_across] = *facts;
+    const auto known = static_cast<Known>(told);
     if (known == Known::nothing) return true;
-    chosen_ = {&algorithms()[static_cast<std::size_t>(first[2])],
-               {.part_bytes = first[3],
-                .radix = static_cast<int>(first[4]),
-                .radix_across = static_cast<int>(first[5])}};
+    chosen_ = {&algorithms()[static_cast<std::size_t>(algorithm)],
+               {.part_bytes = part_bytes,
+                .radix = static_cast<int>(radix),
+                .radix_across = static_cast<int>(radix_across)}};
     was_measured_ = known != Known::not_measured;
     record_.source = was_measured_ ? Source::cache : Source::rule;
     record_.why = was_measured_ ? "measured before" : "not measured: the budget was too short";
@@ -191,29 +198,18 @@ class Tuner {
     return true;
   }
 
-  // The greatest of what the ranks say: time of a trial, and since the beginning.
-  std::optional<std::array<std::int64_t, 2>> slowest(std::int64_t each_ns,
-                                                     std::int64_t elapsed_ns) {
-    const auto all = meeting_.exchange(Words{call_number(), each_ns, elapsed_ns});
-    if (!all) return std::nullopt;
-    std::array<std::int64_t, 2> most{0, 0};
-    for (const Words& words : *all)
-      most = {std::max(most[0], words[1]), std::max(most[1], words[2])};
-    return most;
-  }
-
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
   void measure(const Shape& shape, const std::vector<BuiltCandidate>& candidates) {
     const Trial call(shape, call_);
     Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
-    auto agreed = slowest(0, call.there() ? elapsed_ns() : kNever_ns);
+    auto agreed = greatest({0, call.there() ? elapsed_ns() : kNever_ns});
     while (agreed) {
       const auto trial = trials.next((*agreed)[1]);
       if (!trial) return conclude(trials, candidates);
       const std::int64_t began = now_ns();
       if (!run(candidates[trial->candidate].schedule, call, trial->repetitions)) return;
-      agreed = slowest((now_ns() - began) / trial->repetitions, elapsed_ns());
+      agreed = greatest({(now_ns() - began) / trial->repetitions, elapsed_ns()});
       if (agreed) trials.add(*trial, (*agreed)[0]);
     }
   }
