@@ -1,6 +1,7 @@
 // latency: the time of one collective call after the other, in each form, without computation.
 // Why a program of ours: with and without Weft, or two of Weft's forms, must be compared call by
-// call in jobs that take turns. Each sample is the slowest rank's mean over many calls.
+// call in jobs that take turns. Each sample is the slowest rank's mean over many calls; of one size
+// the forms' samples take turns, so that a machine that changes changes for all of them.
 // Two forms are no calls, and say what the machine can do. "copy": all ranks copy so many bytes at
 // the same time, each from a buffer of its own to another. "line": two ranks write a line of memory
 // each and wait until they see the other's, whatever the bytes. Prints "form bytes least median"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,13 +28,13 @@ struct Settings {
   bench::Collective collective = bench::Collective::allreduce;
   std::vector<long> bytes = {8};
   std::vector<std::string> forms = {"blocking"};
-  int samples = 5;
+  int samples = 9;
   double sample_ms = 10;
 };
 
 const char kUsage[] =
     "latency [--collective C] [--bytes N,N,...]\n"
-    "        [--forms blocking,nonblocking,persistent,copy,line] [--samples 5] [--sample-ms 10]\n";
+    "        [--forms blocking,nonblocking,persistent,copy,line] [--samples 9] [--sample-ms 10]\n";
 
 bool set(Settings* settings, const std::string& name, const std::string& value) {
   if (name == "--collective") {
@@ -110,15 +112,20 @@ class Latency {
     if (form_ == "persistent") MPI_Request_free(&request_);
   }
 
-  // Microseconds per call, sorted.
-  std::vector<double> measure() {
+  void warm_up() {
     const double first_us = std::max(sample(8), 0.01);
-    const auto calls = static_cast<int>(std::clamp(settings_.sample_ms * 1e3 / first_us, 4.0, 1e6));
-    std::vector<double> times;
-    sample(calls / 4 + 1);
-    for (int i = 0; i < settings_.samples; ++i) times.push_back(sample(calls));
-    std::sort(times.begin(), times.end());
-    return times;
+    calls_ = static_cast<int>(std::clamp(settings_.sample_ms * 1e3 / first_us, 4.0, 1e6));
+    sample(calls_ / 4 + 1);
+  }
+  void add_sample() { times_us_.push_back(sample(calls_)); }
+
+  const std::string& form() const { return form_; }
+  // Per call.
+  double least_us() const { return *std::min_element(times_us_.begin(), times_us_.end()); }
+  double median_us() const {
+    std::vector<double> sorted = times_us_;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
   }
   bool correct() const { return form_ == "copy" || form_ == "line" || operation_.correct(); }
 
@@ -153,7 +160,28 @@ class Latency {
   std::vector<char> from_, to_;
   std::optional<Line> line_;
   MPI_Request request_ = MPI_REQUEST_NULL;
+  int calls_ = 1;  // of a sample
+  std::vector<double> times_us_;
 };
+
+// The number of forms whose results are wrong.
+int measure(const Settings& settings, long bytes, int rank, int ranks) {
+  std::vector<std::unique_ptr<Latency>> forms;
+  for (const std::string& form : settings.forms) {
+    forms.push_back(std::make_unique<Latency>(settings, form, bytes, rank, ranks));
+    forms.back()->warm_up();
+  }
+  for (int i = 0; i < settings.samples; ++i)
+    for (auto& form : forms) form->add_sample();
+  int wrong = 0;
+  for (const auto& form : forms) {
+    wrong += !form->correct();
+    if (rank == 0)
+      std::printf("%s %ld %.4f %.4f\n", form->form().c_str(), bytes, form->least_us(),
+                  form->median_us());
+  }
+  return wrong;
+}
 
 }  // namespace
 
@@ -170,15 +198,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   int wrong = 0;
-  for (const std::string& form : settings.forms) {
-    for (const long bytes : settings.bytes) {
-      Latency latency(settings, form, bytes, rank, ranks);
-      const std::vector<double> times = latency.measure();
-      wrong += !latency.correct();
-      if (rank == 0)
-        std::printf("%s %ld %.4f %.4f\n", form.c_str(), bytes, times[0], times[times.size() / 2]);
-    }
-  }
+  for (const long bytes : settings.bytes) wrong += measure(settings, bytes, rank, ranks);
   int wrong_anywhere = 0;
   PMPI_Allreduce(&wrong, &wrong_anywhere, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0 && wrong_anywhere) std::fprintf(stderr, "latency: wrong results\n");
