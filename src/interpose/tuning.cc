@@ -32,8 +32,10 @@ constexpr std::int64_t kSaysNothing = INT64_MIN;
 // The call on trial, with buffers of Weft's; all zero, so that no operator meets a wild number.
 class Trial {
  public:
-  Trial(const Shape& shape, const Call& call)
-      : send_(bytes_of(shape, Buffer::send)), recv_(bytes_of(shape, Buffer::recv)) {
+  Trial(const Shape& shape, const std::vector<BuiltCandidate>& candidates, const Call& call)
+      : send_(bytes_of(shape, Buffer::send)),
+        recv_(bytes_of(shape, Buffer::recv)),
+        temp_is_there_(TempBuffer(most_temp_bytes(candidates)).there()) {
     const bool reduction = reduces(shape.kind);
     call_.kind = call.kind;
     call_.sendbuf = zeroed(send_, bytes_of(shape, Buffer::send));
@@ -43,7 +45,8 @@ class Trial {
     call_.root = call.root;
   }
 
-  bool there() const { return send_.there() && recv_.there(); }
+  // What the candidates need besides will then be in the pool.
+  bool there() const { return send_.there() && recv_.there() && temp_is_there_; }
   const Call& call() const { return call_; }
 
  private:
@@ -53,12 +56,18 @@ class Trial {
       end = std::max(end, touched_bytes(shape, run).end);
     return end;
   }
+  static std::int64_t most_temp_bytes(const std::vector<BuiltCandidate>& candidates) {
+    std::int64_t most = 0;
+    for (const BuiltCandidate& one : candidates) most = std::max(most, one.schedule.temp_bytes);
+    return most;
+  }
   static std::byte* zeroed(const TempBuffer& buffer, std::int64_t bytes) {
     if (buffer.data()) std::memset(buffer.data(), 0, static_cast<std::size_t>(bytes));
     return buffer.data();
   }
 
   const TempBuffer send_, recv_;
+  const bool temp_is_there_;
   Call call_;
 };
 
@@ -201,7 +210,7 @@ class Tuner {
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
   void measure(const Shape& shape, const std::vector<BuiltCandidate>& candidates) {
-    const Trial call(shape, call_);
+    const Trial call(shape, candidates, call_);
     Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
     auto agreed = greatest({0, call.there() ? elapsed_ns() : kNever_ns});
     while (agreed) {
