@@ -216,8 +216,10 @@ class Tuner {
     while (agreed) {
       const auto trial = trials.next((*agreed)[1]);
       if (!trial) return conclude(trials, candidates);
+      const Schedule& schedule = candidates[trial->candidate].schedule;
+      if (!run(schedule, call, trial->warm_ups)) return;
       const std::int64_t began = now_ns();
-      if (!run(candidates[trial->candidate].schedule, call, trial->repetitions)) return;
+      if (!run(schedule, call, trial->repetitions)) return;
       agreed = greatest({(now_ns() - began) / trial->repetitions, elapsed_ns()});
       if (agreed) trials.add(*trial, (*agreed)[0]);
     }

@@ -10,6 +10,8 @@ constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
 // What one trial should take: long beside what reading the clock and agreeing take.
 constexpr std::int64_t kTrial_ns = 20'000;
+// Calls use windows of memory in turn (shm/node_windows.h), so many.
+constexpr std::int64_t kMostWarmUps = 4;
 // Times of a candidate by which it may be judged for good.
 constexpr std::size_t kEnough = 4;
 
@@ -34,11 +36,12 @@ std::optional<Trials::Trial> Trials::next(std::int64_t elapsed_ns) {
     if (is_out(record)) continue;
     const std::int64_t each_ns = expected_ns(record);
     const std::int64_t fitting =
-        record.is_measured() ? kTrial_ns / std::max<std::int64_t>(each_ns, 1) : 1;
+        record.is_measured() ? kTrial_ns / std::max<std::int64_t>(each_ns, 1) : 0;
     const auto repetitions =
         static_cast<int>(std::clamp<std::int64_t>(fitting, 1, kMostRepetitions));
-    if (elapsed_ns + repetitions * each_ns > limit_ns_) return std::nullopt;
-    return Trial{next_++, repetitions};
+    const auto warm_ups = static_cast<int>(std::min(fitting, kMostWarmUps));
+    if (elapsed_ns + (warm_ups + repetitions) * each_ns > limit_ns_) return std::nullopt;
+    return Trial{next_++, repetitions, warm_ups};
   }
 }
 

@@ -22,6 +22,7 @@ class Trials {
   struct Trial {
     std::size_t candidate;
     int repetitions;
+    int warm_ups;  // before, not to be timed: the caches have what the one before left
   };
   // elapsed_ns: since the beginning, on the slowest rank. None: it is over.
   std::optional<Trial> next(std::int64_t elapsed_ns);
