@@ -30,9 +30,9 @@ using Facts = std::array<std::int64_t, 5>;
 constexpr std::int64_t kSaysNothing = INT64_MIN;
 
 // The call on trial, with buffers of Weft's; all zero, so that no operator meets a wild number.
-class Trial {
+class CallOnTrial {
  public:
-  Trial(const Shape& shape, const std::vector<BuiltCandidate>& candidates, const Call& call)
+  CallOnTrial(const Shape& shape, const std::vector<BuiltCandidate>& candidates, const Call& call)
       : send_(bytes_of(shape, Buffer::send)),
         recv_(bytes_of(shape, Buffer::recv)),
         temp_is_there_(TempBuffer(most_temp_bytes(candidates)).there()) {
@@ -201,7 +201,7 @@ class Tuner {
   }
 
   // Collective; false: ranks are in different calls.
-  bool run(const Schedule& schedule, const Trial& trial, int repetitions) {
+  bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
       if (!meeting_.carry_out(schedule, trial.call(), kernel_)) return false;
     return true;
@@ -210,7 +210,7 @@ class Tuner {
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
   void measure(const Shape& shape, const std::vector<BuiltCandidate>& candidates) {
-    const Trial call(shape, candidates, call_);
+    const CallOnTrial call(shape, candidates, call_);
     Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
     auto agreed = greatest({0, call.there() ? elapsed_ns() : kNever_ns});
     while (agreed) {

@@ -101,7 +101,7 @@ TEST_P(Candidates, AreTheSameOnAllRanksAndRight) {
   }
 }
 
-// On two nodes with two ranks and one, with one each, and with memory nowhere.
+// A rank alone on its node, ranks in turn, three nodes, and memory nowhere.
 TEST_P(Candidates, AreTheSameOnAllRanksOfSeveralNodesAndRight) {
   const std::vector<int> nodes_of_ranks[] = {{0, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1, 2, 2}, {}};
   for (const std::vector<int>& node_of_rank : nodes_of_ranks) {
