@@ -35,6 +35,8 @@ class Operation {
   bool advance();
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
+  // It was its caller's, and is advanced by others from now on. Before their first advance().
+  virtual void taken_over() {}
   // After done(), and where no other thread looks at it: from the first round on again.
   void rewind();
 

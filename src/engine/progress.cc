@@ -20,16 +20,37 @@ Progress::~Progress() {
 }
 
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
-  under_way_.fetch_add(1);
-  if (wants_thread) for_thread_.fetch_add(1);
-  if (operation->schedule().is_awaited()) awaited_.fetch_add(1);
-  {
-    const std::lock_guard lock(inbox_mutex_);
-    inbox_.push_back({std::move(operation), wants_thread});
-  }
+  add({std::move(operation), wants_thread});
   if (!wants_thread) return;
   ensure_thread();
   wake_thread();
+}
+
+void Progress::offer(std::shared_ptr<Operation> operation) {
+  add({std::move(operation), false, true});
+}
+
+bool Progress::withdraw(const Operation& operation) {
+  const std::lock_guard lock(inbox_mutex_);
+  const auto found = std::find_if(inbox_.begin(), inbox_.end(), [&](const Entry& entry) {
+    return entry.operation.get() == &operation;
+  });
+  if (found == inbox_.end()) return false;
+  count(*found, -1);
+  inbox_.erase(found);
+  return true;
+}
+
+void Progress::add(Entry entry) {
+  count(entry, 1);
+  const std::lock_guard lock(inbox_mutex_);
+  inbox_.push_back(std::move(entry));
+}
+
+void Progress::count(const Entry& entry, int change) {
+  under_way_.fetch_add(change);
+  if (entry.wants_thread) for_thread_.fetch_add(change);
+  if (entry.operation->schedule().is_awaited()) awaited_.fetch_add(change);
 }
 
 void Progress::poll() {
@@ -42,7 +63,10 @@ void Progress::poll() {
 bool Progress::advance_all() {
   {
     const std::lock_guard lock(inbox_mutex_);
-    for (auto& entry : inbox_) active_.push_back(std::move(entry));
+    for (auto& entry : inbox_) {
+      if (entry.offered) entry.operation->taken_over();
+      active_.push_back(std::move(entry));
+    }
     inbox_.clear();
   }
   bool progressed = false;
@@ -56,9 +80,7 @@ bool Progress::advance_all() {
       active_[kept++] = std::move(entry);
       continue;
     }
-    if (entry.wants_thread) for_thread_.fetch_sub(1);
-    if (entry.operation->schedule().is_awaited()) awaited_.fetch_sub(1);
-    under_way_.fetch_sub(1);
+    count(entry, -1);
   }
   active_.resize(kept);
   return progressed;

@@ -33,6 +33,12 @@ class Progress {
   // the application computes; otherwise callers inside MPI calls advance it.
   void submit(std::shared_ptr<Operation> operation, bool wants_thread);
 
+  // An operation in its caller's hand, in which other ranks may wait for this rank's later rounds:
+  // whoever advances what is under way takes it over first.
+  void offer(std::shared_ptr<Operation> operation);
+  // Its caller goes on with it. False: it has been taken over.
+  bool withdraw(const Operation& operation);
+
   // Advances everything under way once, unless another thread is just doing so.
   void poll();
 
@@ -68,9 +74,12 @@ class Progress {
 
   struct Entry {
     std::shared_ptr<Operation> operation;
-    bool wants_thread;
+    bool wants_thread = false;
+    bool offered = false;  // only in inbox_
   };
 
+  void add(Entry entry);
+  void count(const Entry& entry, int change);
   bool thread_has_work() const;
   void wake_thread();
   void ensure_thread();

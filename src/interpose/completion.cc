@@ -252,7 +252,7 @@ class PersistentAlone {
   explicit operator bool() const { return operation_ != nullptr; }
 
   void drive_to_end() {
-    if (operation_->in_hand())
+    if (operation_->hold())
       runtime_.progress.drive_in_hand(
           [&](int polls) { return operation_->advance_in_hand(polls); });
     else
@@ -260,7 +260,7 @@ class PersistentAlone {
                                     [&] { operation_->wait_done(); });
   }
   bool is_done() {
-    return operation_->in_hand() ? operation_->advance_in_hand(1) : operation_->done();
+    return operation_->hold() ? operation_->go_on_in_hand() : operation_->done();
   }
 
   int complete(MPI_Status* status) {

@@ -32,20 +32,37 @@ bool PersistentOperation::restart() {
     deactivate();  // another tool has completed it, past Weft
   if (active() || error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
-    if (!in_hand_) wait_done();  // the library may have seen the carrier's end a moment before
+    if (!in_hand()) wait_done();  // the library may have seen the carrier's end a moment before
     rewind();
     alone_.rewind();
   }
   started_before_ = true;
+  offered_ = false;
   if (node_) take(node_->windows().next(Ends::in_order, schedule().fingerprint));
   if (leaders_) lead(*leaders_);
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);
   Runtime& runtime = *Runtime::active();
-  in_hand_ = stays_in_hand_ && runtime.completions_are_ours();
-  if (!in_hand_) runtime.requests.activated();
+  in_hand_ = stays_in_hand_ != InHand::no && runtime.completions_are_ours();
+  counted_ = !in_hand() || stays_in_hand_ == InHand::until_needed;
+  if (counted_) runtime.requests.activated();
   return true;
+}
+
+bool PersistentOperation::go_on_in_hand() {
+  if (advance_in_hand(1)) return true;
+  if (stays_in_hand_ == InHand::until_needed) {
+    offered_ = true;
+    Runtime::active()->progress.offer(shared_from_this());
+  }
+  return false;
+}
+
+bool PersistentOperation::hold() {
+  if (!offered_) return in_hand();
+  offered_ = false;
+  return Runtime::active()->progress.withdraw(*this);
 }
 
 bool PersistentOperation::advance_in_hand(int polls) {
@@ -62,26 +79,26 @@ bool PersistentOperation::advance_in_hand(int polls) {
 }
 
 void PersistentOperation::hand_over() {
-  if (!in_hand_) return;
-  in_hand_ = false;
+  if (!hold()) return;
+  taken_over();
+  if (!done()) Runtime::active()->progress.submit(shared_from_this(), false);
+}
+
+void PersistentOperation::taken_over() {
   if (!done() && alone_.begun()) leave_hand(alone_.steps_done());
-  Runtime& runtime = *Runtime::active();
-  runtime.requests.activated();
-  if (!done()) runtime.progress.submit(runtime.requests.find(request_), false);
+  if (!counted_) Runtime::active()->requests.activated();
+  counted_ = true;
+  in_hand_.store(false, std::memory_order_relaxed);
 }
 
 void PersistentOperation::deactivate() {
-  if (in_hand_) {
-    active_.store(false, std::memory_order_release);
-    return;
-  }
-  {
+  if (!in_hand()) {
     const std::lock_guard lock(carrier_mutex_);
     MPI_Request carrier = request_;
     if (carrier_started_) library_calls.Wait(&carrier, MPI_STATUS_IGNORE);
   }
   active_.store(false, std::memory_order_release);
-  Runtime::active()->requests.deactivated();
+  if (counted_) Runtime::active()->requests.deactivated();
 }
 
 void PersistentOperation::show_to_library() {
@@ -94,7 +111,7 @@ void PersistentOperation::show_to_library() {
 }
 
 void PersistentOperation::announce() {
-  if (in_hand_) {
+  if (in_hand()) {
     announced_ = true;
     return;
   }
@@ -123,7 +140,7 @@ int start_again(PersistentOperation& operation) {
   if (runtime.observing()) operation.times = {entered, 0, 0};
   if (!runtime.completions_are_ours()) operation.show_to_library();
   if (operation.in_hand())
-    operation.advance_in_hand(1);
+    operation.go_on_in_hand();
   else
     submit(runtime, operation.engine, runtime.requests.find(operation.request()));
   return MPI_SUCCESS;

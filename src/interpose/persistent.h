@@ -1,6 +1,5 @@
 // PersistentOperation: one MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
-// One that is short and in which nobody waits for this rank's later help stays in the hand of the
-// application's own start and wait: no other thread and no list knows of it.
+// One that is worth no thread stays in the hand of the application's own start and wait.
 // Its request is a persistent receive on Weft's own one-rank communicator, the carrier: started
 // only where a call of the library's has to look at it, and completed by a message to this rank
 // itself. Completion calls that reach Weft are answered without it.
@@ -14,18 +13,26 @@
 
 namespace weft::interpose {
 
-class PersistentOperation final : public CollectiveOperation {
+class PersistentOperation final : public CollectiveOperation,
+                                  public std::enable_shared_from_this<PersistentOperation> {
  public:
+  // Whether its caller alone goes on with it, in start, test and wait.
+  enum class InHand : std::uint8_t {
+    no,
+    until_needed,  // others may wait for this rank's later help: who advances others takes it over
+    yes            // no other thread and no list knows of it
+  };
+
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
                       Engine engine, std::unique_ptr<NodeMemory> node = nullptr,
                       std::unique_ptr<PeerBuffers> peers = nullptr,
-                      std::shared_ptr<Leaders> leaders = nullptr, bool stays_in_hand = false)
+                      std::shared_ptr<Leaders> leaders = nullptr, InHand stays = InHand::no)
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
         engine(engine),
         node_(std::move(node)),
         leaders_(std::move(leaders)),
-        stays_in_hand_(stays_in_hand),
+        stays_in_hand_(stays),
         alone_(this->schedule(), operands(), turn()) {
     reach(std::move(peers));
   }
@@ -40,11 +47,16 @@ class PersistentOperation final : public CollectiveOperation {
 
   // Turns active; false: it already is, or an earlier start failed.
   bool restart();
-  // Only the caller's calls advance it; from hand_over() on, all that advance others.
-  bool in_hand() const { return in_hand_; }
-  // True once it is done. polls: as for an AloneCall.
+  // Only its caller advances it; from hand_over() or taken_over() on, all that advance others.
+  bool in_hand() const { return in_hand_.load(std::memory_order_relaxed); }
+  // One go at what is in hand. True once it is done.
+  bool go_on_in_hand();
+  // It is in hand and nobody will take it over any more; what it needs is advance_in_hand(), which
+  // is true once it is done. polls: as for an AloneCall.
+  bool hold();
   bool advance_in_hand(int polls);
   void hand_over();
+  void taken_over() override;
   bool active() const override { return active_.load(std::memory_order_acquire); }
   // From now on the library's completion calls see the request as active, until it is done.
   void show_to_library();
@@ -58,9 +70,11 @@ class PersistentOperation final : public CollectiveOperation {
 
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   const std::shared_ptr<Leaders> leaders_;
-  const bool stays_in_hand_;
-  AloneCall alone_;  // what is done in hand
-  bool in_hand_ = false;
+  const InHand stays_in_hand_;
+  AloneCall alone_;                   // what is done in hand
+  std::atomic<bool> in_hand_{false};  // turns false in taken_over(); hold() finds out
+  bool offered_ = false;              // to those that advance others
+  bool counted_ = false;              // as active
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // written by start and completion calls of the application
   int carrier_tag_ = 0;

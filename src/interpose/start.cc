@@ -189,10 +189,12 @@ bool worth_the_thread(Engine engine, const Operation& operation) {
   return worth_the_thread(engine, operation.schedule());
 }
 
-// No thread is worth waking, and nobody waits for what this rank does after the first advance.
-bool stays_in_hand(const Plan& plan) {
-  return plan.alone && !plan.schedule->is_direct && needs_no_later_help(*plan.schedule, false) &&
-         !worth_the_thread(plan.engine, *plan.schedule);
+PersistentOperation::InHand stays_in_hand(const Plan& plan) {
+  using InHand = PersistentOperation::InHand;
+  const Schedule& schedule = *plan.schedule;
+  if (!plan.alone || schedule.is_direct || worth_the_thread(plan.engine, schedule))
+    return InHand::no;
+  return needs_no_later_help(schedule, false) ? InHand::yes : InHand::until_needed;
 }
 
 int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operation,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "calls.h"
 #include "conformance.h"
 
 namespace conformance {
@@ -102,17 +103,31 @@ std::vector<Scene> scenes() {
   };
 }
 
-void play(const Scene& scene, int count, const MPI_Comm worlds[2], MPI_Comm pair, Tally* tally) {
-  tally->begin(std::string("blocks in ") + scene.name + " with an allreduce of " +
-               std::to_string(count) + " outstanding");
+void play(const Scene& scene, int count, Form form, const MPI_Comm worlds[2], MPI_Comm pair,
+          Tally* tally) {
+  tally->begin(std::string("blocks in ") + scene.name + " with " +
+               call_name(Kind::allreduce, form, false) + " of " + std::to_string(count) +
+               " outstanding");
   const int rank = rank_of(worlds[0]), size = size_of(worlds[0]);
   std::vector<int> in(count, rank), out(count, -1);
+  Arguments arguments;
+  arguments.send = in.data();
+  arguments.receive = out.data();
+  arguments.ints.receive_counts = {count};
+  arguments.receive_types = {MPI_INT};
+  arguments.op = MPI_SUM;
+  arguments.comm = worlds[0];
   MPI_Request request;
-  MPI_Iallreduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, worlds[0], &request);
-  if (rank == 0) scene.blocks(pair);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  if (rank == 1) scene.releases(pair);
-  MPI_Barrier(worlds[1]);
+  call(Kind::allreduce, form, false, arguments, &request);
+  const int starts = form == Form::persistent ? 2 : 1;
+  for (int i = 0; i < starts; ++i) {
+    if (form == Form::persistent) MPI_Start(&request);
+    if (rank == 0) scene.blocks(pair);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 1) scene.releases(pair);
+    MPI_Barrier(worlds[1]);
+  }
+  if (form == Form::persistent) MPI_Request_free(&request);
   tally->end(out == std::vector<int>(count, size * (size - 1) / 2));
 }
 
@@ -170,7 +185,10 @@ void check_blocking(Tally* tally) {
   for (auto& comm : worlds) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &pair);
   for (int count : {1, 50000}) {
-    for (const auto& scene : scenes()) play(scene, count, worlds, pair, tally);
+    for (const auto& scene : scenes()) {
+      play(scene, count, Form::nonblocking, worlds, pair, tally);
+      if (kPersistent) play(scene, count, Form::persistent, worlds, pair, tally);
+    }
   }
   start_does_not_block(false, tally);
   start_does_not_block(true, tally);

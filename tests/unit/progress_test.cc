@@ -41,7 +41,10 @@ std::shared_ptr<const Schedule> two_rounds() {
 class TestOperation final : public Operation {
  public:
   explicit TestOperation(GatedTransport& transport) : Operation(two_rounds(), transport) {}
+  void taken_over() override { times_taken_over.fetch_add(1); }
+
   std::atomic<int> times_finished{0};
+  std::atomic<int> times_taken_over{0};
   std::atomic<int> code{0};
 
  protected:
@@ -103,6 +106,41 @@ TEST(Progress, ThreadAdvancesWhileTheCallerComputesAndThenSleeps) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(transport.tests, tests);
   EXPECT_EQ(observer.threads, 1);
+}
+
+TEST(Progress, WhatIsOfferedIsTakenOverOnceOrWithdrawn) {
+  Activities observer;
+  Progress progress(kYield, false, observer);
+  GatedTransport transport;
+  transport.open = 4;
+  auto taken = std::make_shared<TestOperation>(transport);
+  auto kept = std::make_shared<TestOperation>(transport);
+  progress.offer(taken);
+  progress.offer(kept);
+  EXPECT_EQ(progress.under_way(), 2);
+  EXPECT_TRUE(progress.withdraw(*kept));
+  EXPECT_FALSE(progress.withdraw(*kept));
+  EXPECT_EQ(progress.under_way(), 1);
+  progress.poll();
+  EXPECT_TRUE(taken->done());
+  EXPECT_EQ(taken->times_taken_over, 1);
+  EXPECT_FALSE(progress.withdraw(*taken));
+  EXPECT_FALSE(kept->done());
+  EXPECT_EQ(kept->times_taken_over, 0);
+  EXPECT_EQ(progress.under_way(), 0);
+}
+
+TEST(Progress, ThreadTakesOverWhatIsOfferedWhileTheCallerBlocks) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  GatedTransport transport;
+  transport.open = 2;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.offer(operation);
+  ASSERT_TRUE(progress.caller_blocks());
+  ASSERT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  progress.caller_returns();
+  EXPECT_EQ(operation->times_taken_over, 1);
 }
 
 TEST(Progress, ThreadIsWokenAgainAfterSleep) {
