@@ -5,9 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "schedule/schedule.h"
+#include "shm/copy.h"
 #include "shm/node_windows.h"
 #include "shm/reduction.h"
 #include "transport/peer_buffers.h"
@@ -44,7 +44,7 @@ struct Operands {
     const std::byte* first = address(step.first.at);
     std::byte* second = address(step.second.at);
     if (step.kind == StepKind::copy)
-      std::memmove(second, first, static_cast<std::size_t>(step.bytes));
+      copy_bytes(second, first, step.bytes);
     else if (reduce)
       reduce(first, second, address(step.into), step.first.count);
     else

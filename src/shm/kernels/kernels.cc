@@ -1,6 +1,6 @@
-// The reduction kernels: plain loops that the compiler vectorises, compiled once per instruction
-// set (CMakeLists.txt). So nothing here may be shared by the linker with another compilation: all
-// is in an unnamed namespace, and no inline function of a library is used.
+// The kernels of reductions and copies: plain loops that the compiler vectorises, compiled once per
+// instruction set (CMakeLists.txt). So nothing here may be shared by the linker with another
+// compilation: all is in an unnamed namespace, and no inline function of a library is used.
 #include "shm/kernels/kernels.h"
 
 #include "shm/kernels/small_floats.h"
@@ -110,6 +110,31 @@ __extension__ using ComplexDouble = __complex__ double;
 __extension__ using ComplexLongDouble = __complex__ long double;
 
 }  // namespace
+
+// As above; the last iterations overlap, so that `to` lies at whole vectors in all but the first
+// and last. `bytes`: at least one iteration's.
+void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  struct [[gnu::packed, gnu::may_alias]] Vector {
+    long long words __attribute__((vector_size(32)));
+  };
+  struct Four {
+    Vector vectors[4];
+  };
+  constexpr auto kStep = static_cast<std::int64_t>(sizeof(Four));
+  const auto copy_at = [&](std::int64_t at) {
+    const auto* source = reinterpret_cast<const Vector*>(from + at);
+    auto* target = reinterpret_cast<Vector*>(to + at);
+    const Vector a = source[0], b = source[1], c = source[2], d = source[3];
+    target[0] = a;
+    target[1] = b;
+    target[2] = c;
+    target[3] = d;
+  };
+  copy_at(0);
+  const auto misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kStep);
+  for (std::int64_t at = kStep - misaligned; at < bytes - kStep; at += kStep) copy_at(at);
+  copy_at(bytes - kStep);
+}
 
 Kernel find_kernel(Element element, Operator op) {
   switch (element) {

@@ -1,15 +1,19 @@
 // What kernels.cc defines, once per instruction set it is compiled for (CMakeLists.txt).
 #pragma once
 
+#include <cstddef>
+
 #include "shm/reduction.h"
 
 namespace weft {
 
 namespace baseline {
 Kernel find_kernel(Element element, Operator op);
-}
+void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
+}  // namespace baseline
 namespace avx2 {
 Kernel find_kernel(Element element, Operator op);
-}
+void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
+}  // namespace avx2
 
 }  // namespace weft

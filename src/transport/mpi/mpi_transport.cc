@@ -6,6 +6,7 @@
 
 #include "base/buffer_pool.h"
 #include "interpose/generated/library_calls.h"
+#include "shm/copy.h"
 #include "transport/mpi/handles.h"
 #include "transport/mpi/library_step.h"
 
@@ -227,7 +228,7 @@ int MpiTransport::copy(const Operand& from, const Operand& to) {
   const std::int64_t bytes = from.count * element_bytes(from.unit);
   if (bytes == 0) return MPI_SUCCESS;
   if (plain(from.unit) && plain(to.unit)) {
-    std::memmove(address(to.at), address(from.at), static_cast<std::size_t>(bytes));
+    copy_bytes(address(to.at), address(from.at), bytes);
     return MPI_SUCCESS;
   }
   if (to.unit == Unit::byte) return pack(from, address(to.at), bytes);

@@ -1,0 +1,36 @@
+// Why not memmove() alone: for long data it takes `rep movsb` where the processor says that this is
+// fast. AMD's say so, too, but are several times slower unless both sides lie well, which glibc
+// knows from 2.40 on only (measured in docs/results/2026-11-22-copies.md).
+#include "shm/copy.h"
+
+#include <cstddef>
+
+#include "shm/kernels/kernels.h"
+
+namespace weft {
+namespace {
+
+using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
+
+// nullptr: memmove() is as good.
+Copy by_vectors() {
+#ifdef __x86_64__
+  if (__builtin_cpu_is("amd")) return __builtin_cpu_supports("avx2") ? avx2::copy : baseline::copy;
+#endif
+  return nullptr;
+}
+
+}  // namespace
+
+void copy_long(void* to, const void* from, std::int64_t bytes) {
+  static const Copy copy = by_vectors();
+  auto* const target = static_cast<std::byte*>(to);
+  const auto* const source = static_cast<const std::byte*>(from);
+  const bool apart = target + bytes <= source || source + bytes <= target;
+  if (copy && apart)
+    copy(target, source, bytes);
+  else
+    std::memmove(to, from, static_cast<std::size_t>(bytes));
+}
+
+}  // namespace weft

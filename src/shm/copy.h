@@ -1,0 +1,20 @@
+// Copies in and out of the node's memory.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace weft {
+
+void copy_long(void* to, const void* from, std::int64_t bytes);
+
+// Both may overlap, as for memmove().
+inline void copy_bytes(void* to, const void* from, std::int64_t bytes) {
+  constexpr std::int64_t kLong_bytes = 4096;
+  if (bytes < kLong_bytes)
+    std::memmove(to, from, static_cast<std::size_t>(bytes));
+  else
+    copy_long(to, from, bytes);
+}
+
+}  // namespace weft
