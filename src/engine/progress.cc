@@ -2,15 +2,28 @@
 #include "engine/progress.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/thread.h"
 
 namespace weft {
+namespace {
+
+// Whether the core has changed hands since this thread asked last.
+bool has_been_switched() {
+  static thread_local long seen = 0;
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return std::exchange(seen, usage.ru_nivcsw) != usage.ru_nivcsw;
+}
+
+}  // namespace
 
 Progress::Progress(BackOff backoff, bool with_thread, Observer& observer)
     : backoff_(backoff), with_thread_(with_thread), observer_(observer) {}
@@ -165,13 +178,16 @@ void Progress::back_off() {
   }
 }
 
+// To ask whether the core has changed hands takes as long as a yield: only where one was slow, and
+// where what is known is old.
 void Progress::yield_core() {
-  constexpr std::int64_t kSomebodyRan_ns = 1000;
-  constexpr int kRemembered = 256;  // quick yields until the core counts as our own again
+  constexpr std::int64_t kQuick_ns = 1000;
+  constexpr int kRemembered = 256;  // yields until the core counts as our own again
   const std::int64_t before = now_ns();
   sched_yield();
-  const bool somebody_ran = now_ns() - before > kSomebodyRan_ns;
   const int shared = shared_core_.load(std::memory_order_relaxed);
+  const bool worth_asking = now_ns() - before > kQuick_ns && shared <= kRemembered / 2;
+  const bool somebody_ran = worth_asking && has_been_switched();
   shared_core_.store(somebody_ran ? kRemembered : std::max(shared - 1, 0),
                      std::memory_order_relaxed);
 }
