@@ -37,7 +37,7 @@ void measure(benchmark::State& state, Kernel kernel, std::int64_t bytes_per_elem
     std::fill_n(vector, count, 1.0);
   }
   for (auto _ : state) {
-    kernel(vectors[0], vectors[1], vectors[2], count);
+    kernel(vectors[0], vectors[1], vectors[2], nullptr, count);
     benchmark::ClobberMemory();
   }
   for (double* vector : vectors)

@@ -77,6 +77,7 @@ void NodeRing::add_to_blocks(int home, bool is_first, Location own) {
     } else {
       parts_.wait(before, nth_signal(before, block));
       b_.reduce(input, sum, into, count(block));
+      if (block == rank && domains_.count() == 1) take_own(own);
     }
     parts_.signal();
   }
@@ -90,9 +91,16 @@ void NodeRing::add_other_domains(Location own) {
     parts_.wait(last, nth_signal(last, rank));
     b_.reduce(shared(rank, domain), own, count(rank));
   }
+  take_own(own);
   if (result_ == Result::own_block) return;
   parts_.signal();
   if (result_ == Result::for_all) fetch_from_other_domains();
+}
+
+// Right behind the reduction: both are done in one pass.
+void NodeRing::take_own(Location own) {
+  const int rank = b_.shape().rank;
+  if (result_ == Result::for_all) b_.copy(own, Location{Buffer::recv, offset(rank)}, count(rank));
 }
 
 void NodeRing::fetch_from_other_domains() {
@@ -107,7 +115,7 @@ void NodeRing::fetch_from_other_domains() {
 
 void NodeRing::copy_out() {
   const Shape& s = b_.shape();
-  for (int i = 0; i < s.size; ++i) {
+  for (int i = 1; i < s.size; ++i) {
     const int block = ring_at(s.rank, i, s.size);
     if (length(block) == 0 && result_ == Result::for_one) continue;
     const bool is_here = domains_.of(block) == domain_;

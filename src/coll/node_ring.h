@@ -37,9 +37,10 @@ class NodeRing {
 
   // `reader` is the only one to copy out others' blocks. Before sum_up().
   void wait_until_read(int reader) const { parts_.wait_until_read(reader); }
-  // This rank's part of all blocks; the sum of its own block goes to `own`.
+  // This rank's part of all blocks; the sum of its own block goes to `own`, and for_all to its
+  // place in the receive buffer.
   void sum_up(Location own);
-  // The sums of all blocks, to their places in the receive buffer.
+  // The sums of all other blocks, to their places in the receive buffer.
   void copy_out();
 
  private:
@@ -52,6 +53,7 @@ class NodeRing {
 
   void add_to_blocks(int home, bool is_first, Location own);
   void add_other_domains(Location own);
+  void take_own(Location own);
   void fetch_from_other_domains();
   int nth_signal(int rank, int block) const;
   int neighbour(int rank, int distance) const;

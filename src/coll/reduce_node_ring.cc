@@ -1,6 +1,6 @@
 // Reduce in the node's memory by copy-in with reduction (NodeRing), then the root copies all blocks
-// out. Each rank copies n / p bytes and reduces the other (p - 1) n / p, the root copies n more:
-// for long vectors. By domains, d of them, the blocks are those of the ranks in the root's domain,
+// but its own out. Each rank copies n / p bytes and reduces the other (p - 1) n / p, the root copies
+// n: for long vectors. By domains, d of them, the blocks are those of the ranks in the root's domain,
 // so that (d - 1) n bytes cross their borders, the least.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
@@ -31,9 +31,10 @@ void reduce_by_rings(Builder& b, const Domains& domains) {
   b.synchronizes();
   NodeRing ring(b, domains, borders_near_the_root(s, domains), NodeRing::Result::for_one);
   for (; !ring.done(); ring.next()) {
+    const bool is_root = s.rank == s.root;
     ring.wait_until_read(s.root);
-    ring.sum_up(ring.shared());
-    if (s.rank == s.root) ring.copy_out();
+    ring.sum_up(is_root ? Location{Buffer::recv, ring.offset(s.rank)} : ring.shared());
+    if (is_root) ring.copy_out();
   }
 }
 

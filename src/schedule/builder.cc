@@ -185,6 +185,24 @@ void Builder::append(const Step& step) {
   Step& local = schedule_.steps.back();
   local.plain = layout(step.first.unit).plain && layout(step.second.unit).plain;
   local.bytes = payload_bytes(shape(), step.first);
+  if (!copies_result_of_last(local)) return;
+  local.fused = Fused::with_before;
+  schedule_.steps[schedule_.steps.size() - 2].fused = Fused::with_next;
+}
+
+// And does not get into the way of the operands, element by element.
+bool Builder::copies_result_of_last(const Step& copy) const {
+  const std::size_t begin = schedule_.round_ends.empty() ? 0 : schedule_.round_ends.back();
+  if (copy.kind != StepKind::copy || schedule_.steps.size() < begin + 2) return false;
+  const Step& last = schedule_.steps[schedule_.steps.size() - 2];
+  if (last.kind != StepKind::reduce || !last.plain || !copy.plain) return false;
+  const Location& to = copy.second.at;
+  if (weft::result_of(last) != copy.first || to.buffer != Buffer::recv || !to.is_own())
+    return false;
+  const auto apart = [&](const Location& operand) {
+    return operand == to || operand.buffer != Buffer::recv || !operand.is_own();
+  };
+  return apart(last.first.at) && apart(last.second.at) && apart(last.into);
 }
 
 }  // namespace weft

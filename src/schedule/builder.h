@@ -76,6 +76,7 @@ class Builder {
  private:
   const Layout& layout(Unit unit) const { return layout_of(schedule_.shape, unit); }
   void append(const Step& step);
+  bool copies_result_of_last(const Step& copy) const;
   void message(StepKind kind, int peer, const Operand& operand);
 
   void find(int rank);

@@ -51,6 +51,8 @@ struct Operand {
   Location at;
   std::int64_t count = 0;
   Unit unit = Unit::recv;
+
+  bool operator==(const Operand&) const = default;
 };
 
 enum class StepKind : std::uint8_t {
@@ -86,6 +88,10 @@ inline bool is_local(StepKind kind) {
   return kind == StepKind::reduce || kind == StepKind::copy;
 }
 
+// A reduction and the copy of its result that follows, of plain data: whoever has a kernel for it
+// does both at once.
+enum class Fused : std::uint8_t { no, with_next, with_before };
+
 struct Step {
   StepKind kind;
   int peer = -1;
@@ -96,7 +102,8 @@ struct Step {
   // Of leaders: first is what this rank gives, second what it gets, nothing where it does not; at
   // one place if both are. peer: the root.
   Kind collective = Kind::barrier;
-  bool plain = false;      // a local step between plain operands: it may be done on bytes
+  bool plain = false;  // a local step between plain operands: it may be done on bytes
+  Fused fused = Fused::no;
   std::int64_t bytes = 0;  // payload of `first`, of a local step
 };
 

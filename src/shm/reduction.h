@@ -62,12 +62,14 @@ enum class InstructionSet : std::uint8_t { baseline, avx2 };
 
 std::int64_t bytes_of(Element element);
 
-// Any alignment; `out` may be `lower` or `higher`, otherwise nothing overlaps.
-// Results are those of MPICH's MPI_Reduce_local, but for ties of bfloat16, which MPICH rounds up:
-// integers wrap around; max and min take the lower operand where neither is greater (a NaN, zeros);
-// maxloc and minloc of equal values take the smaller index, with a NaN the higher operand.
-// Open MPI's vectorised operators saturate sums of 8 and 16 bits, and max and min take the higher.
-using Kernel = void (*)(const void* lower, const void* higher, void* out, std::int64_t count);
+// Any alignment; `out` and `also`, where the result goes as well if it is not nullptr, may be
+// `lower` or `higher`, otherwise nothing overlaps. Results are those of MPICH's MPI_Reduce_local,
+// but for ties of bfloat16, which MPICH rounds up: integers wrap around; max and min take the lower
+// operand where neither is greater (a NaN, zeros); maxloc and minloc of equal values take the
+// smaller index, with a NaN the higher operand. Open MPI's vectorised operators saturate sums of 8
+// and 16 bits, and max and min take the higher.
+using Kernel = void (*)(const void* lower, const void* higher, void* out, void* also,
+                        std::int64_t count);
 
 // The fastest on this processor; nullptr where MPI defines no such reduction.
 Kernel find_kernel(Element element, Operator op);

@@ -39,17 +39,24 @@ struct Operands {
     return reinterpret_cast<std::byte*>(base_address + at.offset);
   }
 
-  // A local step on plain data. False: the transport must.
+  // A local step on plain data, where it is in its schedule. False: the transport must.
   bool carry_out(const Step& step) const {
+    if (step.fused == Fused::with_before && reduce) return true;
     const std::byte* first = address(step.first.at);
     std::byte* second = address(step.second.at);
     if (step.kind == StepKind::copy)
       copy_bytes(second, first, step.bytes);
     else if (reduce)
-      reduce(first, second, address(step.into), step.first.count);
+      reduce(first, second, address(step.into), also(step), step.first.count);
     else
       return false;
     return true;
+  }
+
+ private:
+  // Where the result of a reduction goes beside its place.
+  std::byte* also(const Step& step) const {
+    return step.fused == Fused::with_next ? address((&step)[1].second.at) : nullptr;
   }
 };
 

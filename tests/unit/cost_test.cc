@@ -20,7 +20,7 @@ struct Cost {
   int messages = 0;             // by one rank
   int rounds = 0;               // that send or receive
   int copies = 0;
-  std::int64_t copied_bytes = 0;
+  std::int64_t copied_bytes = 0;   // but for what goes to a second place while it is reduced
   std::int64_t reduced_bytes = 0;  // of each operand
 };
 
@@ -34,7 +34,8 @@ Cost cost(const Schedule& schedule) {
       waits = waits || step.kind == StepKind::send || step.kind == StepKind::recv;
       const std::int64_t bytes = payload_bytes(schedule.shape, step.first);
       cost.copies += step.kind == StepKind::copy ? 1 : 0;
-      cost.copied_bytes += step.kind == StepKind::copy ? bytes : 0;
+      const bool passes = step.kind == StepKind::copy && step.fused == Fused::no;
+      cost.copied_bytes += passes ? bytes : 0;
       cost.reduced_bytes += step.kind == StepKind::reduce ? bytes : 0;
       if (step.kind != StepKind::send) continue;
       ++cost.messages;
@@ -317,10 +318,10 @@ const NodeCost kNodeCosts[] = {
     {Kind::alltoall, "node-flat", [](auto n, auto& s) { return (2 * s.size - 1) * n; }, nothing},
     {Kind::reduce, "node-flat", [](auto n, auto& s) { return is_root(s) ? 0 : n; },
      [](auto n, auto& s) { return is_root(s) ? (s.size - 1) * n : 0; }},
-    {Kind::reduce, "node-ring", [](auto n, auto& s) { return n / s.size + (is_root(s) ? n : 0); },
+    {Kind::reduce, "node-ring", [](auto n, auto& s) { return is_root(s) ? n : n / s.size; },
      all_but_a_share},
     {Kind::allreduce, "node-flat", once, of_all_others},
-    {Kind::allreduce, "node-ring", [](auto n, auto& s) { return n + n / s.size; }, all_but_a_share},
+    {Kind::allreduce, "node-ring", once, all_but_a_share},
     {Kind::allreduce, "node-tree", [](auto n, auto& s) { return children(s, 4) ? n : 2 * n; },
      [](auto n, auto& s) { return children(s, 4) * n; }},
     {Kind::allreduce, "node-doubling", [](auto n, auto& s) { return doubled(s).copied * n; },

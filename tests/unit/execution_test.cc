@@ -86,6 +86,44 @@ TEST(Execution, StartsNoStepTwiceWhileARoundWaits) {
   EXPECT_EQ(transport.log, "rs???l?s?");
 }
 
+// A reduction of the node's memory with the input, then a copy of the result.
+Schedule reduce_and_copy(Location input, Location copied, Location to) {
+  Shape shape;
+  shape.kind = Kind::allreduce;
+  shape.size = 2;
+  shape.send.count = shape.recv.count = 8;
+  Builder b(shape, "test");
+  b.reduce(input, {Buffer::node, 0}, 4);
+  b.copy(copied, to, 4);
+  return b.finish();
+}
+
+TEST(Execution, CopiesAResultWhileItIsReduced) {
+  const Location input{Buffer::send, 0}, sum{Buffer::node, 0}, result{Buffer::recv, 0};
+  const auto fused = [](const Schedule& schedule) { return schedule.steps[0].fused; };
+  EXPECT_EQ(fused(reduce_and_copy(input, sum, result)), Fused::with_next);
+  EXPECT_EQ(fused(reduce_and_copy(result, sum, result)), Fused::with_next);
+  EXPECT_EQ(fused(reduce_and_copy(result, sum, result + 1)), Fused::no);  // over what is to be read
+  EXPECT_EQ(fused(reduce_and_copy(input, sum + 1, result)), Fused::no);
+  EXPECT_EQ(fused(reduce_and_copy(input, sum, sum + 4)), Fused::no);
+
+  const Schedule schedule = reduce_and_copy(input, sum, result + 1);
+  const auto bytes = static_cast<std::int64_t>(4 * schedule.shape.recv.extent);
+  for (const Kernel kernel : {find_kernel(Element::uint8, Operator::sum), Kernel{}}) {
+    std::vector<std::byte> send(8, std::byte{1}), node(8, std::byte{2}), recv(8, std::byte{0});
+    Operands operands{{send.data(), recv.data(), nullptr, node.data()}, kernel, nullptr};
+    EXPECT_EQ(operands.carry_out(schedule.steps[0]), kernel != nullptr);
+    EXPECT_EQ(recv[1], kernel ? std::byte{3} : std::byte{0});
+    EXPECT_TRUE(operands.carry_out(schedule.steps[1]));
+    const std::byte wanted =
+        kernel ? std::byte{3}
+               : std::byte{2};  // without a kernel, the transport has not reduced here
+    for (std::int64_t i = 0; i < 8; ++i)
+      EXPECT_EQ(recv[static_cast<std::size_t>(i)], i >= 1 && i <= bytes ? wanted : std::byte{0})
+          << i;
+  }
+}
+
 TEST(Execution, ReportsWhatStartRefuses) {
   const Schedule schedule = three_rounds();
   ScriptedTransport transport;

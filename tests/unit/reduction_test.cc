@@ -113,18 +113,28 @@ class Array {
   std::vector<unsigned char> bytes_;
 };
 
-enum class Out { apart, lower, higher };
+enum class Out { nowhere, apart, lower, higher };
 
+// `also`: where the result goes as well.
 template <class T, class Reference>
-void compare(Kernel kernel, std::int64_t count, std::size_t shift, Out out, Reference reference) {
+void compare(Kernel kernel, std::int64_t count, std::size_t shift, Out out, Out also,
+             Reference reference) {
   Array<T> lower(count, shift), higher(count, shift / 2), apart(count, shift / 3);
+  Array<T> second(count, shift / 4);
   const Array<T> lower_before = lower, higher_before = higher;
-  Array<T>& result = out == Out::lower ? lower : out == Out::higher ? higher : apart;
-  kernel(lower.data(), higher.data(), result.data(), count);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    ASSERT_TRUE(same(result[i], reference(lower_before[i], higher_before[i])))
-        << "element " << i << " of " << count << ", shift " << shift;
-  ASSERT_TRUE(result.border_untouched()) << count << ", shift " << shift;
+  const auto place = [&](Out which, Array<T>& elsewhere) {
+    return which == Out::lower ? &lower : which == Out::higher ? &higher : &elsewhere;
+  };
+  std::vector<Array<T>*> results = {place(out, apart)};
+  if (also != Out::nowhere) results.push_back(place(also, second));
+  kernel(lower.data(), higher.data(), results.front()->data(),
+         also == Out::nowhere ? nullptr : results.back()->data(), count);
+  for (const Array<T>* result : results) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      ASSERT_TRUE(same((*result)[i], reference(lower_before[i], higher_before[i])))
+          << "element " << i << " of " << count << ", shift " << shift;
+    ASSERT_TRUE(result->border_untouched()) << count << ", shift " << shift;
+  }
 }
 
 constexpr InstructionSet kSets[] = {InstructionSet::baseline, InstructionSet::avx2};
@@ -144,7 +154,10 @@ void check(Element element, Operator op, Reference reference) {
     for (const std::int64_t count : counts)
       for (const std::size_t shift : {std::size_t{0}, sizeof(T), std::size_t{13}})
         for (const Out out : {Out::apart, Out::lower, Out::higher})
-          ASSERT_NO_FATAL_FAILURE(compare<T>(kernel, count, shift, out, reference));
+          for (const Out also : {Out::nowhere, Out::apart, Out::lower, Out::higher}) {
+            if (also == out && out != Out::apart) continue;
+            ASSERT_NO_FATAL_FAILURE(compare<T>(kernel, count, shift, out, also, reference));
+          }
   }
 }
 
@@ -304,7 +317,8 @@ using Combine = long double (*)(long double, long double);
 void check_rounding(const SmallFloat& type, Operator op, Kernel kernel, Combine combine) {
   const auto lower = random_small_floats(1 << 18), higher = random_small_floats(1 << 18);
   std::vector<std::uint16_t> result(lower.size());
-  kernel(lower.data(), higher.data(), result.data(), static_cast<std::int64_t>(lower.size()));
+  kernel(lower.data(), higher.data(), result.data(), nullptr,
+         static_cast<std::int64_t>(lower.size()));
   for (std::size_t i = 0; i < result.size(); ++i) {
     const auto finite = [&](std::uint16_t bits) { return (bits & 0x7fff) < type.infinity(); };
     if (!finite(lower[i]) || !finite(higher[i])) continue;
@@ -335,7 +349,7 @@ TEST(Reduction, SmallFloatsKeepEveryValue) {
     std::fill(ones.begin(), ones.end(), static_cast<std::uint16_t>(one));
     for (const InstructionSet set : kSets)
       if (const Kernel times = find_kernel(type.element, Operator::prod, set)) {
-        times(all.data(), ones.data(), result.data(), 1 << 16);
+        times(all.data(), ones.data(), result.data(), nullptr, 1 << 16);
         for (std::size_t i = 0; i < all.size(); ++i)
           ASSERT_TRUE(type.is_nan(all[i]) ? type.is_nan(result[i]) : result[i] == all[i]) << i;
       }
@@ -349,7 +363,7 @@ TEST(Reduction, SmallFloatsAreOrderedByValue) {
     for (const InstructionSet set : kSets)
       for (const Operator op : {Operator::max, Operator::min})
         if (const Kernel kernel = find_kernel(type.element, op, set)) {
-          kernel(a.data(), b.data(), result.data(), static_cast<std::int64_t>(a.size()));
+          kernel(a.data(), b.data(), result.data(), nullptr, static_cast<std::int64_t>(a.size()));
           for (std::size_t i = 0; i < a.size(); ++i) {
             const bool unordered = type.is_nan(a[i]) || type.is_nan(b[i]);
             const long double x = type.value(a[i]), y = type.value(b[i]);

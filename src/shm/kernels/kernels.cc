@@ -14,14 +14,21 @@ struct [[gnu::packed, gnu::may_alias]] Stored {
   T value;
 };
 
-// `simd`: iterations are independent, also where `out` is one of the operands.
+// `simd`: iterations are independent, also where `out` or `also` is one of the operands.
 template <class T, class Combine>
-void combine(const void* lower, const void* higher, void* out, std::int64_t count) {
+void combine(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<T>*>(lower);
   const auto* b = static_cast<const Stored<T>*>(higher);
   auto* result = static_cast<Stored<T>*>(out);
+  auto* second = static_cast<Stored<T>*>(also);
+  if (!second) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) result[i].value = Combine()(a[i].value, b[i].value);
+    for (std::int64_t i = 0; i < count; ++i) result[i].value = Combine()(a[i].value, b[i].value);
+    return;
+  }
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i)
+    second[i].value = result[i].value = Combine()(a[i].value, b[i].value);
 }
 
 // Integers wrap around (-fwrapv), also small ones, which are promoted to int.
@@ -80,18 +87,19 @@ struct Pair {
 
 // Better: whether the lower value wins. Padding of the result stays as it was.
 template <class Value, class Better>
-void locate(const void* lower, const void* higher, void* out, std::int64_t count) {
+void locate(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<Pair<Value>>*>(lower);
   const auto* b = static_cast<const Stored<Pair<Value>>*>(higher);
   auto* result = static_cast<Stored<Pair<Value>>*>(out);
+  auto* second = static_cast<Stored<Pair<Value>>*>(also ? also : out);
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
     const Pair<Value> x = a[i].value, y = b[i].value;
     const bool better = Better()(x.value, y.value);
     const int tied = x.index < y.index ? x.index : y.index;
     const int index = x.value == y.value ? tied : y.index;
-    result[i].value.value = better ? x.value : y.value;
-    result[i].value.index = better ? x.index : index;
+    second[i].value.value = result[i].value.value = better ? x.value : y.value;
+    second[i].value.index = result[i].value.index = better ? x.index : index;
   }
 }
 
