@@ -259,9 +259,14 @@ class PersistentAlone {
       runtime_.progress.drive_until([&] { return operation_->done(); },
                                     [&] { operation_->wait_done(); });
   }
-  bool is_done() {
-    return operation_->hold() ? operation_->go_on_in_hand() : operation_->done();
+  // Brings everything under way forward once.
+  bool test() {
+    const bool in_hand = operation_->hold();
+    runtime_.progress.poll();
+    return in_hand ? operation_->go_on_in_hand() : operation_->done();
   }
+
+  bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }  // once it is done
 
   int complete(MPI_Status* status) {
     operation_->deactivate();
@@ -282,6 +287,24 @@ class PersistentAlone {
   PersistentOperation* operation_ = nullptr;
   std::int64_t began_ns_ = 0;
 };
+
+// Where all are active persistent requests of Weft's, which is told without a list of them. False:
+// they are not, or one has failed, or somebody looks on; nothing has been completed.
+bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (count <= 0 || runtime.observing()) return false;
+  const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
+  const auto at = [&](MPI_Request request) {
+    return PersistentAlone(runtime, CallId::Waitall, request);
+  };
+  if (!std::all_of(all.begin(), all.end(), [&](MPI_Request one) { return bool{at(one)}; }))
+    return false;
+  for (const MPI_Request one : all) at(one).drive_to_end();
+  if (std::any_of(all.begin(), all.end(), [&](MPI_Request one) { return at(one).has_failed(); }))
+    return false;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    at(all[i]).complete(statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+  return true;
+}
 
 // Null where the library alone has a say: nothing of Weft's is held and nothing is watched.
 Runtime* involved() {
@@ -315,6 +338,7 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Waitall(count, requests, statuses);
+  if (wait_for_persistent(*runtime, count, requests, statuses)) return MPI_SUCCESS;
   Completion completion(*runtime, CallId::Waitall, count, requests);
   completion.drive_to_end();
   const int code = completion.must_keep_helping()
@@ -349,11 +373,11 @@ int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
-  runtime->progress.poll();
   if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
-    *flag = persistent.is_done();
+    *flag = persistent.test();
     return *flag ? persistent.complete(status) : MPI_SUCCESS;
   }
+  runtime->progress.poll();
   Completion completion(*runtime, CallId::Test, 1, request);
   const int code = next_calls.Test(completion.for_library(), flag, status);
   return completion.finish_single(code, *flag ? 0 : MPI_UNDEFINED);
