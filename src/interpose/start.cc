@@ -191,9 +191,9 @@ bool worth_the_thread(Engine engine, const Operation& operation) {
 
 PersistentOperation::InHand stays_in_hand(const Plan& plan) {
   using InHand = PersistentOperation::InHand;
-  const Schedule& schedule = *plan.schedule;
-  if (!plan.alone || schedule.is_direct || worth_the_thread(plan.engine, schedule))
-    return InHand::no;
+  const Schedule& schedule = *plan.schedule;  // perhaps another than the plan began with
+  const bool alone = schedule.node_bytes > 0 && stands_alone(schedule, plan.kernel != nullptr);
+  if (!alone || schedule.is_direct || worth_the_thread(plan.engine, schedule)) return InHand::no;
   return needs_no_later_help(schedule, false) ? InHand::yes : InHand::until_needed;
 }
 
