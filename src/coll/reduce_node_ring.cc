@@ -1,6 +1,6 @@
 // Reduce in the node's memory by copy-in with reduction (NodeRing), then the root copies all blocks
-// but its own out. Each rank copies n / p bytes and reduces the other (p - 1) n / p, the root copies
-// n: for long vectors. By domains, d of them, the blocks are those of the ranks in the root's domain,
+// but its own out. Each rank copies n / p bytes, the root n, and reduces the other (p - 1) n / p:
+// for long vectors. By domains, d of them, the blocks are those of the ranks in the root's domain,
 // so that (d - 1) n bytes cross their borders, the least.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
