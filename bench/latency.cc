@@ -4,9 +4,9 @@
 // the forms' samples take turns, so that a machine that changes changes for all of them.
 // Two forms are no calls, and say what the machine can do. "copy": all ranks copy so many bytes at
 // the same time, each from a buffer of its own to another, by memcpy() or by a loop, whichever is
-// faster. "line": two ranks write a line of memory
-// each and wait until they see the other's, whatever the bytes. Prints "form bytes least median"
-// in microseconds per call, one line for each form and size.
+// faster. "line": two ranks write a line of memory each and wait until they see the other's,
+// whatever the bytes. Prints "form bytes least median" in microseconds per call, one line for each
+// form and size.
 #include <mpi.h>
 #include <sched.h>
 

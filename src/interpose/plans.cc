@@ -181,16 +181,15 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   const Choice choice = choice_for(runtime, communicator, use, shape);
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
-  plan->schedule = schedule_for(communicator, shape, choice);
+  plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  plan->use(schedule_for(communicator, shape, choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
     return Reason::without_threads;
-  plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
-  plan->alone = stands_alone(*plan->schedule, plan->kernel != nullptr);
   plan->bytes = local_bytes(shape);
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "interpose/runtime.h"
 #include "interpose/shared_buffers.h"
@@ -27,6 +28,12 @@ struct Plan {
   bool leads = false;                      // collectives between leaders, on this rank or on others
   bool alone = false;                      // no message: all happens in memory
   std::int64_t bytes = 0;                  // of this rank
+
+  // What follows from the schedule goes with it. After `kernel` is known.
+  void use(std::shared_ptr<const Schedule> other) {
+    schedule = std::move(other);
+    alone = stands_alone(*schedule, kernel != nullptr);
+  }
 };
 
 // Good until this thread's next call; nullptr: Weft leaves the call to the library.

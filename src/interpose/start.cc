@@ -117,7 +117,7 @@ const char* untuned(const Config& config, const Plan& plan) {
 void tune(Runtime& runtime, Meeting& meeting, CallId id, const Call& call, Plan& plan) {
   if (const char* why = untuned(runtime.config, plan))
     return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
-  plan.schedule = tuned_schedule(runtime, call, meeting, plan.kernel, plan.schedule);
+  plan.use(tuned_schedule(runtime, call, meeting, plan.kernel, plan.schedule));
   const Algorithm* algorithm = find_algorithm(call.kind, plan.schedule->algorithm);
   plan.in_memory = needs_memory(algorithm->needs);
 }
@@ -137,7 +137,7 @@ std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan&
       std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size, process_memory());
   const PeerBuffers::Found found = peers->know(*all);
   if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
-  plan.schedule = plan.direct;
+  plan.use(plan.direct);
   return peers;
 }
 
@@ -179,7 +179,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, P
   shape.domains = nullptr;
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
-  plan.schedule = schedule_for(c, shape, {plan.engine, &by_messages});
+  plan.use(schedule_for(c, shape, {plan.engine, &by_messages}));
   return {};
 }
 
@@ -191,9 +191,10 @@ bool worth_the_thread(Engine engine, const Operation& operation) {
 
 PersistentOperation::InHand stays_in_hand(const Plan& plan) {
   using InHand = PersistentOperation::InHand;
-  const Schedule& schedule = *plan.schedule;  // perhaps another than the plan began with
-  const bool alone = schedule.node_bytes > 0 && stands_alone(schedule, plan.kernel != nullptr);
-  if (!alone || schedule.is_direct || worth_the_thread(plan.engine, schedule)) return InHand::no;
+  const Schedule& schedule = *plan.schedule;
+  const bool in_memory = plan.alone && schedule.node_bytes > 0;
+  if (!in_memory || schedule.is_direct || worth_the_thread(plan.engine, schedule))
+    return InHand::no;
   return needs_no_later_help(schedule, false) ? InHand::yes : InHand::until_needed;
 }
 

@@ -83,6 +83,14 @@ def test_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doub
 
 
 @needs_valgrind
+def test_waitall_leaves_persistent_calls_in_the_hand_of_the_caller(program, tmp_path):
+    counted = profile(program, 20, tmp_path / "out", "--init-budget=0", "waitall", 1, "MPI_Waitall")
+    assert "weft::interpose::complete::Waitall" in counted
+    assert "PersistentOperation::advance_in_hand" in counted
+    assert "Completion::Completion" not in counted
+
+
+@needs_valgrind
 def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program, tmp_path):
     """Ranks agree in the communicator's memory, where the request's own lies, too."""
     options = ("--init-budget=0", "persistent", 64 * 1024, "MPI_Allreduce_init")

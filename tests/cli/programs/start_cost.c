@@ -1,4 +1,4 @@
-// start_cost CALLS nonblocking|persistent DOUBLES
+// start_cost CALLS nonblocking|persistent|waitall DOUBLES
 // What the start of one allreduce costs rank 0 until it returns: rank 1 comes later, so that
 // nothing can be complete and every start of rank 0 executes the same instructions.
 #include <mpi.h>
@@ -6,8 +6,9 @@
 #include <string.h>
 
 int main(int argc, char** argv) {
-  const int calls = atoi(argv[1]), persistent = strcmp(argv[2], "persistent") == 0;
-  const int doubles = atoi(argv[3]);
+  const int waitall = strcmp(argv[2], "waitall") == 0;  // of persistent requests
+  const int persistent = waitall || strcmp(argv[2], "persistent") == 0;
+  const int calls = atoi(argv[1]), doubles = atoi(argv[3]);
   double* in = calloc(doubles, sizeof *in);
   double* out = calloc(doubles, sizeof *out);
   int rank, token = 0;
@@ -24,7 +25,10 @@ int main(int argc, char** argv) {
     else
       MPI_Iallreduce(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
     if (rank == 0) MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (waitall)
+      MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+    else
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   if (persistent) MPI_Request_free(&request);
   MPI_Finalize();
