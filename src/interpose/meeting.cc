@@ -17,7 +17,7 @@ bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kerne
 
 bool Meeting::carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel) {
   const TempBuffer temp(schedule.temp_bytes);
-  const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint);
+  const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
   return interpose::carry_out_alone(runtime_.progress, schedule, operands, turn);
@@ -29,7 +29,7 @@ bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, 
   const auto operation = std::make_shared<CollectiveOperation>(
       id_, call, communicator_.shared_from_this(), not_owned, kernel, tag);
   if (schedule.node_bytes > 0)
-    operation->take(communicator_.memory->windows().next(Ends::in_order, schedule.fingerprint));
+    operation->take(communicator_.memory->windows().next(Ends::in_order, schedule));
   carry_to_its_end(runtime_, operation);
   return operation->error_code() == MPI_SUCCESS;
 }

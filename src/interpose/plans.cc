@@ -25,10 +25,10 @@ bool all_ranks_known(Kind kind) {
   return !one_sided && agreed_bytes({.kind = kind}).has_value();
 }
 
-void verify_all_ranks(const Algorithm& algorithm, Shape shape) {
+void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
   std::vector<Schedule> schedules;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
-    schedules.push_back(build(algorithm, shape));
+    schedules.push_back(build(algorithm, shape, tuning));
   if (const auto verified = verify(schedules); !verified) {
     say("wrong schedule: " + verified.error().message);
     std::abort();
@@ -37,13 +37,13 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape) {
 #endif
 
 // The schedule of this rank; in debug builds those of all ranks are verified together.
-Schedule built(const Algorithm& algorithm, const Shape& shape) {
+Schedule built(const Algorithm& algorithm, const Shape& shape, const Tuning& tuning = {}) {
 #ifndef NDEBUG
   // A direct one whose data is not plain ends at once, when the ranks have met.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
-  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape);
+  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
-  return build(algorithm, shape);
+  return build(algorithm, shape, tuning);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const S
   static const char library_blocking = 0, library_nonblocking = 0;
   if (choice.algorithm)
     return communicator.schedule(shape, choice.algorithm,
-                                 [&] { return built(*choice.algorithm, shape); });
+                                 [&] { return built(*choice.algorithm, shape, choice.tuning); });
   if (choice.engine == Engine::tcc)
     return communicator.schedule(shape, &library_blocking,
                                  [&] { return build_library(shape, StepKind::library_blocking); });

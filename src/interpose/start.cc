@@ -39,7 +39,7 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
 NodeTurn turn_of(const Plan& plan, Ends ends) {
   const Schedule& first = plan.direct ? *plan.direct : *plan.schedule;
   if (first.node_bytes == 0) return {};
-  return plan.communicator->memory->windows().next(ends, first.fingerprint);
+  return plan.communicator->memory->windows().next(ends, first);
 }
 
 // Before the first advance of a single call: also in the collectives between leaders.

@@ -81,14 +81,14 @@ class Tuner {
         kernel_(kernel),
         shape_(by_rule.shape),
         record_(record),
-        by_rule_{find_algorithm(shape_.kind, by_rule.algorithm), {}} {}
+        by_rule_{find_algorithm(shape_.kind, by_rule.algorithm), by_rule.tuning} {}
 
   // The candidate that all ranks take.
   Candidate choose() {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    auto candidates = candidates_for(trial, *by_rule_.algorithm, runtime_.in_memory_only());
+    auto candidates = candidates_for(trial, by_rule_, runtime_.in_memory_only());
     if (candidates.size() < 2) {
       record_.why = "there is no other candidate";
       return chosen_;
@@ -283,7 +283,7 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
   record.bytes = agreed_bytes(schedule.shape).value_or(0);
   record.ranks = schedule.shape.size;
   if (reduces(call.kind)) record.operation = reduction_words(call.op, call.recvtype);
-  record.plan = {schedule.algorithm, {}, {}};
+  record.plan = {schedule.algorithm, schedule.tuning, {}};
   return record;
 }
 
@@ -292,7 +292,7 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
                                                std::shared_ptr<const Schedule> by_rule) {
   const std::int64_t began = now_ns();
   PlanRecord record = plan_by_rule(meeting.id(), call, *by_rule, "");
-  const Candidate before{find_algorithm(call.kind, by_rule->algorithm), {}};
+  const Candidate before{find_algorithm(call.kind, by_rule->algorithm), by_rule->tuning};
   const Candidate chosen = Tuner(runtime, meeting, call, kernel, *by_rule, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.tuning = chosen.tuning;

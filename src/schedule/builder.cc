@@ -14,8 +14,9 @@ std::int64_t align(std::int64_t bytes, std::int64_t alignment = kAlignment_bytes
 }
 
 // FNV-1a over the words.
-std::uint32_t fingerprint(const Schedule& schedule, const Tuning& tuning) {
+std::uint32_t fingerprint(const Schedule& schedule) {
   const Shape& s = schedule.shape;
+  const Tuning& tuning = schedule.tuning;
   std::uint64_t hash = 14695981039346656037u;
   const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 1099511628211u; };
   add(static_cast<std::uint64_t>(s.kind));
@@ -30,9 +31,10 @@ std::uint32_t fingerprint(const Schedule& schedule, const Tuning& tuning) {
 
 }  // namespace
 
-Builder::Builder(Shape shape, const char* algorithm, const Tuning& tuning) : tuning_(tuning) {
+Builder::Builder(Shape shape, const char* algorithm, const Tuning& tuning) {
   schedule_.shape = std::move(shape);
   schedule_.algorithm = algorithm;
+  schedule_.tuning = tuning;
 }
 
 Location Builder::temp(std::int64_t count, Unit unit) {
@@ -174,8 +176,10 @@ void Builder::end_round() {
 }
 
 Schedule Builder::finish() {
+  constexpr std::int64_t kLong_bytes = 256 * 1024;
   end_round();
-  schedule_.fingerprint = fingerprint(schedule_, tuning_);
+  schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
+  schedule_.fingerprint = fingerprint(schedule_);
   return std::move(schedule_);
 }
 

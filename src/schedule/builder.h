@@ -23,7 +23,7 @@ class Builder {
   }
 
   const Shape& shape() const { return schedule_.shape; }
-  const Tuning& tuning() const { return tuning_; }
+  const Tuning& tuning() const { return schedule_.tuning; }
 
   // Where the whole of what a reduction takes in lies: the receive buffer if in place, else the
   // send buffer. Other collectives have outgoing(), block by block.
@@ -83,7 +83,6 @@ class Builder {
   void use_lines();
 
   Schedule schedule_;
-  const Tuning tuning_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
   std::vector<std::uint32_t> waited_for_;  // by rank, the highest value

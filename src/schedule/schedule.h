@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "schedule/collective.h"
+#include "schedule/tuning.h"
 
 namespace weft {
 
@@ -143,9 +144,9 @@ struct ShownBuffers {
 // Behind that, in the same line, a rank answers whether it reaches what the others show.
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
 static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
-// What a schedule may use of the node's memory beside the lines, which then take whole pages: three
-// places of 128 KiB, which fit into a core's own cache while they take turns.
-inline constexpr std::int64_t kNodeBytesPerRank = 384 * 1024;
+// What a schedule may use of the node's memory beside the lines, which then take whole pages: two
+// places of 256 KiB (select/selector.h).
+inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
 inline constexpr std::int64_t most_node_bytes(int ranks) {
   const std::int64_t lines = (ranks * kLineBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -162,12 +163,14 @@ struct Halves {
 
 struct Schedule {
   Shape shape;
-  const char* algorithm = "";             // name on the command line
+  const char* algorithm = "";  // name on the command line
+  Tuning tuning;
   std::vector<Step> steps;                // all rounds, one after the other
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
   std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
   Halves halves;
+  bool is_long = false;  // known to all ranks alike
   // Of what all ranks of a call have in common, so that they notice if they do not; with
   // node_bytes.
   std::uint32_t fingerprint = 0;

@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-// The default first. Two places of the largest fill what a rank has in the communicator's memory.
-constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes, 16 * 1024,
-                                                    kNodeBytesPerRank / 2};
+// Two places of the largest fill what a rank has in the communicator's memory.
+constexpr std::array<std::int64_t, 3> kPartBytes = {Tuning{}.part_bytes, kNodeBytesPerRank / 2,
+                                                    16 * 1024};
 
 // Of trees; the defaults first. In a NUMA domain, or in the node; and from domain to domain.
 constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
@@ -112,9 +112,13 @@ class Collected {
  public:
   Collected(const Shape& shape, bool at_once) : shape_(shape), at_once_(at_once) {}
 
-  void add(const Algorithm& algorithm) {
+  // `first`: the tuning to begin with, if it is among them.
+  void add(const Algorithm& algorithm, const Tuning& first) {
     if (!competes(algorithm, shape_)) return;
-    for (const Tuning& tuning : tunings(algorithm, shape_)) {
+    std::vector<Tuning> all = tunings(algorithm, shape_);
+    const auto found = std::find(all.begin(), all.end(), first);
+    if (found != all.end()) std::rotate(all.begin(), found, found + 1);
+    for (const Tuning& tuning : all) {
       BuiltCandidate one{{&algorithm, tuning}, build(algorithm, shape_, tuning)};
       if (at_once_ && !needs_no_later_help(one.schedule, false)) continue;
       if (note(one)) all_.push_back(std::move(one));
@@ -180,12 +184,12 @@ Shape shape_on_trial(const Shape& shape) {
   return trial;
 }
 
-std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Algorithm& first,
+std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first,
                                            bool at_once) {
   Collected all(shape, at_once);
-  all.add(first);
+  all.add(*first.algorithm, first.tuning);
   for (const Algorithm& algorithm : algorithms())
-    if (&algorithm != &first) all.add(algorithm);
+    if (&algorithm != first.algorithm) all.add(algorithm, first.tuning);
   return all.take();
 }
 

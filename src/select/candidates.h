@@ -32,7 +32,7 @@ Shape shape_on_trial(const Shape& shape);
 // All that do the call, on one node in its memory, `first` first, and no two that are the same: a
 // short call is the same in parts of any size. at_once: only those that need no later help of a
 // caller's (needs_no_later_help). The same on all ranks, in the same order.
-std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Algorithm& first,
+std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first,
                                            bool at_once);
 
 // The candidate of this name and tuning; none where there is no such for this call.

@@ -323,6 +323,17 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *find_algorithm(shape.kind, default_name(shape));
 }
 
+// A core of AMD's reads what another has written faster once it has left that core's own cache for
+// the one that they share, and long runs faster than short ones: docs/results/2026-11-22-parts.md.
+// Several nodes may differ in their processors.
+Tuning default_tuning(const Shape& shape, Processor processor) {
+  Tuning tuning;
+  const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.part_bytes;
+  if (is_cut && shape.on_one_node && processor == Processor::amd)
+    tuning.part_bytes = kNodeBytesPerRank / 2;
+  return tuning;
+}
+
 const Algorithm* direct_algorithm(const Shape& shape) {
   const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
   const bool long_enough = agreed_bytes(shape).value_or(0) >= kLeastDirect_bytes;
@@ -361,7 +372,8 @@ Choice choose(const Config& config, Library library, Engine asked, const Shape& 
   if (in_order && !runs_schedules(engine)) engine = Engine::function;
   if (!runs_schedules(engine)) return {engine, nullptr};
   if (!in_order && is_the_librarys(config, shape, hinted)) return {Engine::native, nullptr};
-  return {engine, &algorithm_for(config, shape, replayed, hinted)};
+  return {engine, &algorithm_for(config, shape, replayed, hinted),
+          default_tuning(shape, processor())};
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "base/processor.h"
 #include "coll/algorithm.h"
 
 namespace weft {
@@ -12,6 +13,7 @@ enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 struct Choice {
   Engine engine = Engine::native;
   const Algorithm* algorithm = nullptr;  // engines function and thread only
+  Tuning tuning = {};                    // of that
 };
 
 // An error names the algorithms of a collective for which one was asked that does not exist.
@@ -35,6 +37,9 @@ Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
+
+// How it is tuned where nothing has been measured. processor: this rank's.
+Tuning default_tuning(const Shape& shape, Processor processor);
 
 // The same for a call that is arranged once and replayed: blocks for one neighbor in one message,
 // the largest message first. Neighbors agree without asking: both know how many blocks they share.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "base/processor.h"
 #include "shm/kernels/kernels.h"
 
 namespace weft {
@@ -15,7 +16,8 @@ using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
 // nullptr: memmove() is as good.
 Copy by_vectors() {
 #ifdef __x86_64__
-  if (__builtin_cpu_is("amd")) return __builtin_cpu_supports("avx2") ? avx2::copy : baseline::copy;
+  if (processor() == Processor::amd)
+    return __builtin_cpu_supports("avx2") ? avx2::copy : baseline::copy;
 #endif
   return nullptr;
 }

@@ -25,28 +25,26 @@ NodeWindows::NodeWindows(std::byte* memory, int rank, int ranks, std::int64_t wi
       windows_(memory + front_bytes(ranks, kWindows)),
       rank_(rank),
       ranks_(ranks),
-      window_bytes_(to_pages(window_bytes + ranks * kLineBytes)) {
-  last_in_order_.fill(true);
-}
+      window_bytes_(to_pages(window_bytes + ranks * kLineBytes)) {}
 
 NodeTurn::Seen NodeTurn::look_closer(std::uint64_t counter) const {
   constexpr int kUse = kSignalBits + kFingerprintBits;
-  if (counter >> kUse != base_ >> kUse) return counter > base_ ? Seen::yes : Seen::no;
+  if (counter >> kUse != base_ >> kUse) return is_reached(base_, counter) ? Seen::yes : Seen::no;
   return Seen::other_call;
 }
 
 bool NodeWindows::all_have_passed(std::uint64_t number) {
-  if (all_passed_.load(std::memory_order_acquire) > number) return true;
+  if (all_passed_.load(std::memory_order_acquire) >= number) return true;
   std::uint64_t least = passed(0).load(std::memory_order_acquire);
   for (int rank = 1; rank < ranks_; ++rank)
     least = std::min(least, passed(rank).load(std::memory_order_acquire));
   all_passed_.store(least, std::memory_order_release);
-  return least > number;
+  return least >= number;
 }
 
-bool NodeWindows::all_have_released(std::uint64_t number) const {
+bool NodeWindows::all_have_released(std::uint32_t window, std::uint64_t number) const {
   for (int rank = 0; rank < ranks_; ++rank)
-    if (released(number, rank).load(std::memory_order_acquire) <= number / kWindows) return false;
+    if (released(window, rank).load(std::memory_order_acquire) < number) return false;
   return true;
 }
 

@@ -4,7 +4,8 @@
 // buffers lie (a line more, so that a schedule that goes on after a meeting in vain may use its own
 // lines while others still read what was shown).
 // Why in turn: an operation may begin on one rank while the one before still reads on another. With
-// several windows nobody waits for that, as long as no rank runs far ahead.
+// several windows nobody waits for that, as long as no rank runs far ahead. Long ones keep to the
+// first two: what these hold is more likely to be in a cache, and that counts for more.
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ namespace weft {
 class NodeWindows;
 
 // One operation's use of a window. A counter holds the number of the use, the fingerprint of the
-// call and the signals given, from the highest bits to the lowest: no use begins at zero again.
+// call and the signals given, from the highest bits to the lowest: no use begins at zero again, but
+// for the one after 2^32 - 1 others.
 class NodeTurn {
  public:
   NodeTurn() = default;
@@ -41,7 +43,7 @@ class NodeTurn {
       const std::uint64_t counter =
           counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire);
       const bool this_call = counter >> kSignalBits == base_ >> kSignalBits;
-      if (this_call && counter >= base_ + value) return Seen::yes;
+      if (this_call && is_reached(base_ + value, counter)) return Seen::yes;
       const Seen seen = this_call ? Seen::no : look_closer(counter);
       if (seen != Seen::no || --polls <= 0) return seen;
       pause();
@@ -67,6 +69,10 @@ class NodeTurn {
  private:
   friend class NodeWindows;
 
+  // Also when the counter has begun at zero again.
+  static bool is_reached(std::uint64_t value, std::uint64_t counter) {
+    return static_cast<std::int64_t>(counter - value) >= 0;
+  }
   Seen look_closer(std::uint64_t counter) const;
   // Without one, a waiting core takes the line back and forth: five times as long to see a signal.
   static void pause() {
@@ -88,9 +94,11 @@ class NodeTurn {
   std::byte* memory_ = nullptr;
   std::byte* own_line_ = nullptr;
   std::uint64_t base_ = 0;
-  std::uint64_t number_ = 0;
+  std::uint64_t number_ = 0;  // of the operation, from 1 on
+  std::uint64_t before_ = 0;  // of the one that used the window before; 0: none
+  std::uint32_t window_ = 0;
   bool in_order_ = false;
-  bool after_in_order_ = false;  // what used the window before was in order
+  bool after_in_order_ = false;  // so was the one before
 };
 
 // How an operation ends with respect to others on the same windows.
@@ -109,18 +117,27 @@ class NodeWindows {
   NodeWindows(const NodeWindows&) = delete;
   NodeWindows& operator=(const NodeWindows&) = delete;
 
-  // The turn of the next operation; all ranks take the same turns in the same order.
-  NodeTurn next(Ends ends, std::uint32_t fingerprint);
+  // The turn of the next operation; all ranks take the same turns in the same order. `schedule`: or
+  // what is tried first.
+  NodeTurn next(Ends ends, const Schedule& schedule);
 
  private:
   friend class NodeTurn;
   using Counter = std::atomic_ref<std::uint64_t>;
-  static constexpr unsigned kWindows = 4;  // a power of two: turns are cheap to tell
+  static constexpr unsigned kWindows = 4, kOfLong = 2;  // powers of two: turns are cheap to tell
 
-  Counter passed(int rank) const;  // in-order operations that the rank has ended
-  Counter released(std::uint64_t number, int rank) const;  // turns of this window, of the others
+  // What one rank knows of a window; the others know the same.
+  struct Window {
+    std::uint64_t uses = 0;
+    std::uint64_t last = 0;  // the number of the operation that used it last
+    bool last_in_order = true;
+    Habits habits;
+  };
+
+  Counter passed(int rank) const;  // the last operation in order that the rank has ended
+  Counter released(std::uint32_t window, int rank) const;  // of the others, the last one there
   bool all_have_passed(std::uint64_t number);
-  bool all_have_released(std::uint64_t number) const;
+  bool all_have_released(std::uint32_t window, std::uint64_t number) const;
 
   std::byte* const memory_;   // begins with what each rank has ended
   std::byte* const windows_;  // behind that
@@ -128,25 +145,27 @@ class NodeWindows {
   const int ranks_;
   const std::int64_t window_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
-  std::array<bool, kWindows> last_in_order_{};
-  std::array<Habits, kWindows> habits_{};  // the turns' of each window, one after the other
-  // Written by whoever looked at the ranks' counters (release), read by who relies on it (acquire).
+  std::array<Window, kWindows> state_{};
+  // All have ended those in order up to this one. Written by whoever looked at the ranks' counters
+  // (release), read by who relies on it (acquire).
   std::atomic<std::uint64_t> all_passed_{0};
 };
 
-inline NodeTurn NodeWindows::next(Ends ends, std::uint32_t fingerprint) {
-  const std::uint64_t number = taken_++;
-  const auto window = static_cast<std::int64_t>(number % kWindows);
+inline NodeTurn NodeWindows::next(Ends ends, const Schedule& schedule) {
   NodeTurn turn;
+  turn.number_ = ++taken_;
+  turn.window_ = static_cast<std::uint32_t>(turn.number_ % (schedule.is_long ? kOfLong : kWindows));
+  Window& window = state_[turn.window_];
   turn.windows_ = this;
-  turn.memory_ = windows_ + window * window_bytes_;
+  turn.memory_ = windows_ + turn.window_ * window_bytes_;
   turn.own_line_ = turn.memory_ + rank_ * kLineBytes;
-  const std::uint64_t use = number / kWindows + 1;  // 0: what is in fresh memory
-  turn.base_ = use << (kSignalBits + kFingerprintBits) | std::uint64_t{fingerprint} << kSignalBits;
-  turn.number_ = number;
+  turn.base_ = ++window.uses << (kSignalBits + kFingerprintBits) |
+               std::uint64_t{schedule.fingerprint} << kSignalBits;
   turn.in_order_ = ends == Ends::in_order;
-  turn.after_in_order_ = last_in_order_[static_cast<std::size_t>(window)];
-  last_in_order_[static_cast<std::size_t>(window)] = turn.in_order_;
+  turn.before_ = window.last;
+  turn.after_in_order_ = window.last_in_order;
+  window.last = turn.number_;
+  window.last_in_order = turn.in_order_;
   return turn;
 }
 
@@ -154,8 +173,8 @@ inline NodeWindows::Counter NodeWindows::passed(int rank) const {
   return NodeTurn::counter_at(memory_ + rank * kLineBytes);
 }
 
-inline NodeWindows::Counter NodeWindows::released(std::uint64_t number, int rank) const {
-  const auto line = static_cast<std::int64_t>(number % kWindows + 1) * ranks_ + rank;
+inline NodeWindows::Counter NodeWindows::released(std::uint32_t window, int rank) const {
+  const auto line = static_cast<std::int64_t>(window + 1) * ranks_ + rank;
   return NodeTurn::counter_at(memory_ + line * kLineBytes);
 }
 
@@ -177,11 +196,11 @@ inline std::optional<bool> NodeTurn::answer_of(int place) const {
 }
 
 inline Habits& NodeTurn::habits() const {
-  return windows_->habits_[number_ % NodeWindows::kWindows];
+  return windows_->state_[window_].habits;
 }
 
 inline bool NodeTurn::is_odd() const {
-  return number_ / NodeWindows::kWindows % 2 != 0;
+  return (base_ >> (kSignalBits + kFingerprintBits)) % 2 != 0;
 }
 
 inline bool NodeTurn::worth_looking() const {
@@ -193,22 +212,20 @@ inline void NodeTurn::looked(bool found) const {
 }
 
 inline bool NodeTurn::may_begin() const {
-  constexpr unsigned kWindows = NodeWindows::kWindows;
-  if (number_ < kWindows) return true;
-  const std::uint64_t before = number_ - kWindows;
-  return after_in_order_ ? windows_->all_have_passed(before) : windows_->all_have_released(before);
+  if (before_ == 0) return true;
+  return after_in_order_ ? windows_->all_have_passed(before_)
+                         : windows_->all_have_released(window_, before_);
 }
 
 inline void NodeTurn::end(bool synchronizing) const {
   NodeWindows& all = *windows_;
   if (!in_order_) {
-    all.released(number_, all.rank_)
-        .store(number_ / NodeWindows::kWindows + 1, std::memory_order_release);
+    all.released(window_, all.rank_).store(number_, std::memory_order_release);
     return;
   }
-  all.passed(all.rank_).store(number_ + 1, std::memory_order_release);
+  all.passed(all.rank_).store(number_, std::memory_order_release);
   // All have begun this one, so all have ended those before it.
-  if (synchronizing) all.all_passed_.store(number_, std::memory_order_release);
+  if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);
 }
 
 }  // namespace weft

@@ -70,7 +70,7 @@ std::shared_ptr<const Domains> two_domains(int size) {
 
 std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = false) {
   const Shape trial = shape_on_trial(shape);
-  return candidates_for(trial, default_algorithm(shape), at_once);
+  return candidates_for(trial, {&default_algorithm(shape), {}}, at_once);
 }
 
 class Candidates : public testing::TestWithParam<Kind> {};
@@ -139,6 +139,13 @@ TEST_P(Candidates, BeginWithTheRules) {
   const auto all = candidates_of(shape);
   EXPECT_EQ(all[0].candidate.algorithm, &default_algorithm(shape));
   EXPECT_EQ(all[0].candidate.tuning, Tuning{});
+}
+
+TEST(Candidates, BeginWithTheTuningOfTheRules) {
+  const Shape shape = shape_of(Kind::allreduce, 0, 2, 600'000);
+  const Candidate first{&default_algorithm(shape), default_tuning(shape, Processor::amd)};
+  ASSERT_NE(first.tuning, Tuning{});
+  EXPECT_EQ(candidates_for(shape_on_trial(shape), first, false)[0].candidate, first);
 }
 
 TEST_P(Candidates, AreFoundAgainByName) {
@@ -219,7 +226,7 @@ TEST(Candidates, OfALongCallDifferInTheirParts) {
 TEST(Candidates, LeaveOutWhatDoesNotApply) {
   Shape shape = shape_of(Kind::allreduce, 0, 2, kMiB);
   shape.commutative = false;
-  for (const BuiltCandidate& one : candidates_for(shape, default_algorithm(shape), false))
+  for (const BuiltCandidate& one : candidates_for(shape, {&default_algorithm(shape), {}}, false))
     EXPECT_STRNE(one.candidate.algorithm->name, "node-ring");
   EXPECT_EQ(find_candidate(shape, "node-ring", {}), std::nullopt);
   EXPECT_EQ(find_candidate(shape, "recursive-doubling", {}), std::nullopt);

@@ -167,14 +167,14 @@ TEST(Execution, BringsMessagesForwardWhileAWaitHoldsUpTheirRound) {
   std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t));
   auto* begin = reinterpret_cast<std::byte*>(memory.data());
   NodeWindows of_rank_0(begin, 0, 2, window_bytes), of_rank_2(begin, 1, 2, window_bytes);
-  const NodeTurn turn = of_rank_0.next(Ends::in_order, schedule.fingerprint);
+  const NodeTurn turn = of_rank_0.next(Ends::in_order, schedule);
   ScriptedTransport transport;
   transport.complete = false;
   Execution execution(schedule, &transport, nullptr, &turn);
   EXPECT_FALSE(*execution.advance());
   EXPECT_FALSE(*execution.advance());
   EXPECT_EQ(transport.log, "s??");
-  of_rank_2.next(Ends::in_order, schedule.fingerprint).signal(1);
+  of_rank_2.next(Ends::in_order, schedule).signal(1);
   EXPECT_FALSE(*execution.advance());
   EXPECT_EQ(transport.log, "s??r?");
   transport.complete = true;

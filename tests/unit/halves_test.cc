@@ -33,7 +33,7 @@ class TwoRanks {
   Places places(int rank) {
     const auto i = static_cast<std::size_t>(rank);
     Operands operands;
-    operands.use(windows_[i]->next(Ends::in_order, 1), schedules_[i]);
+    operands.use(windows_[i]->next(Ends::in_order, schedules_[i]), schedules_[i]);
     Places found;
     for (const Step& step : schedules_[i].steps) {
       if (!is_local(step.kind)) continue;

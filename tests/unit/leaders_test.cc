@@ -63,7 +63,7 @@ class Memories {
   }
   NodeTurn turn(const Schedule& schedule) {
     NodeWindows& windows = windows_[static_cast<std::size_t>(schedule.shape.rank)];
-    return windows.next(Ends::any_time, schedule.fingerprint);
+    return windows.next(Ends::any_time, schedule);
   }
 
  private:

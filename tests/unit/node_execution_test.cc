@@ -117,7 +117,7 @@ class Part {
  private:
   NodeTurn turn(Ends ends, NodeWindows& windows) const {
     const Schedule& first = direct_ ? *direct_ : schedule_;
-    return first.node_bytes > 0 ? windows.next(ends, first.fingerprint) : NodeTurn();
+    return first.node_bytes > 0 ? windows.next(ends, first) : NodeTurn();
   }
   // Some ranks' buffers may be seen without being attached.
   static ShownBuffer shown(const std::byte* at, int rank, const Operation& operation) {
@@ -216,8 +216,8 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
       std::deque<Execution> executions;
       for (int rank = 0; rank < kRanks; ++rank) {
         const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
-        turns.push_back(windows.emplace_back(node.data(), rank, kRanks, bytes)
-                            .next(Ends::in_order, schedule.fingerprint));
+        turns.push_back(
+            windows.emplace_back(node.data(), rank, kRanks, bytes).next(Ends::in_order, schedule));
         ShownBuffers shown;
         if (rank == hidden) shown.input.memory = ShownBuffer::kNotShared;
         peers.emplace_back(all_addresses(), kRanks).begin(shown);

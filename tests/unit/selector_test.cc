@@ -32,6 +32,16 @@ std::shared_ptr<const Nodes> four_nodes() {
   return std::make_shared<const Nodes>(std::vector{0, 0, 1, 1, 2, 2, 3, 3});
 }
 
+TEST(Default, LongerPartsWhereNodesCannotDiffer) {
+  Shape shape = shape_of(Kind::allreduce, 2, kMiB);
+  EXPECT_EQ(default_tuning(shape, Processor::amd), Tuning{});
+  shape.on_one_node = true;
+  EXPECT_EQ(default_tuning(shape, Processor::other), Tuning{});
+  EXPECT_EQ(default_tuning(shape, Processor::amd), (Tuning{.part_bytes = kNodeBytesPerRank / 2}));
+  shape.recv.count = shape.send.count = Tuning{}.part_bytes;  // not cut anyway
+  EXPECT_EQ(default_tuning(shape, Processor::amd), Tuning{});
+}
+
 TEST(Default, ByLevelsOnSeveralNodes) {
   for (const Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce})
     for (const std::int64_t bytes : {8L, 64 * 1024L, kMiB}) {

@@ -21,7 +21,7 @@ class Node {
     memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(ranks, bytes)));
     windows_.emplace_back(memory_.data(), place_of(schedule.shape, schedule.shape.rank), ranks,
                           bytes);
-    return windows_.back().next(Ends::in_order, schedule.fingerprint);
+    return windows_.back().next(Ends::in_order, schedule);
   }
 
  private:

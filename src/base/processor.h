@@ -1,0 +1,12 @@
+// Processor: what this process runs on, where that decides how data are best moved.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+enum class Processor : std::uint8_t { amd, other };
+
+Processor processor();
+
+}  // namespace weft
