@@ -109,8 +109,9 @@ class Progress {
   std::thread thread_;
 };
 
+// Out of the way of those that need not wait.
 template <class Complete, class Sleep>
-void Progress::drive_until(Complete complete, Sleep sleep) {
+[[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;
   helping_.fetch_add(1);
   for (int polls = 0; !complete(); ++polls) {

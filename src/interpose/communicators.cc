@@ -111,6 +111,7 @@ void Communicator::share_memory() {
         room, nodes->place(rank), ranks, window_bytes,
         on_one_node() ? ranks_that_share(shadow, size) : std::vector<int>());
   if (on_one_node()) domains = domains_of(shadow, size);
+  processor = processor_of(shadow, size);
 }
 
 Communicator::~Communicator() {

@@ -65,6 +65,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::shared_ptr<const Nodes> nodes;      // nullptr where no ranks share memory
   std::shared_ptr<const Domains> domains;  // of one node; nullptr where it has one only
   std::unique_ptr<NodeMemory> memory;      // of this rank's node; nullptr where it shares none
+  Processor processor = Processor::other;  // of all its ranks, where some share memory
   SegmentRoom room;                        // for persistent requests; none where it shares none
   std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
   bool on_one_node() const { return nodes && nodes->count() == 1; }

@@ -1,7 +1,7 @@
 // What is told is an allgather or an allreduce, whose schedule the communicator keeps.
 #include "interpose/meeting.h"
 
-#include "interpose/alone.h"
+#include "engine/alone.h"
 #include "interpose/runtime.h"
 #include "interpose/submit.h"
 #include "select/selector.h"
@@ -20,7 +20,7 @@ bool Meeting::carry_out_alone(const Schedule& schedule, const Call& call, Kernel
   const NodeTurn turn = communicator_.memory->windows().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
-  return interpose::carry_out_alone(runtime_.progress, schedule, operands, turn);
+  return weft::carry_out_alone(runtime_.progress, schedule, operands, turn);
 }
 
 bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel) {
@@ -29,7 +29,7 @@ bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, 
   const auto operation = std::make_shared<CollectiveOperation>(
       id_, call, communicator_.shared_from_this(), not_owned, kernel, tag);
   if (schedule.node_bytes > 0)
-    operation->take(communicator_.memory->windows().next(Ends::in_order, schedule));
+    operation->take_turn(communicator_.memory->windows(), Ends::in_order, schedule);
   carry_to_its_end(runtime_, operation);
   return operation->error_code() == MPI_SUCCESS;
 }

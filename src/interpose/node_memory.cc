@@ -19,6 +19,7 @@ namespace {
 struct Place {
   int node;    // by the lowest rank there
   int domain;  // as the node counts them; kNoDomain: the rank may run in several
+  Processor processor;
 };
 std::vector<Place> place_of_world_rank;  // empty: not known
 
@@ -100,7 +101,7 @@ void find_nodes(std::string_view xpmem) {
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
   constexpr int kBytes = sizeof(Place);
-  Place own{rank, domain_of_this_process()};
+  Place own{rank, domain_of_this_process(), processor()};
   library_calls.Bcast(&own.node, sizeof own.node, handles.byte, 0, here);
   place_of_world_rank.resize(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&own, kBytes, handles.byte, place_of_world_rank.data(), kBytes,
@@ -124,6 +125,13 @@ std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks) {
   if (some_has_none) return nullptr;
   auto found = std::make_shared<const Domains>(domains);
   return found->count() > 1 ? found : nullptr;
+}
+
+Processor processor_of(MPI_Comm comm, int ranks) {
+  const std::vector<Place> places = places_of(comm, ranks);
+  const auto differs = [&](const Place& place) { return place.processor != places[0].processor; };
+  return std::any_of(places.begin(), places.end(), differs) ? Processor::other
+                                                            : places[0].processor;
 }
 
 std::vector<int> ranks_that_share(MPI_Comm comm, int ranks) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/processor.h"
 #include "interpose/node_heaps.h"
 #include "interpose/shared_buffers.h"
 #include "schedule/nodes.h"
@@ -58,6 +59,9 @@ std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);
 // Of one whose ranks are on one node; nullptr where there are no two domains, or some rank has
 // none.
 std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks);
+
+// If all ranks say the same; else Processor::other.
+Processor processor_of(MPI_Comm comm, int ranks);
 
 // These, in the world and in order, if they see each other's heaps; else none.
 std::vector<int> ranks_that_share(MPI_Comm comm, int ranks);

@@ -38,7 +38,7 @@ bool PersistentOperation::restart() {
   }
   started_before_ = true;
   offered_ = false;
-  if (node_) take(node_->windows().next(Ends::in_order, schedule()));
+  if (node_) take_turn(node_->windows(), Ends::in_order, schedule());
   if (leaders_) lead(*leaders_);
   announced_ = false;
   carrier_started_ = false;

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "interpose/alone.h"
+#include "engine/alone.h"
 #include "interpose/requests.h"
 
 namespace weft::interpose {

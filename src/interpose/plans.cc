@@ -52,8 +52,9 @@ std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const S
                                              const Choice& choice) {
   static const char library_blocking = 0, library_nonblocking = 0;
   if (choice.algorithm)
-    return communicator.schedule(shape, choice.algorithm,
-                                 [&] { return built(*choice.algorithm, shape, choice.tuning); });
+    return communicator.schedule(shape, choice.algorithm, [&] {
+      return built(*choice.algorithm, shape, default_tuning(shape, communicator.processor));
+    });
   if (choice.engine == Engine::tcc)
     return communicator.schedule(shape, &library_blocking,
                                  [&] { return build_library(shape, StepKind::library_blocking); });
@@ -74,28 +75,32 @@ struct Generation {
 // All that the plan of a call without arrays rests on. Field by field, and no more than that: this
 // is done for every call.
 bool same_plan(const Call& a, const Call& b) {
-  const auto buffers = [](const Call& call) {
-    return (call.sendbuf == MPI_IN_PLACE) + 2 * (call.recvbuf == MPI_IN_PLACE) +
-           4 * (call.sendbuf == call.recvbuf);
-  };
   return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
          a.recvcounts.one<std::int64_t>() == b.recvcounts.one<std::int64_t>() &&
          a.sendcounts.one<std::int64_t>() == b.sendcounts.one<std::int64_t>() &&
-         a.sendtype == b.sendtype && a.root == b.root && buffers(a) == buffers(b);
+         a.sendtype == b.sendtype && a.root == b.root;
+}
+
+// And of its buffers, whether they are none or one.
+int buffers_of(const Call& call) {
+  return (call.sendbuf == MPI_IN_PLACE) + 2 * (call.recvbuf == MPI_IN_PLACE) +
+         4 * (call.sendbuf == call.recvbuf);
 }
 
 // The plans of the calls that this thread made last: programs repeat themselves.
 class RecentPlans {
  public:
   const Plan* find(const Call& call, Use use, Generation generation) const {
+    const int buffers = buffers_of(call);
     for (const Entry& entry : entries_)
-      if (entry.generation == generation && entry.use == use && same_plan(entry.call, call))
+      if (entry.generation == generation && entry.use == use && entry.buffers == buffers &&
+          same_plan(entry.call, call))
         return &entry.plan;
     return nullptr;
   }
   const Plan* add(const Call& call, Use use, Generation generation, const Plan& plan) {
     Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {generation, use, call, plan};
+    entry = {generation, use, buffers_of(call), call, plan};
     return &entry.plan;
   }
   // Not to be found again: a call with arrays, which may come with other contents.
@@ -105,6 +110,7 @@ class RecentPlans {
   struct Entry {
     Generation generation{};  // none: generations begin at 1
     Use use{};
+    int buffers = 0;
     Call call{};
     Plan plan{};
   };
@@ -124,12 +130,14 @@ struct AtThreadEnd {
   }
 };
 
-RecentPlans& recent_plans() {
-  if (!plans_of_this_thread) {
-    static thread_local AtThreadEnd at_thread_end;
-    plans_of_this_thread = new RecentPlans;
-  }
+[[gnu::noinline]] RecentPlans& first_plans() {
+  static thread_local AtThreadEnd at_thread_end;
+  plans_of_this_thread = new RecentPlans;
   return *plans_of_this_thread;
+}
+
+RecentPlans& recent_plans() {
+  return plans_of_this_thread ? *plans_of_this_thread : first_plans();
 }
 
 // A whole collective of the library's must be started in the same order on all ranks, which

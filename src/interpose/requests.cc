@@ -60,9 +60,9 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
 }
 
-void CollectiveOperation::take(const NodeTurn& turn) {
-  turn_ = turn;
-  operands_.use(turn, schedule());
+void CollectiveOperation::take_turn(NodeWindows& windows, Ends ends, const Schedule& first) {
+  windows.next(ends, first, &turn_);
+  operands_.use(turn_, schedule());
 }
 
 void CollectiveOperation::lead(Leaders& leaders) {
@@ -103,19 +103,25 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 }
 
 void CollectiveOperation::finished(const Error* error) {
-  if (error) error_code_ = error->mpi_code != 0 ? error->mpi_code : kOtherCall;
-  if (error) temp_.abandon();
-  if (error) transport_.give_up_leading();
+  if (error) failed(*error);
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);
-  if (one_shot()) {
-    std::vector<std::shared_ptr<void>> kept;
-    const std::lock_guard lock(kept_mutex_);
-    kept.swap(kept_);
-    kept_closed_ = true;
-  }
+  if (one_shot()) release_kept();
   announce();
+}
+
+[[gnu::noinline]] void CollectiveOperation::failed(const Error& error) {
+  error_code_ = error.mpi_code != 0 ? error.mpi_code : kOtherCall;
+  temp_.abandon();
+  transport_.give_up_leading();
+}
+
+[[gnu::noinline]] void CollectiveOperation::release_kept() {
+  std::vector<std::shared_ptr<void>> kept;
+  const std::lock_guard lock(kept_mutex_);
+  kept.swap(kept_);
+  kept_closed_ = true;
 }
 
 int RequestedOperation::make_request() {
@@ -128,11 +134,6 @@ void RequestedOperation::announce() {
 }
 
 // Only the schedule, which is verified, keeps the send buffer from being written.
-Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
-  auto* const send = static_cast<std::byte*>(const_cast<void*>(call.sendbuf));
-  return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel, nullptr};
-}
-
 int call_error_handler(CollectiveOperation& operation, int code) {
   const bool freed = operation.communicator().freed.load();
   library_calls.Comm_call_errhandler(freed ? handles.comm_world : operation.communicator().user,
@@ -166,10 +167,19 @@ std::shared_ptr<CollectiveOperation> Requests::find(MPI_Request request) {
 
 PersistentOperation* Requests::find_persistent(MPI_Request request) {
   if (held() == 0) return nullptr;
+  static thread_local Found last;  // what is started is waited for next, where there is but one
+  const std::uint32_t removals = removals_.load(std::memory_order_acquire);
+  if (last.removals == removals && last.request == request) return last.operation;
+  auto* const found = find_again(request, removals);
+  if (found) last = {removals, request, found};
+  return found;
+}
+
+[[gnu::noinline]] PersistentOperation* Requests::find_again(MPI_Request request,
+                                                            std::uint32_t removals) {
   static thread_local std::array<Found, 8> recent;
   const std::size_t hash = std::hash<MPI_Request>{}(request);  // a small number, or an address
   Found& last = recent[(hash ^ hash >> 6) % recent.size()];
-  const std::uint32_t removals = removals_.load(std::memory_order_acquire);
   if (last.removals == removals && last.request == request) return last.operation;
   const auto operation = find(request);
   auto* const persistent = operation ? operation->persistent() : nullptr;

@@ -40,7 +40,8 @@ class CollectiveOperation : public Operation {
                       std::shared_ptr<const Schedule> direct = nullptr);
 
   // Before the first advance() since the start, where the schedule needs the node's memory.
-  void take(const NodeTurn& turn);
+  // first: its schedule, or what is tried before that.
+  void take_turn(NodeWindows& windows, Ends ends, const Schedule& first);
 
   // The same where it calls collectives between leaders, which must outlive it.
   void lead(Leaders& leaders);
@@ -75,6 +76,8 @@ class CollectiveOperation : public Operation {
   const Operands& operands() const { return operands_; }
   const NodeTurn& turn() const { return turn_; }
   void finished(const Error* error) override;
+  void failed(const Error& error);
+  void release_kept();
   // The collective is complete on this rank: whoever holds the request may know.
   virtual void announce() {}
   virtual bool one_shot() const { return true; }
@@ -118,7 +121,10 @@ class RequestedOperation final : public CollectiveOperation {
 inline constexpr int kOtherCall = MPI_ERR_TRUNCATE;
 
 // Where the buffers of a call lie. temp: nullptr where the schedule needs none.
-Operands operands_of(const Call& call, Kernel kernel, std::byte* temp);
+inline Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
+  auto* const send = static_cast<std::byte*>(const_cast<void*>(call.sendbuf));
+  return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel, nullptr};
+}
 
 // The library's own requests of non-blocking collectives, watched for summary and trace only.
 struct NativeRequest {
@@ -159,6 +165,7 @@ class Requests {
     MPI_Request request{};
     PersistentOperation* operation = nullptr;
   };
+  PersistentOperation* find_again(MPI_Request request, std::uint32_t removals);
 
   std::mutex mutex_;  // guards both maps
   std::unordered_map<MPI_Request, std::shared_ptr<CollectiveOperation>> operations_;

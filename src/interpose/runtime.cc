@@ -120,6 +120,11 @@ void send_text(const std::string& own) {
   library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, handles.comm_world);
 }
 
+bool wants_blocking(const Config& config) {
+  const bool by_rule = config.blocking == Config::Blocking::by_rule;
+  return by_rule ? config.engine == Engine::automatic : config.blocking == Config::Blocking::always;
+}
+
 }  // namespace
 
 std::atomic<Runtime*> Runtime::active_{nullptr};
@@ -133,6 +138,7 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Sc
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
       scope_(scope),
+      takes_blocking_(wants_blocking(config) && scope != Scope::nothing),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}

@@ -40,6 +40,7 @@ class Runtime final : public Observer {
   bool takes_all() const { return scope_ == Scope::all; }
   // Only what needs_no_later_help(), so that blocking calls stay as they are.
   bool in_memory_only() const { return scope_ == Scope::in_memory; }
+  bool takes_blocking() const { return takes_blocking_; }
   bool observing() const { return observing_; }
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
@@ -85,6 +86,7 @@ class Runtime final : public Observer {
 
   bool threads_allowed_;  // final before active()
   const Scope scope_;
+  const bool takes_blocking_;
   const bool observing_;
   const bool completions_are_ours_;
   std::atomic<bool> switched_off_{false};

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "interpose/alone.h"
+#include "engine/alone.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
@@ -34,18 +34,24 @@ std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& pl
                                 plan.kernel, tag, std::move(more)...);
 }
 
-// Where a single call needs memory of the node's, it is the communicator's. What is tried first and
-// what may follow have one turn.
-NodeTurn turn_of(const Plan& plan, Ends ends) {
-  const Schedule& first = plan.direct ? *plan.direct : *plan.schedule;
-  if (first.node_bytes == 0) return {};
-  return plan.communicator->memory->windows().next(ends, first);
+// What is tried first and what may follow have one turn.
+const Schedule& first_of(const Plan& plan) {
+  return plan.direct ? *plan.direct : *plan.schedule;
 }
 
-// Before the first advance of a single call: also in the collectives between leaders.
+// Before the first advance of a single call. Where it needs memory of the node's, it is the
+// communicator's; also in the collectives between leaders.
 void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
-  operation.take(turn_of(plan, ends));
+  const Schedule& first = first_of(plan);
+  if (first.node_bytes > 0) operation.take_turn(plan.communicator->memory->windows(), ends, first);
+}
+
+// The same for one on the caller's stack.
+NodeTurn turn_in_order(const Plan& plan) {
+  const Schedule& first = first_of(plan);
+  if (first.node_bytes == 0) return {};
+  return plan.communicator->memory->windows().next(Ends::in_order, first);
 }
 
 ShownBuffers shown_buffers(const Plan& plan, const Call& call,
@@ -244,6 +250,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   if (runtime->observing()) operation->times.started = entered;
   take_turn(*operation, *plan, Ends::any_time);
   submit(*runtime, plan->engine, std::move(operation));
+  if (entered == 0) return true;
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }
@@ -273,10 +280,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
 
 bool blocking_wanted() {
   const Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->native()) return false;
-  const bool by_rule = runtime->config.blocking == Config::Blocking::by_rule;
-  return by_rule ? runtime->config.engine == Engine::automatic
-                 : runtime->config.blocking == Config::Blocking::always;
+  return runtime && runtime->takes_blocking();
 }
 
 namespace {
@@ -300,7 +304,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
 int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
   const TempBuffer temp(plan.schedule->temp_bytes);
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  const NodeTurn turn = turn_of(plan, Ends::in_order);
+  const NodeTurn turn = turn_in_order(plan);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.use(turn, *plan.schedule);
   const bool done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
@@ -312,7 +316,7 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
                                            const Plan& plan) {
   const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct->temp_bytes));
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  const NodeTurn turn = turn_of(plan, Ends::in_order);
+  const NodeTurn turn = turn_in_order(plan);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.use(turn, *plan.schedule);
   operands.peers = &plan.communicator->memory->peers();
@@ -353,6 +357,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
     *code = try_direct_in_memory(*runtime, id, call, *plan);
   else
     *code = carry_out_in_memory(*runtime, call, *plan);
+  if (entered == 0) return true;
   if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
   return true;
 }

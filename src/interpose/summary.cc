@@ -139,8 +139,7 @@ void write_json(const std::string& file_name, const Config& config, const char* 
 
 }  // namespace
 
-void Summary::handled(CallId id, std::int64_t bytes, bool in_memory) {
-  if (!wanted_) return;
+void Summary::count_handled(CallId id, std::int64_t bytes, bool in_memory) {
   Counters& counters = counters_[static_cast<std::size_t>(id)];
   counters.handled.fetch_add(1, std::memory_order_relaxed);
   counters.bytes.fetch_add(bytes, std::memory_order_relaxed);

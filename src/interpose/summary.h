@@ -40,7 +40,9 @@ class Summary {
   explicit Summary(bool wanted) : wanted_(wanted) {}
 
   // in_memory: by a schedule in the node's memory.
-  void handled(CallId id, std::int64_t bytes, bool in_memory);
+  void handled(CallId id, std::int64_t bytes, bool in_memory) {
+    if (wanted_) count_handled(id, bytes, in_memory);
+  }
   // It needed no copy; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
@@ -55,6 +57,8 @@ class Summary {
   void report(const Config& config, bool without_threads, const char* mpi, int rank, int ranks);
 
  private:
+  void count_handled(CallId id, std::int64_t bytes, bool in_memory);
+
   struct Counters {
     std::atomic<std::int64_t> handled{0};
     std::atomic<std::int64_t> bytes{0};

@@ -180,6 +180,7 @@ Schedule Builder::finish() {
   end_round();
   schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
   schedule_.fingerprint = fingerprint(schedule_);
+  schedule_.program = compile(schedule_);
   return std::move(schedule_);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "schedule/collective.h"
+#include "schedule/program.h"
 #include "schedule/tuning.h"
 
 namespace weft {
@@ -167,6 +168,7 @@ struct Schedule {
   Tuning tuning;
   std::vector<Step> steps;                // all rounds, one after the other
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
+  Program program;                        // of one that may stand alone (engine/alone.h)
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
   std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
   Halves halves;

@@ -325,7 +325,6 @@ const Algorithm& default_algorithm(const Shape& shape) {
 
 // A core of AMD's reads what another has written faster once it has left that core's own cache for
 // the one that they share, and long runs faster than short ones: docs/results/2026-11-22-parts.md.
-// Several nodes may differ in their processors.
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
   const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.part_bytes;
@@ -372,8 +371,7 @@ Choice choose(const Config& config, Library library, Engine asked, const Shape& 
   if (in_order && !runs_schedules(engine)) engine = Engine::function;
   if (!runs_schedules(engine)) return {engine, nullptr};
   if (!in_order && is_the_librarys(config, shape, hinted)) return {Engine::native, nullptr};
-  return {engine, &algorithm_for(config, shape, replayed, hinted),
-          default_tuning(shape, processor())};
+  return {engine, &algorithm_for(config, shape, replayed, hinted)};
 }
 
 }  // namespace weft

@@ -13,7 +13,6 @@ enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 struct Choice {
   Engine engine = Engine::native;
   const Algorithm* algorithm = nullptr;  // engines function and thread only
-  Tuning tuning = {};                    // of that
 };
 
 // An error names the algorithms of a collective for which one was asked that does not exist.
@@ -38,7 +37,7 @@ Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 // The algorithm that Weft takes when none is asked for.
 const Algorithm& default_algorithm(const Shape& shape);
 
-// How it is tuned where nothing has been measured. processor: this rank's.
+// How it is tuned where nothing has been measured. processor: of all ranks.
 Tuning default_tuning(const Shape& shape, Processor processor);
 
 // The same for a call that is arranged once and replayed: blocks for one neighbor in one message,

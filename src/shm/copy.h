@@ -11,7 +11,9 @@ void copy_long(void* to, const void* from, std::int64_t bytes);
 // Both may overlap, as for memmove().
 inline void copy_bytes(void* to, const void* from, std::int64_t bytes) {
   constexpr std::int64_t kLong_bytes = 4096;
-  if (bytes < kLong_bytes)
+  if (bytes == sizeof(std::uint64_t))  // one element, most often: no call
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  else if (bytes < kLong_bytes)
     std::memmove(to, from, static_cast<std::size_t>(bytes));
   else
     copy_long(to, from, bytes);

@@ -119,7 +119,13 @@ class NodeWindows {
 
   // The turn of the next operation; all ranks take the same turns in the same order. `schedule`: or
   // what is tried first.
-  NodeTurn next(Ends ends, const Schedule& schedule);
+  NodeTurn next(Ends ends, const Schedule& schedule) {
+    NodeTurn turn;
+    next(ends, schedule, &turn);
+    return turn;
+  }
+  // Where it is to be: a copy would have to wait until what was written has reached the cache.
+  void next(Ends ends, const Schedule& schedule, NodeTurn* turn);
 
  private:
   friend class NodeTurn;
@@ -151,22 +157,21 @@ class NodeWindows {
   std::atomic<std::uint64_t> all_passed_{0};
 };
 
-inline NodeTurn NodeWindows::next(Ends ends, const Schedule& schedule) {
-  NodeTurn turn;
-  turn.number_ = ++taken_;
-  turn.window_ = static_cast<std::uint32_t>(turn.number_ % (schedule.is_long ? kOfLong : kWindows));
-  Window& window = state_[turn.window_];
-  turn.windows_ = this;
-  turn.memory_ = windows_ + turn.window_ * window_bytes_;
-  turn.own_line_ = turn.memory_ + rank_ * kLineBytes;
-  turn.base_ = ++window.uses << (kSignalBits + kFingerprintBits) |
-               std::uint64_t{schedule.fingerprint} << kSignalBits;
-  turn.in_order_ = ends == Ends::in_order;
-  turn.before_ = window.last;
-  turn.after_in_order_ = window.last_in_order;
-  window.last = turn.number_;
-  window.last_in_order = turn.in_order_;
-  return turn;
+inline void NodeWindows::next(Ends ends, const Schedule& schedule, NodeTurn* turn) {
+  turn->number_ = ++taken_;
+  turn->window_ =
+      static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kOfLong : kWindows) - 1));
+  Window& window = state_[turn->window_];
+  turn->windows_ = this;
+  turn->memory_ = windows_ + turn->window_ * window_bytes_;
+  turn->own_line_ = turn->memory_ + rank_ * kLineBytes;
+  turn->base_ = ++window.uses << (kSignalBits + kFingerprintBits) |
+                std::uint64_t{schedule.fingerprint} << kSignalBits;
+  turn->in_order_ = ends == Ends::in_order;
+  turn->before_ = window.last;
+  turn->after_in_order_ = window.last_in_order;
+  window.last = turn->number_;
+  window.last_in_order = turn->in_order_;
 }
 
 inline NodeWindows::Counter NodeWindows::passed(int rank) const {

@@ -32,11 +32,19 @@ struct Operands {
   }
 
   std::byte* address(const Location& at) const {
-    // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.
-    std::byte* const origin =
-        at.is_own() ? base[static_cast<std::size_t>(at.buffer)] : peers->at(at.rank, at.buffer);
-    const auto base_address = reinterpret_cast<std::intptr_t>(origin);
-    return reinterpret_cast<std::byte*>(base_address + at.offset);
+    return at.is_own() ? own(at.buffer, at.offset)
+                       : moved(peers->at(at.rank, at.buffer), at.offset);
+  }
+
+  // One that is local, of this rank's own buffers.
+  void carry_out(const Instruction& one) const {
+    const std::byte* first = own(one.first, one.first_at);
+    std::byte* second = own(one.second, one.second_at);
+    if (one.kind == Instruction::Kind::copy)
+      copy_bytes(second, first, one.amount);
+    else
+      reduce(first, second, own(one.into, one.into_at),
+             one.has_also ? own(one.also, one.also_at) : nullptr, one.amount);
   }
 
   // A local step on plain data, where it is in its schedule. False: the transport must.
@@ -54,6 +62,14 @@ struct Operands {
   }
 
  private:
+  // By integers: the base may be MPI_BOTTOM, and offsets may lead below it.
+  static std::byte* moved(std::byte* origin, std::int64_t offset) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(origin) + offset);
+  }
+  std::byte* own(Buffer buffer, std::int64_t offset) const {
+    return moved(base[static_cast<std::size_t>(buffer)], offset);
+  }
+
   // Where the result of a reduction goes beside its place.
   std::byte* also(const Step& step) const {
     return step.fused == Fused::with_next ? address((&step)[1].second.at) : nullptr;

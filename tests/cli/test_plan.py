@@ -208,7 +208,9 @@ def test_without_time_the_rule_stays(plans, tmp_path, weft, why):
     assert len(found) == COLLECTIVES
     assert {plan["why"] for plan in found if plan["why"] != ALONE} == {why}
     assert not any(plan["candidates"] for plan in found)
-    assert {plan["part_bytes"] for plan in found} == {65536}
+    # Of longer calls it depends on the processor.
+    assert {plan["part_bytes"] for plan in found if plan["bytes"] <= 65536} == {65536}
+    assert {plan["part_bytes"] for plan in found} <= {65536, 262144}
     assert not (tmp_path / "plans").exists()
 
 

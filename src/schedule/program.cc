@@ -1,0 +1,51 @@
+#include "schedule/program.h"
+
+#include <algorithm>
+
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+bool is_simple(const Step& step) {
+  if (step.kind == StepKind::signal || step.kind == StepKind::wait) return true;
+  return is_local(step.kind) && step.plain;
+}
+
+Instruction compile(const Schedule& schedule, std::uint32_t index) {
+  const Step& step = schedule.steps[index];
+  Instruction made{.kind = Instruction::Kind::signal, .value = step.value, .step = index};
+  const auto set = [](const Location& at, Buffer& buffer, std::int64_t& offset) {
+    buffer = at.buffer;
+    offset = at.offset;
+  };
+  if (step.kind == StepKind::wait) {
+    made.kind = Instruction::Kind::wait;
+    made.place = place_of(schedule.shape, step.peer);
+  }
+  if (!is_local(step.kind)) return made;
+  made.kind = Instruction::Kind::copy;
+  made.amount = step.bytes;
+  set(step.first.at, made.first, made.first_at);
+  set(step.second.at, made.second, made.second_at);
+  if (step.kind == StepKind::copy) return made;
+  made.kind = Instruction::Kind::reduce;
+  made.amount = step.first.count;
+  set(step.into, made.into, made.into_at);
+  made.has_also = step.fused == Fused::with_next;
+  if (made.has_also) set(schedule.steps[index + 1].second.at, made.also, made.also_at);
+  return made;
+}
+
+}  // namespace
+
+Program compile(const Schedule& schedule) {
+  if (!std::all_of(schedule.steps.begin(), schedule.steps.end(), is_simple)) return {};
+  Program program;
+  program.reserve(schedule.steps.size());
+  for (std::uint32_t i = 0; i < schedule.steps.size(); ++i)
+    if (schedule.steps[i].fused != Fused::with_before) program.push_back(compile(schedule, i));
+  return program;
+}
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// Program: the steps of a schedule that needs nothing but this process's and the node's memory, as
+// whoever replays them wants them. Why: a short collective's time is made of instructions, and half
+// of them would go into finding out what a step is.
+// Jocksch, Piccinali, shared-memory persistent allreduce (compiled when it is initialised)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+enum class Buffer : std::uint8_t;
+struct Schedule;
+
+// Each fits into a cache line.
+struct Instruction {
+  enum class Kind : std::uint8_t {
+    signal,  // this rank's counter becomes `value`
+    wait,    // until the counter of the rank at `place` is at least `value`
+    copy,    // `amount` bytes, first -> second
+    reduce,  // `amount` elements, into = first op second; and `also`, if has_also
+  };
+
+  Kind kind;
+  bool has_also = false;
+  Buffer first{}, second{}, into{}, also{};
+  std::uint32_t value = 0;
+  std::int32_t place = 0;
+  std::uint32_t step = 0;  // the first one that it carries out
+  std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;  // offsets there
+  std::int64_t amount = 0;
+};
+static_assert(sizeof(Instruction) == 64);
+
+using Program = std::vector<Instruction>;
+
+// Empty: it is nothing to be replayed, since it needs messages, the MPI library's datatypes or other
+// ranks' buffers. Whoever replays one that reduces has a kernel.
+Program compile(const Schedule& schedule);
+
+}  // namespace weft
