@@ -23,11 +23,20 @@ class NodeParts {
   // in a part, whatever the tuning.
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent = 1, int signals = 1,
             std::int64_t most = INT64_MAX, int slots = 1)
-      : NodeParts(b, count, extent, signals, most, slots, false) {}
+      : NodeParts(b, count, extent, signals, most, slots, b.tuning().part_bytes, false) {}
 
   // Where each rank reads what all others show.
   static NodeParts exchanged(Builder& b, std::int64_t count, std::int64_t extent) {
-    return {b, count, extent, 1, INT64_MAX, 1, ranks_here(b.shape()) == 2};
+    return {b, count, extent, 1, INT64_MAX, 1, b.tuning().part_bytes, ranks_here(b.shape()) == 2};
+  }
+
+  // Where all have as much to do at a time, so that cutting lets nobody begin earlier: what takes
+  // up both places is one part.
+  static NodeParts in_step(Builder& b, std::int64_t count, std::int64_t extent, int signals,
+                           int slots) {
+    const std::int64_t both = kPlaces * b.tuning().part_bytes;
+    const bool fits = count <= fitting(slot_bytes(both, slots), extent);
+    return {b, count, extent, signals, INT64_MAX, slots, fits ? both : both / kPlaces, false};
   }
 
   bool done() const { return begin() >= total_; }
@@ -49,7 +58,7 @@ class NodeParts {
   Location of(int rank, int slot = 0) const {
     const int place = place_of(b_.shape(), rank);
     if (in_lines_) return b_.line(place);
-    const std::int64_t in_own = (kPlaces * slot + part_ % kPlaces) * stride_;
+    const std::int64_t in_own = (places_of_slot() * slot + part_ % kPlaces) * stride_;
     if (!change_hands_) return places_ + (place * own_bytes_ + in_own);
     const bool is_first = (place + part_ / kPlaces) % 2 == 0;
     return {is_first ? Buffer::half_a : Buffer::half_b, in_own};
@@ -83,15 +92,16 @@ class NodeParts {
 
  private:
   static constexpr std::int64_t kPlaces = 2;
+  std::int64_t places_of_slot() const { return is_cut() ? kPlaces : 1; }
 
   NodeParts(Builder& b, std::int64_t count, std::int64_t extent, int signals, std::int64_t most,
-            int slots, bool change_hands)
+            int slots, std::int64_t part_bytes, bool change_hands)
       : b_(b),
         signals_(signals),
         total_(count),
-        most_(std::min({count, most, fitting(slot_bytes(b.tuning(), slots), extent)})),
+        most_(std::min({count, most, fitting(slot_bytes(part_bytes, slots), extent)})),
         stride_(to_lines(most_ * extent)),
-        own_bytes_(kPlaces * slots * stride_),
+        own_bytes_(places_of_slot() * slots * stride_),
         in_lines_(!is_cut() && slots == 1 && most_ * extent <= kLinePayloadBytes),
         change_hands_(change_hands) {
     if (in_lines_ || is_alone()) return;
@@ -108,8 +118,8 @@ class NodeParts {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
   // Whole lines, so that all slots fit.
-  static std::int64_t slot_bytes(const Tuning& tuning, int slots) {
-    return slots == 1 ? tuning.part_bytes : tuning.part_bytes / slots / kLineBytes * kLineBytes;
+  static std::int64_t slot_bytes(std::int64_t part_bytes, int slots) {
+    return slots == 1 ? part_bytes : part_bytes / slots / kLineBytes * kLineBytes;
   }
   static std::int64_t fitting(std::int64_t bytes, std::int64_t extent) {
     return std::max<std::int64_t>(bytes / extent, 1);

@@ -30,9 +30,9 @@ NodeRing::NodeRing(Builder& b, const Domains& domains, std::vector<std::int64_t>
       borders_(std::move(borders)),
       homes_(domains, b.shape().size),
       blocks_(b.shape().size),
-      parts_(b, longest(borders_), b.shape().recv.extent,
-             blocks_ + (domains.count() > 1 ? static_cast<int>(result) : 0), INT64_MAX,
-             homes_.slots()) {}
+      parts_(NodeParts::in_step(b, longest(borders_), b.shape().recv.extent,
+                                blocks_ + (domains.count() > 1 ? static_cast<int>(result) : 0),
+                                homes_.slots())) {}
 
 std::int64_t NodeRing::offset(int block) const {
   const std::int64_t element = borders_[static_cast<std::size_t>(block)] + parts_.begin();

@@ -15,11 +15,6 @@ bool Operation::advance() {
   return true;
 }
 
-void Operation::end_in_hand(const Error* error) {
-  finished(error);
-  done_.store(1, std::memory_order_release);
-}
-
 void Operation::rewind() {
   execution_.rewind();
   done_.store(0, std::memory_order_release);

@@ -51,8 +51,9 @@ class Operation {
   virtual void finished(const Error* error) = 0;
   bool was_direct() const { return execution_.was_direct(); }
 
-  // For one that its caller carries out by itself, while nobody else looks at it.
-  void end_in_hand(const Error* error);
+  // For one that its caller has carried out by itself, while nobody else looked at it: instead of
+  // finished().
+  void end_in_hand() { done_.store(1, std::memory_order_release); }
   // From here on it is to be advanced: so many steps have been done.
   void leave_hand(std::uint32_t steps_done) { execution_.skip(steps_done); }
 

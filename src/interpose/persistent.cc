@@ -69,12 +69,10 @@ bool PersistentOperation::advance_in_hand(int polls) {
   if (done()) return true;
   const AloneCall::State state = alone_.go_on(polls);
   if (state == AloneCall::State::held_up) return false;
-  if (state == AloneCall::State::over) {
-    end_in_hand(nullptr);
-  } else {
-    const Error error{"ranks take part in different calls"};
-    end_in_hand(&error);
-  }
+  if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
+  if (Runtime::active()->observing()) times.finished = now_ns();
+  announced_ = true;
+  end_in_hand();
   return true;
 }
 
@@ -111,10 +109,6 @@ void PersistentOperation::show_to_library() {
 }
 
 void PersistentOperation::announce() {
-  if (in_hand()) {
-    announced_ = true;
-    return;
-  }
   const std::lock_guard lock(carrier_mutex_);
   announced_ = true;
   if (carrier_started_) complete_carrier();
