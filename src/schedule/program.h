@@ -34,8 +34,8 @@ static_assert(sizeof(Instruction) == 64);
 
 using Program = std::vector<Instruction>;
 
-// Empty: it is nothing to be replayed, since it needs messages, the MPI library's datatypes or other
-// ranks' buffers. Whoever replays one that reduces has a kernel.
+// Empty: it is nothing to be replayed, since it needs messages, the MPI library's datatypes or
+// other ranks' buffers. Whoever replays one that reduces has a kernel.
 Program compile(const Schedule& schedule);
 
 }  // namespace weft
