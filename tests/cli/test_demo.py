@@ -74,6 +74,12 @@ def test_hidden_share_may_be_negative():
     assert "hides nothing" in slow.sentence
 
 
+def test_more_than_all_hidden_asks_to_measure_again(gain):
+    assert "Measure again" not in gain.sentence
+    weft = run({"native": 110000.0, "thread": 70000.0})
+    assert "Measure again" in overlap.compare(run({"native": 112000.0}), weft).sentence
+
+
 def test_page_needs_nothing_from_outside(gain, tmp_path):
     path = tmp_path / "out" / "demo.html"
     page.write(path, [gain], "a link of 200 Mbit/s")

@@ -14,6 +14,9 @@ SCHEMA = "weft-overlap/1"
 WITHOUT = "without Weft"
 # Below this share of the time, two candidates count as equally fast.
 NOTICEABLE = 0.02
+# More than all of it cannot be hidden: beyond this share, what was to be hidden, or behind which,
+# took longer alone than together.
+MOST_HIDDEN = 1.1
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,15 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """What the figures say, also where Weft has nothing to add."""
+        if max(row.hidden for row in self.rows) <= MOST_HIDDEN:
+            return self._finding
+        return (
+            f"{self._finding} More than all of it is more than can be: communication or computation"
+            " was measured alone while the machine was busy. Measure again on a quiet machine."
+        )
+
+    @property
+    def _finding(self) -> str:
         best, without = self.best, self.without
         if best.name == "native" or not gains(without, best):
             by_itself = (
