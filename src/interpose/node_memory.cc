@@ -22,6 +22,7 @@ struct Place {
   Processor processor;
 };
 std::vector<Place> place_of_world_rank;  // empty: not known
+bool places_in_order = false;            // of their ranks, whatever the domains
 
 std::vector<Place> places_of(MPI_Comm comm, int ranks) {
   std::vector<Place> places;
@@ -59,7 +60,7 @@ Result<std::optional<Segment>> segment_of_node(MPI_Comm comm, int rank, const No
   const bool is_alone = nodes.ranks_on(nodes.of(rank)) == 1;
   MPI_Comm here = comm;
   if (nodes.count() > 1 &&
-      library_calls.Comm_split(comm, nodes.of(rank), rank, &here) != MPI_SUCCESS)
+      library_calls.Comm_split(comm, nodes.of(rank), nodes.place(rank), &here) != MPI_SUCCESS)
     return Error{"the MPI library gives no communicator for a node"};
   Result<Segment> made = Error{};
   if (!is_alone) made = share_segment(here, nodes.place(rank), bytes);
@@ -92,7 +93,8 @@ std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
   return found;
 }
 
-void find_nodes(std::string_view xpmem) {
+void find_nodes(std::string_view xpmem, bool in_order) {
+  places_in_order = in_order;
   MPI_Comm here;
   const int code = library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0,
                                                  handles.info_null, &here);
@@ -112,10 +114,16 @@ void find_nodes(std::string_view xpmem) {
 
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks) {
   if (place_of_world_rank.empty()) return nullptr;
-  std::vector<int> nodes;
-  for (const Place& place : places_of(comm, ranks)) nodes.push_back(place.node);
+  std::vector<int> nodes, domains;
+  for (const Place& place : places_of(comm, ranks)) {
+    nodes.push_back(place.node);
+    domains.push_back(place.domain);
+  }
   auto found = std::make_shared<const Nodes>(nodes);
-  return found->some_share() ? found : nullptr;
+  if (!found->some_share()) return nullptr;
+  // On one node the algorithms by domains know better.
+  if (found->count() == 1 || places_in_order) return found;
+  return std::make_shared<const Nodes>(nodes, domains);
 }
 
 std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks) {

@@ -51,8 +51,9 @@ class NodeMemory {
 std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
 // Which ranks run on which node, in which of its NUMA domains. Collective over MPI_COMM_WORLD,
-// once. xpmem: as for Xpmem::open.
-void find_nodes(std::string_view xpmem);
+// once. xpmem: as for Xpmem::open. in_order: the ranks of each of several nodes have places in
+// their order, else domain by domain.
+void find_nodes(std::string_view xpmem, bool in_order);
 
 // The same of a communicator; nullptr where it is not known, or no two ranks are on one node.
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);

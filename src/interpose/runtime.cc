@@ -166,7 +166,7 @@ void Runtime::begin(const Config& config, int thread_level, bool without_threads
   if (!runtime->native()) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
     if (threads_allowed) runtime->agree_on_threads(rank);
-    if (config.node_memory) find_nodes(config.xpmem);
+    if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
     runtime->add_communicator(handles.comm_world, {});
   }
   owner = getpid();

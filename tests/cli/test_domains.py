@@ -22,11 +22,14 @@ def plans(request, tmp_path, environment):
     if not mpi.mpiexec.exists() or not program.exists():
         pytest.skip(f"needs {installation.make_target(request.param)}")
 
-    def run(collective, size, front=(), options=()):
+    def run(collective, size, front=(), options=(), nodes=""):
+        if nodes and request.param != "mpich":
+            pytest.skip("several nodes on one machine: Hydra only")
+        hosts = ["-launcher", "fork", "-hosts", nodes] if nodes else []
         summary = tmp_path / "summary.json"
         weft = [installation.weft_command(), "run", "--engine", "function", *options]
         weft += ["--plan-cache", "none", f"--summary=json:{summary}", "--"]
-        command = [*mpi.launcher(4), *front, *weft, program]
+        command = [*mpi.launcher(4), *hosts, *front, *weft, program]
         command += ["--collective", collective, "--bytes", size]
         done = subprocess.run(
             [str(word) for word in command],
@@ -80,3 +83,13 @@ def test_ranks_that_are_not_bound_have_one_level(plans):
     found = tried(plans("allreduce", "8"))
     assert "node-tree" in found
     assert not any(name.startswith("domain-") for name in found)
+
+
+def test_over_several_nodes_places_go_by_domain(plans, tmp_path):
+    """So they are not in the order of the ranks, which reproducible reductions must keep."""
+    front = [in_two_domains(tmp_path, "rank % 2")]
+    in_order = ["--algorithm", "allreduce=hierarchical-in-order", "--init-budget", "0"]
+    assert plans("allreduce", "8MiB", front, in_order, "a:3,b:1")["algorithm"] == "hierarchical"
+    assert plans("allreduce", "8MiB", (), in_order, "a:3,b:1")["algorithm"] == "hierarchical-in-order"
+    plan = plans("allreduce", "8MiB", front, ["--reproducible"], "a:3,b:1")
+    assert plan["algorithm"] == "hierarchical-in-order"

@@ -308,9 +308,12 @@ bool is_placed(const Call& call) {
 
 void set_nodes(const Call& call, Shape& shape) {
   if (!is_placed(call)) return;
-  auto nodes = std::make_shared<const Nodes>(node_of_rank(call.placing, call.size));
+  const bool by_domains = needs_domains(call.algorithm->needs);
+  auto nodes = std::make_shared<const Nodes>(
+      node_of_rank(call.placing, call.size),
+      by_domains ? std::vector<int>() : domain_of_rank(call.placing, call.size));
   if (nodes->count() == 1) return;
-  if (needs_domains(call.algorithm->needs)) {
+  if (by_domains) {
     shape.domains = nodes;
   } else if (nodes->some_share()) {
     shape.nodes = nodes;
@@ -340,9 +343,19 @@ std::vector<int> node_of_rank(Placing placing, int size) {
       case Placing::crowded:
         nodes.push_back(std::min(rank, 4));
         break;
+      case Placing::sockets:
+        nodes.push_back(rank / 4);
+        break;
     }
   }
   return nodes;
+}
+
+std::vector<int> domain_of_rank(Placing placing, int size) {
+  std::vector<int> domains;
+  if (placing == Placing::sockets)
+    for (int rank = 0; rank < size; ++rank) domains.push_back(rank % 2);
+  return domains;
 }
 
 bool has_root(Kind kind) {
@@ -355,8 +368,8 @@ bool has_in_place(Kind kind) {
 
 std::string Call::text() const {
   const char* ops[] = {"sum", "max", "affine", "difference"};
-  const char* placings[] = {", pairs",    ", threes",  ", fours",  ", cyclic 2",
-                            ", cyclic 3", ", growing", ", crowded"};
+  const char* placings[] = {", pairs",    ", threes",  ", fours",   ", cyclic 2",
+                            ", cyclic 3", ", growing", ", crowded", ", sockets"};
   const char* graphs[] = {", grid", ", ring", ", random graph"};
   return std::string(kind_name(kind())) + " " + algorithm->name + ", " + std::to_string(size) +
          " ranks, root " + std::to_string(root) + ", " + std::to_string(count) + " " + type->name +

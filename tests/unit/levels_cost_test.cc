@@ -54,10 +54,11 @@ struct Map {
 };
 constexpr Map kMaps[] = {{Placing::pairs, 4},    {Placing::pairs, 8},    {Placing::threes, 4},
                          {Placing::threes, 6},   {Placing::fours, 16},   {Placing::cyclic_2, 6},
-                         {Placing::cyclic_3, 7}, {Placing::growing, 15}, {Placing::crowded, 9}};
+                         {Placing::cyclic_3, 7}, {Placing::growing, 15}, {Placing::crowded, 9},
+                         {Placing::sockets, 8},  {Placing::sockets, 11}};
 
-int nodes_of(const Map& map) {
-  return Nodes(node_of_rank(map.placing, map.ranks)).count();
+Nodes nodes_of(const Map& map) {
+  return Nodes(node_of_rank(map.placing, map.ranks), domain_of_rank(map.placing, map.ranks));
 }
 
 TEST(Cost, HierarchicalBcastAndReduceSendTheDataToEachNodeOnce) {
@@ -65,9 +66,9 @@ TEST(Cost, HierarchicalBcastAndReduceSendTheDataToEachNodeOnce) {
     for (const std::int64_t count : {10, 100'000})
       for (const Kind kind : {Kind::bcast, Kind::reduce}) {
         const Traffic sum = hierarchical_traffic(kind, map.ranks, map.placing, count);
-        EXPECT_EQ(sum.bytes, (nodes_of(map) - 1) * count * 4);
+        EXPECT_EQ(sum.bytes, (nodes_of(map).count() - 1) * count * 4);
         if (count != 10) continue;
-        EXPECT_EQ(sum.messages, nodes_of(map) - 1);
+        EXPECT_EQ(sum.messages, nodes_of(map).count() - 1);
       }
 }
 
@@ -75,15 +76,15 @@ TEST(Cost, HierarchicalAllreduceOfLongVectorsSendsTheLeast) {
   constexpr std::int64_t kCount = 3 * 5 * 7 * 4096;
   for (const Map& map : kMaps) {
     const Traffic sum = hierarchical_traffic(Kind::allreduce, map.ranks, map.placing, kCount);
-    EXPECT_EQ(sum.bytes, 2 * (nodes_of(map) - 1) * kCount * 4);
+    EXPECT_EQ(sum.bytes, 2 * (nodes_of(map).count() - 1) * kCount * 4);
   }
 }
 
 TEST(Cost, HierarchicalInOrderSendsAVectorOverEachBorderOnceInEachDirection) {
   for (const Map& map : kMaps)
     for (const std::int64_t count : {10, 100'000}) {
-      if (!Nodes(node_of_rank(map.placing, map.ranks)).are_in_order()) continue;
-      const std::int64_t one_way = (nodes_of(map) - 1) * count * 4;
+      if (!nodes_of(map).are_in_order()) continue;
+      const std::int64_t one_way = (nodes_of(map).count() - 1) * count * 4;
       const auto bytes = [&](Kind kind) {
         return hierarchical_traffic(kind, map.ranks, map.placing, count, "hierarchical-in-order")
             .bytes;
@@ -107,14 +108,14 @@ TEST(Cost, HierarchicalAllgatherSendsEachBlockToEachNodeOnce) {
   for (const Map& map : kMaps)
     for (const std::int64_t count : {10, 40'000}) {
       const Traffic sum = hierarchical_traffic(Kind::allgather, map.ranks, map.placing, count);
-      EXPECT_EQ(sum.bytes, (nodes_of(map) - 1) * map.ranks * count * 4);
+      EXPECT_EQ(sum.bytes, (nodes_of(map).count() - 1) * map.ranks * count * 4);
     }
 }
 
 TEST(Cost, HierarchicalAlltoallSendsOneMessageFromNodeToNode) {
   for (const Map& map : kMaps)
     for (const std::int64_t count : {10, 10'000}) {
-      const Nodes nodes(node_of_rank(map.placing, map.ranks));
+      const Nodes nodes = nodes_of(map);
       std::int64_t blocks = 0;
       for (int rank = 0; rank < map.ranks; ++rank)
         blocks += map.ranks - nodes.ranks_on(nodes.of(rank));
@@ -127,7 +128,7 @@ TEST(Cost, HierarchicalAlltoallSendsOneMessageFromNodeToNode) {
 
 TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
   for (const Map& map : kMaps) {
-    const int nodes = nodes_of(map);
+    const int nodes = nodes_of(map).count();
     EXPECT_EQ(hierarchical_traffic(Kind::barrier, map.ranks, map.placing, 0).messages,
               nodes * log2_up(nodes));
   }
@@ -176,6 +177,24 @@ TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
         EXPECT_LE(with.messages, without.messages) << text << " or " << call.algorithm->name;
       }
   EXPECT_GT(taken, 100);
+}
+
+// Each block's sum goes from rank to rank of its node. Of the four links of that ring, two cross
+// the border of two domains; the one behind the leader is not used.
+TEST(Cost, HierarchicalSumsGoFromDomainToDomainOnce) {
+  const auto all = build_all(hierarchical_call(Kind::allreduce, 8, Placing::sockets, 4 * 16'000));
+  const std::vector<int> domains = domain_of_rank(Placing::sockets, 8);
+  int across = 0, sums = 0;
+  for (const Schedule& s : all)
+    for (std::size_t i = 1; i < s.steps.size(); ++i) {
+      const Step& wait = s.steps[i - 1];
+      if (s.steps[i].kind != StepKind::reduce || wait.kind != StepKind::wait) continue;
+      const auto domain = [&](int rank) { return domains[static_cast<std::size_t>(rank)]; };
+      ++sums;
+      across += domain(wait.peer) != domain(s.shape.rank) ? 1 : 0;
+    }
+  EXPECT_EQ(sums, 2 * 4 * 3);
+  EXPECT_EQ(across, 2 * (1 + 2 + 1 + 2));
 }
 
 }  // namespace

@@ -26,6 +26,15 @@ TEST(Nodes, KnowWhetherTheyShareAreAlikeAndInOrder) {
   EXPECT_FALSE(Nodes({0, 1, 0, 1}).are_in_order());
 }
 
+TEST(Nodes, HavePlacesByDomain) {
+  const Nodes nodes({0, 0, 0, 0, 1, 1}, {1, 0, 1, 0, 0, 0});
+  EXPECT_EQ(nodes.ranks(0), (std::vector{1, 3, 0, 2}));
+  EXPECT_EQ(nodes.place(2), 3);
+  EXPECT_EQ(nodes.ranks(1), (std::vector{4, 5}));
+  EXPECT_FALSE(nodes.are_in_order());
+  EXPECT_TRUE(Nodes({0, 0, 0, 1}, {0, 0, 1, 0}).are_in_order());
+}
+
 TEST(Nodes, AreEqualWhereTheSameRanksAreTogether) {
   EXPECT_EQ(Nodes({4, 4, 1}), Nodes({0, 0, 3}));
   EXPECT_FALSE(Nodes({0, 0, 1}) == Nodes({0, 1, 1}));
