@@ -90,6 +90,8 @@ def test_over_several_nodes_places_go_by_domain(plans, tmp_path):
     front = [in_two_domains(tmp_path, "rank % 2")]
     in_order = ["--algorithm", "allreduce=hierarchical-in-order", "--init-budget", "0"]
     assert plans("allreduce", "8MiB", front, in_order, "a:3,b:1")["algorithm"] == "hierarchical"
-    assert plans("allreduce", "8MiB", (), in_order, "a:3,b:1")["algorithm"] == "hierarchical-in-order"
+    assert (
+        plans("allreduce", "8MiB", (), in_order, "a:3,b:1")["algorithm"] == "hierarchical-in-order"
+    )
     plan = plans("allreduce", "8MiB", front, ["--reproducible"], "a:3,b:1")
     assert plan["algorithm"] == "hierarchical-in-order"
