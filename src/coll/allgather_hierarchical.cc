@@ -60,18 +60,19 @@ class Allgather {
 
   // What this rank carries of a node, those one after the other taken together.
   std::vector<Operand> carried(int node) const {
+    if (each_carries_) return {incoming(s_, carrier(node))};
+    std::vector<int> ranks = nodes_.ranks(node);
+    std::sort(ranks.begin(), ranks.end());
     std::vector<Operand> blocks;
-    for (int rank : nodes_.ranks(node)) {
-      if (each_carries_ && nodes_.place(rank) != place_of(s_, s_.rank)) continue;
-      const Operand block = incoming(s_, rank);
-      if (!blocks.empty() && nodes_.place(rank) > 0 && follows(rank))
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const Operand block = incoming(s_, ranks[i]);
+      if (i > 0 && ranks[i] == ranks[i - 1] + 1)
         blocks.back().count += block.count;
       else
         blocks.push_back(block);
     }
     return blocks;
   }
-  bool follows(int rank) const { return nodes_.of(rank - 1) == nodes_.of(rank); }
 
   int carrier(int node) const {
     return nodes_.ranks(node)[each_carries_ ? static_cast<std::size_t>(place_of(s_, s_.rank)) : 0];

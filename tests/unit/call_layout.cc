@@ -354,7 +354,7 @@ std::vector<int> node_of_rank(Placing placing, int size) {
 std::vector<int> domain_of_rank(Placing placing, int size) {
   std::vector<int> domains;
   if (placing == Placing::sockets)
-    for (int rank = 0; rank < size; ++rank) domains.push_back(rank % 2);
+    for (int rank = 0; rank < size; ++rank) domains.push_back((rank + 1) % 2);
   return domains;
 }
 

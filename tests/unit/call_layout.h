@@ -18,7 +18,7 @@ enum class Graph { grid, ring, random };
 // Which ranks run on which node, or in which NUMA domain of one: two, three or four on each, the
 // rest on the last one; in turn on two or three nodes; alone, two, three, … on a node; most on the
 // last of five.
-// sockets: fours, on each node in two domains by turns.
+// sockets: fours, on each node in two domains by turns, the lowest rank in the second.
 enum class Placing { pairs, threes, fours, cyclic_2, cyclic_3, growing, crowded, sockets };
 inline constexpr Placing kPlacings[] = {Placing::pairs,    Placing::threes,   Placing::fours,
                                         Placing::cyclic_2, Placing::cyclic_3, Placing::growing,
