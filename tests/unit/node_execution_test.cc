@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "call_memory.h"
+#include "engine/alone.h"
 #include "simulated_call.h"
 #include "transport/transport.h"
 
@@ -100,7 +101,9 @@ class Part {
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data()},
                   find_kernel(Element::float64, Operator::sum),
                   &peers_},
-        execution_(schedule_, nullptr, &operands_, &turn_) {
+        execution_(schedule_, nullptr, &operands_, &turn_),
+        alone_(schedule_, operands_, turn_),
+        is_alone_(rank % 2 != 0 && !direct_ && !schedule_.program.empty()) {
     operands_.use(turn_, schedule_);
     const Location input = outgoing(schedule_.shape, 0).at;
     peers_.begin({shown(operands_.address(input), rank, operation),
@@ -110,7 +113,12 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
-  bool advance() { return *execution_.advance(); }
+  bool advance() {
+    if (!is_alone_) return *execution_.advance();
+    const AloneCall::State state = alone_.go_on(3);
+    EXPECT_NE(state, AloneCall::State::in_different_calls);
+    return state == AloneCall::State::over;
+  }
 
   bool was_direct() const { return execution_.was_direct(); }
 
@@ -134,6 +142,8 @@ class Part {
   NodeTurn turn_;
   Operands operands_;
   Execution execution_;
+  AloneCall alone_;  // its program, by odd ranks
+  const bool is_alone_;
 };
 
 class Node {
