@@ -16,7 +16,7 @@ WITHOUT = "without Weft"
 NOTICEABLE = 0.02
 # More than all of it cannot be hidden: beyond this share, what was to be hidden, or behind which,
 # took longer alone than together.
-MOST_HIDDEN = 1.1
+MOST_HIDDEN = 1.05
 
 
 @dataclass(frozen=True)
