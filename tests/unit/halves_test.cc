@@ -1,7 +1,10 @@
-// Halves of the node's memory that change places: two ranks write where they have read last.
+// Windows in the node's memory, and halves there that change places: two ranks write where they
+// have read last.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "simulated_call.h"
@@ -81,6 +84,28 @@ TEST(Halves, SoItIsFromPartToPart) {
   ASSERT_GT(of[0].written.size(), 4u);
   for (std::size_t part = 2; part < of[0].written.size(); ++part)
     EXPECT_EQ(of[0].written[part], of[0].read[part - 2]);
+}
+
+TEST(NodeWindows, LongOperationsKeepToTwo) {
+  constexpr std::int64_t kBytes = 1024;
+  std::vector<std::byte> memory(static_cast<std::size_t>(NodeWindows::bytes(1, kBytes)));
+  NodeWindows windows(memory.data(), 0, 1, kBytes);
+  const auto used = [&](bool is_long) {
+    Schedule schedule;
+    schedule.is_long = is_long;
+    std::set<std::byte*> all;
+    for (int turn = 0; turn < 2 * kWindows; ++turn) {
+      const NodeTurn next = windows.next(turn % 2 == 0 ? Ends::in_order : Ends::any_time, schedule);
+      EXPECT_TRUE(next.may_begin());
+      next.end(true);
+      all.insert(next.memory());
+    }
+    return all;
+  };
+  const std::set<std::byte*> all = used(false), of_long = used(true);
+  EXPECT_EQ(all.size(), 4u);
+  EXPECT_EQ(of_long.size(), 2u);
+  EXPECT_TRUE(std::includes(all.begin(), all.end(), of_long.begin(), of_long.end()));
 }
 
 }  // namespace
