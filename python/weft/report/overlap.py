@@ -17,6 +17,7 @@ NOTICEABLE = 0.02
 # More than all of it cannot be hidden: beyond this share, what was to be hidden, or behind which,
 # took longer alone than together.
 MOST_HIDDEN = 1.05
+MEASURE_AGAIN = "measure again on a quiet machine."
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,13 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """What the figures say, also where Weft has nothing to add."""
-        if max(row.hidden for row in self.rows) <= MOST_HIDDEN:
-            return self._finding
+        finding, most = self._finding, max(self.rows, key=lambda row: row.hidden)
+        if most.hidden <= MOST_HIDDEN:
+            return finding
         return (
-            f"{self._finding} More than all of it is more than can be: communication or computation"
-            " was measured alone while the machine was busy. Measure again on a quiet machine."
+            f"{finding} But {most.name} cannot hide {percent(most.hidden)}: communication or"
+            " computation was measured alone while the machine was busy"
+            + ("." if finding.endswith(MEASURE_AGAIN) else f"; {MEASURE_AGAIN}")
         )
 
     @property
@@ -110,8 +113,7 @@ class Comparison:
             if self.fastest.name != "native" and is_noticeable(without, self.fastest):
                 return by_itself + (
                     f"engine {self.fastest.name} took {self.fastest.total.median:.0f} ms, but the"
-                    " measurements spread too much to call that a gain: measure again on a quiet"
-                    " machine."
+                    f" measurements spread too much to call that a gain: {MEASURE_AGAIN}"
                 )
             return by_itself + (
                 "engine native, which leaves the call to it, is the right choice, and Weft has"
