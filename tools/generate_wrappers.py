@@ -35,19 +35,19 @@ STEPS = ("nonblocking_collective", "blocking_collective")
 # The members of Call (transport/mpi/call.h) in their order, and the roles of the argument each
 # comes from.
 CALL_MEMBERS = (
-    ("sendbuf", ("send_buffer", "buffer")),
-    ("sendcounts", ("send_count", "send_counts", "count")),
-    ("senddispls", ("send_displacements",)),
-    ("sendtype", ("send_datatype", "datatype")),
-    ("sendtypes", ("send_datatypes",)),
-    ("recvbuf", ("recv_buffer", "buffer")),
-    ("recvcounts", ("recv_count", "recv_counts", "count")),
-    ("recvdispls", ("recv_displacements",)),
-    ("recvtype", ("recv_datatype", "datatype")),
-    ("recvtypes", ("recv_datatypes",)),
-    ("op", ("op",)),
     ("root", ("root",)),
+    ("sendbuf", ("send_buffer", "buffer")),
+    ("recvbuf", ("recv_buffer", "buffer")),
+    ("sendcounts", ("send_count", "send_counts", "count")),
+    ("recvcounts", ("recv_count", "recv_counts", "count")),
+    ("sendtype", ("send_datatype", "datatype")),
+    ("recvtype", ("recv_datatype", "datatype")),
+    ("op", ("op",)),
     ("comm", ("comm",)),
+    ("senddispls", ("send_displacements",)),
+    ("recvdispls", ("recv_displacements",)),
+    ("sendtypes", ("send_datatypes",)),
+    ("recvtypes", ("recv_datatypes",)),
 )
 
 NOTICE = """\
@@ -161,7 +161,7 @@ def base_name(call):
 
 
 def normalised(call):
-    """The statements that make the Call of a collective's arguments."""
+    """The statement that makes the Call of a collective's arguments."""
     base = base_name(call)
     wide = "_c" if call["name"].endswith("_c") else ""
     fields = [f".kind = Kind::{base.lower()}", f".form = CallId::I{base.lower()}{wide}"]
@@ -172,7 +172,7 @@ def normalised(call):
             name = argument(call, "displacements")
         if name:
             fields.append(f".{member} = {name}")
-    return ["  const Call call{" + ", ".join(fields) + "};", "  int code;"]
+    return ["  const Call call{" + ", ".join(fields) + "};"]
 
 
 def counted(call):
@@ -186,14 +186,15 @@ def counted(call):
 
 def nonblocking_body(call):
     offer = f"start(CallId::{short(call)}, call, {argument(call, 'request_out')}, &code)"
-    return normalised(call) + [f"  if ({offer}) return code;"] + counted(call)
+    return normalised(call) + ["  int code;", f"  if ({offer}) return code;"] + counted(call)
 
 
 def persistent_body(call):
     request = argument(call, "request_out")
     offer = f"initialise(CallId::{short(call)}, call, next != nullptr, {request}, &code)"
     missing = f"  if (!next) missing_call(CallId::{short(call)});"
-    return normalised(call) + [f"  if ({offer}) return code;", missing] + counted(call)
+    taken = ["  int code;", f"  if ({offer}) return code;"]
+    return normalised(call) + taken + [missing] + counted(call)
 
 
 def nonblocking_form(call, calls):
@@ -232,11 +233,11 @@ def blocking_body(call, calls):
     return lines + [f"  return next({arguments(call)});"]
 
 
-def blocking_collective_body(call, calls):
-    offer = [f"  if (carry_out(CallId::{short(call)}, call, &code)) return code;"]
-    lines = ["  if (blocking_wanted()) {"]
-    lines += ["  " + line for line in normalised(call) + offer] + ["  }"]
-    return lines + blocking_body(call, calls)
+def offered(call):
+    """What a blocking collective does first: a short one has little time for anything else."""
+    offer = ["  int code;", f"  if (carry_out(CallId::{short(call)}, call, &code)) return code;"]
+    lines = ["  if (!entry.nested() && blocking_wanted()) {"]
+    return lines + ["  " + line for line in normalised(call) + offer] + ["  }"]
 
 
 def comm_new_body(call):
@@ -254,8 +255,6 @@ def body(call, calls):
         return nonblocking_body(call)
     if kind == "persistent_collective":
         return persistent_body(call)
-    if kind == "blocking_collective":
-        return blocking_collective_body(call, calls)
     if kind == "comm_new":
         return comm_new_body(call)
     if kind == "nonblocking_poll":
@@ -273,15 +272,17 @@ def wrapper(call, calls):
     # Weft itself provides persistent collectives where the library has none.
     if call["class"] == "persistent_collective":
         slot = f"bound_or_null(next_calls.{name})"
-    text = [f"static {call['return']} {name}({parameters(call)}) {{"]
-    text += [f"  const auto next = {slot};", "  const Entry entry;"]
-    text += [f"  if (entry.nested()) return next({passed});", *body(call, calls), "}"]
+    nested = ", ".join(filter(None, ["bool nested", parameters(call)]))
+    text = [f"static {call['return']} {name}({nested}) {{", f"  const auto next = {slot};"]
+    text += [f"  if (nested) return next({passed});", *body(call, calls), "}"]
+    entered = ", ".join(filter(None, ["entry.nested()", passed]))
     names = {call["name"]: "false", f"P{call['name']}": "true, from_library(RETURN_ADDRESS)"}
     for exported, named in names.items():
         text += [
             f"WEFT_WRAPPER {call['return']} {exported}({parameters(call)}) {{",
-            f"  const Named named({named});",
-            f"  return {name}({passed});",
+            f"  const Entry entry({named});",
+            *(offered(call) if call["class"] == "blocking_collective" else []),
+            f"  return {name}({entered});",
             "}",
         ]
     return "\n".join(wrap(line, 4 if line[0] in "sW" else 6) for line in text) + "\n"
@@ -306,10 +307,9 @@ def next_calls_h(calls, library):
 
 #include <mpi.h>
 
-namespace weft::interpose {{
+#include "interpose/this_thread.h"
 
-// Whether the application (a Fortran layer, another tool) called by the name PMPI_X.
-extern constinit thread_local bool by_profiling_name __attribute__((tls_model("initial-exec")));
+namespace weft::interpose {{
 
 // MPI_X goes on to the next MPI_X in the chain of tools, PMPI_X to the MPI library's own. Null
 // until bound, and for good where no library in the chain has the call.
@@ -319,7 +319,7 @@ struct Next {{
   Function* pmpi;
   // The wrappers may run while another thread binds: pairs with the release in bind_next_calls.
   operator Function*() const {{
-    return __atomic_load_n(by_profiling_name ? &pmpi : &mpi, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(this_thread & kProfiling ? &pmpi : &mpi, __ATOMIC_ACQUIRE);
   }}
 }};
 
@@ -362,7 +362,6 @@ void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {{
 }}  // namespace
 
 constinit NextCalls next_calls{{}};
-constinit thread_local bool by_profiling_name = false;
 
 void bind_next_calls(void* (*find)(const char* name)) {{
 {lines(calls, bind)}

@@ -3,12 +3,17 @@
 
 namespace weft {
 
+inline AloneCall::State AloneCall::end(bool done) const {
+  if (turn_.memory()) turn_.end(done && schedule_.synchronizing);
+  return done ? State::over : State::in_different_calls;
+}
+
 AloneCall::State AloneCall::go_on(int polls) {
   if (!begun_) {
-    if (turn_.memory() && !turn_.may_begin()) return State::held_up;
+    if (!turn_.may_begin()) return State::held_up;
     begun_ = true;
   }
-  for (const Instruction* next = next_; next != end_; ++next) {
+  for (const Instruction* next = next_;; ++next) {
     if (next->kind == Instruction::Kind::signal) {
       turn_.signal(next->value);
     } else if (next->kind == Instruction::Kind::wait) {
@@ -16,17 +21,25 @@ AloneCall::State AloneCall::go_on(int polls) {
       if (seen == NodeTurn::Seen::yes) continue;
       next_ = next;
       return seen == NodeTurn::Seen::no ? State::held_up : end(false);
+    } else if (next->kind == Instruction::Kind::end) {
+      next_ = next;
+      if (schedule_.is_short) turn_.own_next_line();
+      return end(true);
     } else {
       operands_.carry_out(*next);
     }
   }
-  next_ = end_;
-  return end(true);
 }
 
-AloneCall::State AloneCall::end(bool done) {
-  if (turn_.memory()) turn_.end(done && schedule_.synchronizing);
-  return done ? State::over : State::in_different_calls;
+AloneCall::State wait_for_others(Progress& progress, AloneCall& call) {
+  AloneCall::State state{};
+  progress.drive_until(
+      [&] {
+        state = call.go_on(1);
+        return state != AloneCall::State::held_up;
+      },
+      [&] { progress.yield_core(); });
+  return state;
 }
 
 }  // namespace weft

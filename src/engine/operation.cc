@@ -15,11 +15,6 @@ bool Operation::advance() {
   return true;
 }
 
-void Operation::rewind() {
-  execution_.rewind();
-  done_.store(0, std::memory_order_release);
-}
-
 void Operation::wait_done() const {
   done_.wait(0, std::memory_order_acquire);
 }

@@ -38,7 +38,10 @@ class Operation {
   // It was its caller's, and is advanced by others from now on. Before their first advance().
   virtual void taken_over() {}
   // After done(), and where no other thread looks at it: from the first round on again.
-  void rewind();
+  void rewind() {
+    execution_.rewind();
+    done_.store(0, std::memory_order_release);
+  }
 
   const Schedule& schedule() const { return *schedule_; }
   // Rounds completed, and of which schedule, for whoever looks on.

@@ -51,6 +51,13 @@ class Progress {
   // an Execution does, and says whether it is over.
   template <class Advance>
   void drive_in_hand(Advance advance);
+  // For a caller that waits for another process: how often to look before yield_core().
+  int polls_in_hand() const {
+    constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
+    return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
+  }
+  // Lets others run, and learns from how long that took whether anybody wanted to.
+  void yield_core();
 
   // Around a call that may block in the MPI library: the thread takes over operations in which
   // other ranks wait for this rank's later rounds (the library itself moves what is posted).
@@ -64,14 +71,6 @@ class Progress {
   void stop();
 
  private:
-  // For a caller that waits for another process: how often to look before yield_core().
-  int polls_before_yield() const {
-    constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
-    return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
-  }
-  // Lets others run, and learns from how long that took whether anybody wanted to.
-  void yield_core();
-
   struct Entry {
     std::shared_ptr<Operation> operation;
     bool wants_thread = false;
@@ -133,7 +132,7 @@ template <class Complete, class Sleep>
 
 template <class Advance>
 void Progress::drive_in_hand(Advance advance) {
-  if (advance(polls_before_yield())) return;
+  if (advance(polls_in_hand())) return;
   drive_until([&] { return advance(1); }, [&] { yield_core(); });
 }
 

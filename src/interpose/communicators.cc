@@ -2,6 +2,7 @@
 #include "interpose/communicators.h"
 
 #include "base/log.h"
+#include "interpose/epoch.h"
 #include "interpose/generated/library_calls.h"
 #include "transport/mpi/handles.h"
 
@@ -151,16 +152,16 @@ void Communicators::add(MPI_Comm user, const Hints& hints, bool with_leaders, Ob
     communicator->leaders = make_leaders(shadow, rank, *communicator->nodes);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
-  generation_.fetch_add(1);
+  begin_epoch();
 }
 
 Communicator* Communicators::find(MPI_Comm user) {
   static thread_local Found last;
-  const std::uint32_t generation = generation_.load(std::memory_order_acquire);
-  if (last.generation == generation && last.user == user) return last.communicator;
+  const std::uint64_t now = epoch();
+  if (last.epoch == now && last.user == user) return last.communicator;
   const std::lock_guard lock(mutex_);
   const auto it = known_.find(user);
-  last = {generation, user, it == known_.end() ? nullptr : it->second.get()};
+  last = {now, user, it == known_.end() ? nullptr : it->second.get()};
   return last.communicator;
 }
 
@@ -180,7 +181,7 @@ std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
   if (it == known_.end()) return nullptr;
   auto removed = std::move(it->second);
   known_.erase(it);
-  generation_.fetch_add(1);
+  begin_epoch();
   return removed;
 }
 

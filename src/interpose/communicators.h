@@ -95,8 +95,6 @@ class Communicators {
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
-  // Another after each add() and remove(); never 0.
-  std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
   // kept; nullptr where none can be made.
@@ -106,15 +104,14 @@ class Communicators {
   static void release_shadows();
 
  private:
-  // The last communicator that this thread found, while nothing has been added or removed since.
+  // The last communicator that this thread found.
   struct Found {
-    std::uint32_t generation = 0;
+    std::uint64_t epoch = 0;
     MPI_Comm user{};
     Communicator* communicator = nullptr;
   };
 
-  std::atomic<std::uint32_t> generation_{1};  // written with mutex_ held
-  std::mutex mutex_;                          // guards known_
+  std::mutex mutex_;  // guards known_
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
 };
 

@@ -244,7 +244,8 @@ class PersistentAlone {
     auto* const found = runtime.requests.find_persistent(request);
     if (!found || !found->active()) return;
     operation_ = found;
-    if (!runtime.observing()) return;
+    if (!runtime.observing()) [[likely]]
+      return;
     began_ns_ = now_ns();
     if (operation_->times.waiting_since == 0) operation_->times.waiting_since = began_ns_;
   }
@@ -252,12 +253,9 @@ class PersistentAlone {
   explicit operator bool() const { return operation_ != nullptr; }
 
   void drive_to_end() {
-    if (operation_->hold())
-      runtime_.progress.drive_in_hand(
-          [&](int polls) { return operation_->advance_in_hand(polls); });
-    else
-      runtime_.progress.drive_until([&] { return operation_->done(); },
-                                    [&] { operation_->wait_done(); });
+    const bool in_hand = operation_->hold();
+    if (in_hand && operation_->advance_in_hand(runtime_.progress.polls_in_hand())) return;
+    drive_on(runtime_.progress, *operation_, in_hand);
   }
   // Brings everything under way forward once.
   bool test() {
@@ -270,18 +268,29 @@ class PersistentAlone {
 
   int complete(MPI_Status* status) {
     operation_->deactivate();
-    set_status(status);
-    if (runtime_.observing()) {
-      const std::int64_t ended_ns = now_ns();
-      runtime_.summary.completed(operation_->id(), operation_->times, ended_ns);
-      if (auto* track = runtime_.application_track())
-        track->span(call_name(id_), began_ns_, ended_ns);
-    }
-    if (!operation_->claim_error()) return MPI_SUCCESS;
+    if (status != MPI_STATUS_IGNORE) set_status(status);
+    if (runtime_.observing()) observe_completed();
+    if (!operation_->claim_error()) [[likely]]
+      return MPI_SUCCESS;
     return call_error_handler(*operation_, operation_->error_code());
   }
 
  private:
+  [[gnu::noinline]] static void drive_on(Progress& progress, PersistentOperation& operation,
+                                         bool in_hand) {
+    if (in_hand)
+      progress.drive_until([&] { return operation.advance_in_hand(1); },
+                           [&] { progress.yield_core(); });
+    else
+      progress.drive_until([&] { return operation.done(); }, [&] { operation.wait_done(); });
+  }
+  [[gnu::noinline]] void observe_completed() const {
+    const std::int64_t ended_ns = now_ns();
+    runtime_.summary.completed(operation_->id(), operation_->times, ended_ns);
+    if (auto* track = runtime_.application_track())
+      track->span(call_name(id_), began_ns_, ended_ns);
+  }
+
   Runtime& runtime_;
   const CallId id_;
   PersistentOperation* operation_ = nullptr;
@@ -306,8 +315,19 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return true;
 }
 
+// Of any kind, also of the library's.
+[[gnu::noinline]] int wait_for_any(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+  Completion completion(runtime, CallId::Wait, 1, request);
+  completion.drive_to_end();
+  const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
+    return next_calls.Test(request, flag, status);
+  })
+                                                  : next_calls.Wait(request, status);
+  return completion.finish_single(code, 0);
+}
+
 // Null where the library alone has a say: nothing of Weft's is held and nothing is watched.
-Runtime* involved() {
+inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime || (runtime->requests.held() == 0 && !runtime->requests.watching())) return nullptr;
   return runtime;
@@ -325,13 +345,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
     persistent.drive_to_end();
     return persistent.complete(status);
   }
-  Completion completion(*runtime, CallId::Wait, 1, request);
-  completion.drive_to_end();
-  const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
-    return next_calls.Test(request, flag, status);
-  })
-                                                  : next_calls.Wait(request, status);
-  return completion.finish_single(code, 0);
+  return wait_for_any(*runtime, request, status);
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {

@@ -6,10 +6,12 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <functional>
 
 #include "interpose/generated/call_ids.h"
 #include "interpose/generated/next_calls.h"
+#include "interpose/this_thread.h"
 #include "interpose/watchdog.h"
 #include "transport/mpi/call.h"
 
@@ -17,43 +19,23 @@ namespace weft::interpose {
 
 using weft::Call;
 
-// Inside a wrapper, or a thread of Weft's. In the executable's own TLS block: the library is
-// always loaded at start.
-extern constinit thread_local bool inside_weft __attribute__((tls_model("initial-exec")));
-
-// The name by which a call came, MPI_X or PMPI_X, while it lasts. inside: it is not the
-// application's, and goes on untouched.
-class Named {
- public:
-  explicit Named(bool profiling, bool inside = false)
-      : profiling_before_(by_profiling_name), inside_before_(inside_weft) {
-    by_profiling_name = profiling;
-    if (inside) inside_weft = true;
-  }
-  ~Named() {
-    by_profiling_name = profiling_before_;
-    inside_weft = inside_before_;
-  }
-  Named(const Named&) = delete;
-  Named& operator=(const Named&) = delete;
-
- private:
-  const bool profiling_before_;
-  const bool inside_before_;
-};
-
-// Marks this thread as inside a wrapper while it lives. Nested: the thread already was, so the
-// call comes from the MPI library or from Weft, and goes on untouched.
+// Marks this thread as inside a wrapper while it lives. profiling: by the name PMPI_X. Nested: the
+// thread already was, or the caller says so; the call comes from the MPI library or from Weft, and
+// goes on untouched.
 class Entry {
  public:
-  Entry() : nested_(inside_weft) { inside_weft = true; }
-  ~Entry() { inside_weft = nested_; }
+  explicit Entry(bool profiling = false, bool nested = false)
+      : before_(this_thread), nested_(nested || (before_ & kInside)) {
+    this_thread = profiling ? kInside | kProfiling : kInside;
+  }
+  ~Entry() { this_thread = before_; }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
   bool nested() const { return nested_; }
 
  private:
-  bool nested_;
+  const std::uint8_t before_;
+  const bool nested_;
 };
 
 // Lives while the application is inside a call that may wait for another process: meanwhile the
@@ -94,7 +76,10 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code);
 // The same for a persistent initialisation; Weft takes every one that the library lacks.
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code);
 // Blocking collectives are offered to carry_out().
-bool blocking_wanted();
+inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that takes them
+inline bool blocking_wanted() {
+  return blocking_taken.load(std::memory_order_acquire);
+}
 // True: Weft carried the whole collective out, *code is the application's.
 bool carry_out(CallId id, const Call& call, int* code);
 // A non-blocking collective or persistent initialisation that the library carried out.

@@ -18,7 +18,7 @@
 
 namespace weft::interpose {
 
-constinit thread_local bool inside_weft __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local std::uint8_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
 
 namespace {
 
@@ -107,7 +107,6 @@ void poll() {
 namespace special {
 
 int Init(int* argc, char*** argv) {
-  const Entry entry;
   const Beginning beginning = beginning_for(MPI_THREAD_SINGLE);
   if (beginning.keeps_level()) {
     const int code = next_calls.Init(argc, argv);
@@ -120,12 +119,10 @@ int Init(int* argc, char*** argv) {
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const Entry entry;
   return initialise(beginning_for(required), argc, argv, required, provided);
 }
 
 int Finalize() {
-  const Entry entry;
   int code = MPI_SUCCESS;
   {
     const WatchedCall watched(CallId::Finalize);

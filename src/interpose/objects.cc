@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/log.h"
+#include "interpose/epoch.h"
 #include "interpose/freed_later.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/generated/library_calls.h"
@@ -20,7 +21,7 @@ namespace {
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
-  handles_freed();
+  begin_epoch();
   if (!runtime || runtime->requests.held() == 0) return free(handle);
   std::shared_ptr<FreedLater<Handle>> freed_later;
   for (auto& operation : runtime->requests.all()) {

@@ -27,10 +27,12 @@ void PersistentOperation::free_request() {
   library_calls.Request_free(&request_);
 }
 
-bool PersistentOperation::restart() {
-  if (active() && done() && !Runtime::active()->completions_are_ours())
+bool PersistentOperation::restart(Runtime& runtime) {
+  if (active()) {
+    if (!done() || runtime.completions_are_ours()) return false;
     deactivate();  // another tool has completed it, past Weft
-  if (active() || error_code() != MPI_SUCCESS) return false;
+  }
+  if (error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
     if (!in_hand()) wait_done();  // the library may have seen the carrier's end a moment before
     rewind();
@@ -43,37 +45,28 @@ bool PersistentOperation::restart() {
   announced_ = false;
   carrier_started_ = false;
   active_.store(true, std::memory_order_release);
-  Runtime& runtime = *Runtime::active();
-  in_hand_ = stays_in_hand_ != InHand::no && runtime.completions_are_ours();
-  counted_ = !in_hand() || stays_in_hand_ == InHand::until_needed;
+  const bool in_hand = stays_in_hand_ != InHand::no && runtime.completions_are_ours();
+  in_hand_.store(in_hand, std::memory_order_relaxed);
+  counted_ = !in_hand || stays_in_hand_ == InHand::until_needed;
   if (counted_) runtime.requests.activated();
   return true;
 }
 
-bool PersistentOperation::go_on_in_hand() {
-  if (advance_in_hand(1)) return true;
-  if (stays_in_hand_ == InHand::until_needed) {
-    offered_ = true;
-    Runtime::active()->progress.offer(shared_from_this());
-  }
-  return false;
+void PersistentOperation::offer() {
+  offered_ = true;
+  Runtime::active()->progress.offer(shared_from_this());
 }
 
-bool PersistentOperation::hold() {
-  if (!offered_) return in_hand();
+bool PersistentOperation::withdraw() {
   offered_ = false;
   return Runtime::active()->progress.withdraw(*this);
 }
 
-bool PersistentOperation::advance_in_hand(int polls) {
-  if (done()) return true;
-  const AloneCall::State state = alone_.go_on(polls);
-  if (state == AloneCall::State::held_up) return false;
+void PersistentOperation::end_in_hand(AloneCall::State state) {
   if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
   if (Runtime::active()->observing()) times.finished = now_ns();
   announced_ = true;
-  end_in_hand();
-  return true;
+  Operation::end_in_hand();
 }
 
 void PersistentOperation::hand_over() {
@@ -90,13 +83,15 @@ void PersistentOperation::taken_over() {
 }
 
 void PersistentOperation::deactivate() {
-  if (!in_hand()) {
-    const std::lock_guard lock(carrier_mutex_);
-    MPI_Request carrier = request_;
-    if (carrier_started_) library_calls.Wait(&carrier, MPI_STATUS_IGNORE);
-  }
+  if (!in_hand()) end_carrier();
   active_.store(false, std::memory_order_release);
   if (counted_) Runtime::active()->requests.deactivated();
+}
+
+void PersistentOperation::end_carrier() {
+  const std::lock_guard lock(carrier_mutex_);
+  MPI_Request carrier = request_;
+  if (carrier_started_) library_calls.Wait(&carrier, MPI_STATUS_IGNORE);
 }
 
 void PersistentOperation::show_to_library() {
@@ -121,20 +116,13 @@ void PersistentOperation::complete_carrier() {
 
 namespace {
 
-// The application's request, where it is one of Weft's persistent ones.
-PersistentOperation* persistent(MPI_Request request) {
-  Runtime* runtime = Runtime::active();
-  return runtime ? runtime->requests.find_persistent(request) : nullptr;
-}
-
-int start_again(PersistentOperation& operation) {
-  Runtime& runtime = *Runtime::active();
+inline int start_again(Runtime& runtime, PersistentOperation& operation) {
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
-  if (!operation.restart()) return call_error_handler(operation, MPI_ERR_REQUEST);
+  if (!operation.restart(runtime)) return call_error_handler(operation, MPI_ERR_REQUEST);
   if (runtime.observing()) operation.times = {entered, 0, 0};
   if (!runtime.completions_are_ours()) operation.show_to_library();
   if (operation.in_hand())
-    operation.go_on_in_hand();
+    operation.begin_in_hand();
   else
     submit(runtime, operation.engine, runtime.requests.find(operation.request()));
   return MPI_SUCCESS;
@@ -146,8 +134,9 @@ namespace special {
 
 int Start(MPI_Request* request) {
   poll();
-  if (auto* operation = persistent(*request)) return start_again(*operation);
-  return next_calls.Start(request);
+  Runtime* runtime = Runtime::active();
+  auto* const ours = runtime ? runtime->requests.find_persistent(*request) : nullptr;
+  return ours ? start_again(*runtime, *ours) : next_calls.Start(request);
 }
 
 int Startall(int count, MPI_Request* requests) {
@@ -157,7 +146,7 @@ int Startall(int count, MPI_Request* requests) {
   std::vector<PersistentOperation*> ours;
   std::vector<MPI_Request> others;
   for (int i = 0; i < count; ++i) {
-    if (auto* operation = persistent(requests[i]))
+    if (auto* operation = runtime->requests.find_persistent(requests[i]))
       ours.push_back(operation);
     else
       others.push_back(requests[i]);
@@ -166,7 +155,7 @@ int Startall(int count, MPI_Request* requests) {
   int code = MPI_SUCCESS;
   if (!others.empty()) code = next_calls.Startall(static_cast<int>(others.size()), others.data());
   for (auto* operation : ours)
-    if (code == MPI_SUCCESS) code = start_again(*operation);
+    if (code == MPI_SUCCESS) code = start_again(*runtime, *operation);
   return code;
 }
 

@@ -13,6 +13,8 @@
 
 namespace weft::interpose {
 
+class Runtime;
+
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
@@ -46,15 +48,28 @@ class PersistentOperation final : public CollectiveOperation,
   void free_request();
 
   // Turns active; false: it already is, or an earlier start failed.
-  bool restart();
+  bool restart(Runtime& runtime);
   // Only its caller advances it; from hand_over() or taken_over() on, all that advance others.
   bool in_hand() const { return in_hand_.load(std::memory_order_relaxed); }
   // One go at what is in hand. True once it is done.
-  bool go_on_in_hand();
+  bool go_on_in_hand(int polls = 1) {
+    if (advance_in_hand(polls)) return true;
+    if (stays_in_hand_ == InHand::until_needed) offer();
+    return false;
+  }
+  // The first one. Where nobody waits for more than this rank's signal, it is not for the others'
+  // signals, either: whoever looks at a line early gets it late.
+  void begin_in_hand() { go_on_in_hand(stays_in_hand_ == InHand::yes ? 0 : 1); }
   // It is in hand and nobody will take it over any more; what it needs is advance_in_hand(), which
   // is true once it is done. polls: as for an AloneCall.
-  bool hold();
-  bool advance_in_hand(int polls);
+  bool hold() { return offered_ ? withdraw() : in_hand(); }
+  bool advance_in_hand(int polls) {
+    if (done()) return true;
+    const AloneCall::State state = alone_.go_on(polls);
+    if (state == AloneCall::State::held_up) return false;
+    end_in_hand(state);
+    return true;
+  }
   void hand_over();
   void taken_over() override;
   bool active() const override { return active_.load(std::memory_order_acquire); }
@@ -64,9 +79,13 @@ class PersistentOperation final : public CollectiveOperation,
   void deactivate();
 
  private:
+  void offer();
+  bool withdraw();
+  void end_in_hand(AloneCall::State state);
   void announce() override;
   bool one_shot() const override { return false; }
   void complete_carrier();
+  void end_carrier();
 
   const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
   const std::shared_ptr<Leaders> leaders_;

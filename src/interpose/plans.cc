@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "coll/algorithm.h"
+#include "interpose/epoch.h"
 #include "interpose/shape.h"
 #include "schedule/verify.h"
 #include "transport/mpi/handles.h"
@@ -64,14 +65,6 @@ std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const S
 
 namespace {
 
-// What all plans rest on beside the call: any communicator made or freed, and any free of a
-// datatype or operator, whose handle may then mean something else, begins a new generation.
-struct Generation {
-  std::uint32_t communicators, handles;
-
-  bool operator==(const Generation&) const = default;
-};
-
 // All that the plan of a call without arrays rests on. Field by field, and no more than that: this
 // is done for every call.
 bool same_plan(const Call& a, const Call& b) {
@@ -90,17 +83,19 @@ int buffers_of(const Call& call) {
 // The plans of the calls that this thread made last: programs repeat themselves.
 class RecentPlans {
  public:
-  const Plan* find(const Call& call, Use use, Generation generation) const {
+  const Plan* find(const Call& call, Use use) const {
+    const std::uint64_t now = epoch();
     const int buffers = buffers_of(call);
     for (const Entry& entry : entries_)
-      if (entry.generation == generation && entry.use == use && entry.buffers == buffers &&
+      if (entry.epoch == now && entry.use == use && entry.buffers == buffers &&
           same_plan(entry.call, call))
         return &entry.plan;
     return nullptr;
   }
-  const Plan* add(const Call& call, Use use, Generation generation, const Plan& plan) {
+  // made_at: the epoch in which the plan's making began.
+  const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
     Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {generation, use, buffers_of(call), call, plan};
+    entry = {made_at, use, buffers_of(call), call, plan};
     return &entry.plan;
   }
   // Not to be found again: a call with arrays, which may come with other contents.
@@ -108,7 +103,7 @@ class RecentPlans {
 
  private:
   struct Entry {
-    Generation generation{};  // none: generations begin at 1
+    std::uint64_t epoch = 0;  // 0: there is none
     Use use{};
     int buffers = 0;
     Call call{};
@@ -219,8 +214,9 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   return served ? std::nullopt : std::optional(Reason::without_threads);
 }
 
-[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use,
-                                        Generation generation) {
+[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use) {
+  const std::uint64_t began_at = epoch();
+  if (runtime.switched_off()) return decline(Reason::switched_off);
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
     return decline(*declined);
@@ -229,19 +225,21 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   made.declined = plan_anew(runtime, call, use, &made);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
   const Plan* plan =
-      arrays ? recent_plans().keep(made) : recent_plans().add(call, use, generation, made);
+      arrays ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
   return plan->declined ? decline(*plan->declined) : plan;
 }
 
 }  // namespace
 
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
-  if (runtime.switched_off()) return decline(Reason::switched_off);
-  const Generation generation{runtime.communicators.generation(), handle_generation()};
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const Plan* plan = arrays ? nullptr : recent_plans().find(call, use, generation);
-  if (!plan) return plan_made(runtime, call, use, generation);
-  return plan->declined ? decline(*plan->declined) : plan;
+  const RecentPlans* recent = arrays ? nullptr : plans_of_this_thread;
+  const Plan* plan = recent ? recent->find(call, use) : nullptr;
+  if (!plan) [[unlikely]]
+    return plan_made(runtime, call, use);
+  if (plan->declined) [[unlikely]]
+    return decline(*plan->declined);
+  return plan;
 }
 
 Reason why_declined() {

@@ -60,11 +60,6 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
 }
 
-void CollectiveOperation::take_turn(NodeWindows& windows, Ends ends, const Schedule& first) {
-  windows.next(ends, first, &turn_);
-  operands_.use(turn_, schedule());
-}
-
 void CollectiveOperation::lead(Leaders& leaders) {
   if (schedule().leader_calls > 0) transport_.lead(leaders);
 }
@@ -165,26 +160,20 @@ std::shared_ptr<CollectiveOperation> Requests::find(MPI_Request request) {
   return it == operations_.end() ? nullptr : it->second;
 }
 
-PersistentOperation* Requests::find_persistent(MPI_Request request) {
-  if (held() == 0) return nullptr;
-  static thread_local Found last;  // what is started is waited for next, where there is but one
-  const std::uint32_t removals = removals_.load(std::memory_order_acquire);
-  if (last.removals == removals && last.request == request) return last.operation;
-  auto* const found = find_again(request, removals);
-  if (found) last = {removals, request, found};
-  return found;
-}
+constinit thread_local Requests::Found Requests::found_last;
 
-[[gnu::noinline]] PersistentOperation* Requests::find_again(MPI_Request request,
-                                                            std::uint32_t removals) {
+PersistentOperation* Requests::find_again(MPI_Request request) {
   static thread_local std::array<Found, 8> recent;
   const std::size_t hash = std::hash<MPI_Request>{}(request);  // a small number, or an address
-  Found& last = recent[(hash ^ hash >> 6) % recent.size()];
-  if (last.removals == removals && last.request == request) return last.operation;
-  const auto operation = find(request);
-  auto* const persistent = operation ? operation->persistent() : nullptr;
-  if (persistent) last = {removals, request, persistent};
-  return persistent;
+  Found& found = recent[(hash ^ hash >> 6) % recent.size()];
+  if (const auto now = removals(); found.removals != now || found.request != request) {
+    const auto operation = find(request);
+    auto* const persistent = operation ? operation->persistent() : nullptr;
+    if (!persistent) return nullptr;
+    found = {now, request, persistent};
+  }
+  found_last = found;
+  return found.operation;
 }
 
 std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {

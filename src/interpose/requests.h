@@ -41,7 +41,10 @@ class CollectiveOperation : public Operation {
 
   // Before the first advance() since the start, where the schedule needs the node's memory.
   // first: its schedule, or what is tried before that.
-  void take_turn(NodeWindows& windows, Ends ends, const Schedule& first);
+  void take_turn(NodeWindows& windows, Ends ends, const Schedule& first) {
+    windows.next(ends, first, &turn_);
+    operands_.use(turn_, schedule());
+  }
 
   // The same where it calls collectives between leaders, which must outlive it.
   void lead(Leaders& leaders);
@@ -144,7 +147,12 @@ class Requests {
   void remove(MPI_Request request);
   std::shared_ptr<CollectiveOperation> find(MPI_Request request);
   // nullptr: none of Weft's, or not persistent. Lives until the application frees the request.
-  PersistentOperation* find_persistent(MPI_Request request);
+  PersistentOperation* find_persistent(MPI_Request request) {
+    // What is started is waited for next, where there is but one.
+    if (found_last.request == request && found_last.removals == removals()) [[likely]]
+      return found_last.operation;
+    return held() == 0 ? nullptr : find_again(request);
+  }
   std::vector<std::shared_ptr<CollectiveOperation>> all();
   // Weft's requests that the application holds: to be completed, or persistent.
   int held() const { return held_.load(std::memory_order_relaxed); }
@@ -165,7 +173,9 @@ class Requests {
     MPI_Request request{};
     PersistentOperation* operation = nullptr;
   };
-  PersistentOperation* find_again(MPI_Request request, std::uint32_t removals);
+  static constinit thread_local Found found_last;
+  std::uint32_t removals() const { return removals_.load(std::memory_order_acquire); }
+  PersistentOperation* find_again(MPI_Request request);
 
   std::mutex mutex_;  // guards both maps
   std::unordered_map<MPI_Request, std::shared_ptr<CollectiveOperation>> operations_;

@@ -138,7 +138,6 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Sc
       progress(config.backoff, threads_allowed, *this),
       threads_allowed_(threads_allowed),
       scope_(scope),
-      takes_blocking_(wants_blocking(config) && scope != Scope::nothing),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
@@ -172,6 +171,7 @@ void Runtime::begin(const Config& config, int thread_level, bool without_threads
   owner = getpid();
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
+  blocking_taken.store(wants_blocking(config) && !runtime->native(), std::memory_order_release);
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
@@ -243,7 +243,7 @@ Trace::Track* Runtime::application_track() {
 }
 
 void Runtime::thread_started(const char* name, int index) {
-  inside_weft = true;
+  this_thread = kInside;
   const std::string full = "weft-" + std::string(name) + (index > 0 ? std::to_string(index) : "");
   pthread_setname_np(pthread_self(), full.substr(0, 15).c_str());
   if (thread_core_ >= 0) move_to_core(thread_core_);
@@ -285,6 +285,7 @@ void Runtime::end() {
   runtime->summary.report(runtime->config, without_threads,
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
+  blocking_taken.store(false, std::memory_order_release);
   active_.store(nullptr, std::memory_order_release);
 }
 

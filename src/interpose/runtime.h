@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "engine/progress.h"
 #include "interpose/communicators.h"
+#include "interpose/epoch.h"
 #include "interpose/requests.h"
 #include "interpose/summary.h"
 #include "select/plan_cache.h"
@@ -40,7 +41,6 @@ class Runtime final : public Observer {
   bool takes_all() const { return scope_ == Scope::all; }
   // Only what needs_no_later_help(), so that blocking calls stay as they are.
   bool in_memory_only() const { return scope_ == Scope::in_memory; }
-  bool takes_blocking() const { return takes_blocking_; }
   bool observing() const { return observing_; }
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
@@ -53,7 +53,10 @@ class Runtime final : public Observer {
 
   // By MPI_Pcontrol(0).
   bool switched_off() const { return switched_off_.load(std::memory_order_relaxed); }
-  void switch_off(bool off) { switched_off_.store(off, std::memory_order_relaxed); }
+  void switch_off(bool off) {
+    switched_off_.store(off, std::memory_order_relaxed);
+    begin_epoch();
+  }
   // Every completion call of the application reaches Weft first: no other tool is before it.
   bool completions_are_ours() const { return completions_are_ours_; }
 
@@ -86,7 +89,6 @@ class Runtime final : public Observer {
 
   bool threads_allowed_;  // final before active()
   const Scope scope_;
-  const bool takes_blocking_;
   const bool observing_;
   const bool completions_are_ours_;
   std::atomic<bool> switched_off_{false};

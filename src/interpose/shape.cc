@@ -3,7 +3,6 @@
 #include "interpose/shape.h"
 
 #include <array>
-#include <atomic>
 
 #include "interpose/generated/library_calls.h"
 #include "interpose/operator_check.h"
@@ -11,8 +10,6 @@
 
 namespace weft::interpose {
 namespace {
-
-std::atomic<std::uint32_t> generation{0};
 
 // Layouts of predefined types, which never change; asked of the library once per thread and type.
 struct KnownType {
@@ -188,14 +185,6 @@ void set_sides(const Call& call, const Sides& sides, Shape& shape) {
 }
 
 }  // namespace
-
-std::uint32_t handle_generation() {
-  return generation.load(std::memory_order_relaxed);
-}
-
-void handles_freed() {
-  generation.fetch_add(1, std::memory_order_relaxed);
-}
 
 bool arguments_look_right(const Call& call, const Communicator& communicator) {
   if (call.kind == Kind::barrier) return true;

@@ -9,11 +9,6 @@ namespace weft::interpose {
 // False: something that the library would refuse; it is left to say so in its own way.
 bool arguments_look_right(const Call& call, const Communicator& communicator);
 
-// Changes whenever a datatype or operator may have been freed, so that a handle seen before may
-// mean another one.
-std::uint32_t handle_generation();
-void handles_freed();
-
 // How many counts the call has for one direction on this rank; 0 where it has no array.
 enum class Direction : std::uint8_t { send, recv };
 std::size_t array_length(const Call& call, const Communicator& communicator, Direction direction);

@@ -48,8 +48,7 @@ void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
 }
 
 // The same for one on the caller's stack.
-NodeTurn turn_in_order(const Plan& plan) {
-  const Schedule& first = first_of(plan);
+inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->windows().next(Ends::in_order, first);
 }
@@ -278,11 +277,6 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   return true;
 }
 
-bool blocking_wanted() {
-  const Runtime* runtime = Runtime::active();
-  return runtime && runtime->takes_blocking();
-}
-
 namespace {
 
 int failed(const Call& call, int code) {
@@ -301,13 +295,15 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
 }
 
 // All happens in memory: nothing is needed but the stack.
-int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
-  const TempBuffer temp(plan.schedule->temp_bytes);
+[[gnu::always_inline]] inline int carry_out_in_memory(Runtime& runtime, const Call& call,
+                                                      const Plan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  const TempBuffer temp(schedule.temp_bytes);
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  const NodeTurn turn = turn_in_order(plan);
+  const NodeTurn turn = turn_in_order(plan, schedule);
   Operands operands = operands_of(call, plan.kernel, temp.data());
-  operands.use(turn, *plan.schedule);
-  const bool done = carry_out_alone(runtime.progress, *plan.schedule, operands, turn);
+  operands.use(turn, schedule);
+  const bool done = carry_out_alone(runtime.progress, schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kOtherCall);
 }
 
@@ -316,7 +312,7 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
                                            const Plan& plan) {
   const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct->temp_bytes));
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  const NodeTurn turn = turn_in_order(plan);
+  const NodeTurn turn = turn_in_order(plan, *plan.direct);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.use(turn, *plan.schedule);
   operands.peers = &plan.communicator->memory->peers();
@@ -339,26 +335,40 @@ int carry_out_in_memory(Runtime& runtime, const Call& call, const Plan& plan) {
                                   : MPI_SUCCESS;
 }
 
+// Where somebody looks on, or there is more to do than work in memory.
+[[gnu::noinline]] int carry_out_in_any_way(Runtime& runtime, CallId id, const Call& call,
+                                           const Plan& plan) {
+  const std::int64_t entered = runtime.observing() ? now_ns() : 0;
+  runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
+  const std::uint32_t number = plan.communicator->next_in_sequence();
+  int code;
+  if (!plan.alone)
+    code = carry_out_by_messages(runtime, id, call, plan, number);
+  else if (plan.direct)
+    code = try_direct_in_memory(runtime, id, call, plan);
+  else
+    code = carry_out_in_memory(runtime, call, plan);
+  if (entered == 0) return code;
+  if (auto* track = runtime.application_track()) track->span(call_name(id), entered, now_ns());
+  return code;
+}
+
 }  // namespace
 
 bool carry_out(CallId id, const Call& call, int* code) {
   Runtime* runtime = Runtime::active();
-  const Plan* plan = runtime ? plan_for(*runtime, call, Use::blocking) : nullptr;
+  if (!runtime) return false;
+  const Plan* plan = plan_for(*runtime, call, Use::blocking);
   if (!plan) {
-    if (runtime) runtime->summary.passed_on(id, why_declined());
+    runtime->summary.passed_on(id, why_declined());
     return false;
   }
-  const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
-  const std::uint32_t number = plan->communicator->next_in_sequence();
-  if (!plan->alone)
-    *code = carry_out_by_messages(*runtime, id, call, *plan, number);
-  else if (plan->direct)
-    *code = try_direct_in_memory(*runtime, id, call, *plan);
-  else
+  if (!plan->alone || plan->direct || runtime->observing()) {
+    *code = carry_out_in_any_way(*runtime, id, call, *plan);
+  } else {
+    plan->communicator->next_in_sequence();
     *code = carry_out_in_memory(*runtime, call, *plan);
-  if (entered == 0) return true;
-  if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
+  }
   return true;
 }
 

@@ -174,7 +174,7 @@ void Watchdog::stop() {
 }
 
 void Watchdog::run() {
-  inside_weft = true;
+  this_thread = kInside;
   pthread_setname_np(pthread_self(), "weft-watchdog");
   const auto period = std::chrono::milliseconds(std::min(250 * seconds_, 1000));
   std::unique_lock lock(mutex_);

@@ -179,6 +179,7 @@ Schedule Builder::finish() {
   constexpr std::int64_t kLong_bytes = 256 * 1024;
   end_round();
   schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
+  schedule_.is_short = schedule_.node_bytes == ranks_here(shape()) * kLineBytes;
   schedule_.fingerprint = fingerprint(schedule_);
   schedule_.program = compile(schedule_);
   return std::move(schedule_);

@@ -42,9 +42,11 @@ Instruction compile(const Schedule& schedule, std::uint32_t index) {
 Program compile(const Schedule& schedule) {
   if (!std::all_of(schedule.steps.begin(), schedule.steps.end(), is_simple)) return {};
   Program program;
-  program.reserve(schedule.steps.size());
+  program.reserve(schedule.steps.size() + 1);
   for (std::uint32_t i = 0; i < schedule.steps.size(); ++i)
     if (schedule.steps[i].fused != Fused::with_before) program.push_back(compile(schedule, i));
+  const auto steps = static_cast<std::uint32_t>(schedule.steps.size());
+  program.push_back({.kind = Instruction::Kind::end, .step = steps});
   return program;
 }
 

@@ -116,12 +116,13 @@ Operand got_by(const Step& step);
 // What a local step writes.
 Operand result_of(const Step& step);
 
-// The lines at the beginning of the node's memory, one for each of its ranks: the counter, then
-// payload that travels in the same cache line.
+// The lines at the beginning of the node's memory, one for each of its ranks: the counter, a word
+// that nobody reads (shm/node_windows.h), then payload that travels in the same cache line.
 inline constexpr std::int64_t kLineBytes = 64;
 inline constexpr int kSignalBits = 20;       // most signals of a rank in one schedule: 2^20 - 1
 inline constexpr int kFingerprintBits = 12;  // never 0
-inline constexpr std::int64_t kLineHeaderBytes = 8;
+inline constexpr std::int64_t kSpareOffset = 8;
+inline constexpr std::int64_t kLineHeaderBytes = 16;
 inline constexpr std::int64_t kLinePayloadBytes = kLineBytes - kLineHeaderBytes;
 // What a step `show` tells of one of its rank's buffers: where it lies in memory that processes
 // share (SharedRanges), or in a process's own, of which others attach the pages that they need
@@ -172,7 +173,8 @@ struct Schedule {
   std::int64_t temp_bytes = 0;            // size of the temp buffer, 64-byte aligned
   std::int64_t node_bytes = 0;            // of the node's memory, lines included; 0: none
   Halves halves;
-  bool is_long = false;  // known to all ranks alike
+  bool is_long = false;   // known to all ranks alike
+  bool is_short = false;  // all that it has in the node's memory is in the lines
   // Of what all ranks of a call have in common, so that they notice if they do not; with
   // node_bytes.
   std::uint32_t fingerprint = 0;

@@ -39,15 +39,8 @@ class NodeTurn {
   enum class Seen : std::uint8_t { no, yes, other_call };
   // polls: how often to look at most.
   Seen look_for(int rank, std::uint32_t value, int polls) const {
-    for (;;) {
-      const std::uint64_t counter =
-          counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire);
-      const bool this_call = counter >> kSignalBits == base_ >> kSignalBits;
-      if (this_call && is_reached(base_ + value, counter)) return Seen::yes;
-      const Seen seen = this_call ? Seen::no : look_closer(counter);
-      if (seen != Seen::no || --polls <= 0) return seen;
-      pause();
-    }
+    if (polls == 0) return Seen::no;
+    return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
   }
 
   // What the ranks of this node show, by place.
@@ -63,6 +56,11 @@ class NodeTurn {
 
   // True once no rank uses the window for an earlier operation any more.
   bool may_begin() const;
+  // Before end(). The next operation most likely begins by writing this rank's line, which other
+  // cores have read: so this core writes there now, in the spare word, and owns it by then. (A
+  // prefetch for writing took longer.) For operations in lines only: where more is to be done
+  // before that, those that wait take the line back.
+  void own_next_line() const;
   // This rank reads and writes there no more. synchronizing: no rank ends before all have begun.
   void end(bool synchronizing) const;
 
@@ -73,14 +71,12 @@ class NodeTurn {
   static bool is_reached(std::uint64_t value, std::uint64_t counter) {
     return static_cast<std::int64_t>(counter - value) >= 0;
   }
-  Seen look_closer(std::uint64_t counter) const;
-  // Without one, a waiting core takes the line back and forth: five times as long to see a signal.
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
+  std::uint64_t counter_of(int rank) const {
+    return counter_at(memory_ + rank * kLineBytes).load(std::memory_order_acquire);
+  }
+  Seen look_again(int rank, std::uint32_t value, int polls) const;
+  bool is_seen(std::uint64_t counter, std::uint32_t value) const {
+    return (counter ^ base_) >> kSignalBits == 0 && counter >= base_ + value;
   }
   std::uint32_t fingerprint() const {
     return static_cast<std::uint32_t>(base_ >> kSignalBits) & ((1u << kFingerprintBits) - 1);
@@ -134,24 +130,27 @@ class NodeWindows {
 
   // What one rank knows of a window; the others know the same.
   struct Window {
+    std::byte* memory = nullptr;
     std::uint64_t uses = 0;
     std::uint64_t last = 0;  // the number of the operation that used it last
     bool last_in_order = true;
-    Habits habits;
   };
 
   Counter passed(int rank) const;  // the last operation in order that the rank has ended
   Counter released(std::uint32_t window, int rank) const;  // of the others, the last one there
-  bool all_have_passed(std::uint64_t number);
+  bool all_have_passed(std::uint64_t number) {
+    return all_passed_.load(std::memory_order_acquire) >= number || look_who_passed(number);
+  }
+  bool look_who_passed(std::uint64_t number);
   bool all_have_released(std::uint32_t window, std::uint64_t number) const;
 
-  std::byte* const memory_;   // begins with what each rank has ended
-  std::byte* const windows_;  // behind that
+  std::byte* const memory_;  // begins with what each rank has ended; the windows lie behind that
   const int rank_;
   const int ranks_;
   const std::int64_t window_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
   std::array<Window, kWindows> state_{};
+  std::array<Habits, kWindows> habits_{};
   // All have ended those in order up to this one. Written by whoever looked at the ranks' counters
   // (release), read by who relies on it (acquire).
   std::atomic<std::uint64_t> all_passed_{0};
@@ -163,7 +162,7 @@ inline void NodeWindows::next(Ends ends, const Schedule& schedule, NodeTurn* tur
       static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kOfLong : kWindows) - 1));
   Window& window = state_[turn->window_];
   turn->windows_ = this;
-  turn->memory_ = windows_ + turn->window_ * window_bytes_;
+  turn->memory_ = window.memory;
   turn->own_line_ = turn->memory_ + rank_ * kLineBytes;
   turn->base_ = ++window.uses << (kSignalBits + kFingerprintBits) |
                 std::uint64_t{schedule.fingerprint} << kSignalBits;
@@ -201,7 +200,7 @@ inline std::optional<bool> NodeTurn::answer_of(int place) const {
 }
 
 inline Habits& NodeTurn::habits() const {
-  return windows_->state_[window_].habits;
+  return windows_->habits_[window_];
 }
 
 inline bool NodeTurn::is_odd() const {
@@ -220,6 +219,13 @@ inline bool NodeTurn::may_begin() const {
   if (before_ == 0) return true;
   return after_in_order_ ? windows_->all_have_passed(before_)
                          : windows_->all_have_released(window_, before_);
+}
+
+inline void NodeTurn::own_next_line() const {
+  const NodeWindows& all = *windows_;
+  std::byte* const window = all.state_[(number_ + 1) % NodeWindows::kWindows].memory;
+  counter_at(window + all.rank_ * kLineBytes + kSpareOffset)
+      .store(number_, std::memory_order_relaxed);
 }
 
 inline void NodeTurn::end(bool synchronizing) const {

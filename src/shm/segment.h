@@ -15,8 +15,8 @@ namespace weft {
 // How the others find a segment, sent to them as plain bytes. The same path in /proc may be
 // something else in another container, or later: device, inode and token tell.
 struct SegmentName {
-  std::int64_t process;
-  std::int64_t descriptor;
+  std::int32_t process;
+  std::int32_t descriptor;
   std::int64_t bytes;
   std::uint64_t device;
   std::uint64_t inode;

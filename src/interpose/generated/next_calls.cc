@@ -19,7 +19,6 @@ void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {
 }  // namespace
 
 constinit NextCalls next_calls{};
-constinit thread_local bool by_profiling_name = false;
 
 void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Alloc_mem, find, "PMPI_Alloc_mem");

@@ -6,10 +6,9 @@
 
 #include <mpi.h>
 
-namespace weft::interpose {
+#include "interpose/this_thread.h"
 
-// Whether the application (a Fortran layer, another tool) called by the name PMPI_X.
-extern constinit thread_local bool by_profiling_name __attribute__((tls_model("initial-exec")));
+namespace weft::interpose {
 
 // MPI_X goes on to the next MPI_X in the chain of tools, PMPI_X to the MPI library's own. Null
 // until bound, and for good where no library in the chain has the call.
@@ -19,7 +18,7 @@ struct Next {
   Function* pmpi;
   // The wrappers may run while another thread binds: pairs with the release in bind_next_calls.
   operator Function*() const {
-    return __atomic_load_n(by_profiling_name ? &pmpi : &mpi, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(this_thread & kProfiling ? &pmpi : &mpi, __ATOMIC_ACQUIRE);
   }
 };
 

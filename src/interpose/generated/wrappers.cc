@@ -30,224 +30,209 @@ inline Function* bound(Next<Function>& slot, CallId id) {
 
 }  // namespace
 
-static int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+static int Alloc_mem(bool nested, MPI_Aint size, MPI_Info info, void* baseptr) {
   const auto next = bound(next_calls.Alloc_mem, CallId::Alloc_mem);
-  const Entry entry;
-  if (entry.nested()) return next(size, info, baseptr);
+  if (nested) return next(size, info, baseptr);
   return special::Alloc_mem(size, info, baseptr);
 }
 WEFT_WRAPPER int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  const Named named(false);
-  return Alloc_mem(size, info, baseptr);
+  const Entry entry(false);
+  return Alloc_mem(entry.nested(), size, info, baseptr);
 }
 WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alloc_mem(size, info, baseptr);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alloc_mem(entry.nested(), size, info, baseptr);
 }
 
-static int Cancel(MPI_Request* request) {
+static int Cancel(bool nested, MPI_Request* request) {
   const auto next = bound(next_calls.Cancel, CallId::Cancel);
-  const Entry entry;
-  if (entry.nested()) return next(request);
+  if (nested) return next(request);
   return special::Cancel(request);
 }
 WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
-  const Named named(false);
-  return Cancel(request);
+  const Entry entry(false);
+  return Cancel(entry.nested(), request);
 }
 WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Cancel(request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Cancel(entry.nested(), request);
 }
 
-static int Comm_free(MPI_Comm* comm) {
+static int Comm_free(bool nested, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_free, CallId::Comm_free);
-  const Entry entry;
-  if (entry.nested()) return next(comm);
+  if (nested) return next(comm);
   return special::Comm_free(comm);
 }
 WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
-  const Named named(false);
-  return Comm_free(comm);
+  const Entry entry(false);
+  return Comm_free(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_free(comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_free(entry.nested(), comm);
 }
 
-static int Comm_set_info(MPI_Comm comm, MPI_Info info) {
+static int Comm_set_info(bool nested, MPI_Comm comm, MPI_Info info) {
   const auto next = bound(next_calls.Comm_set_info, CallId::Comm_set_info);
-  const Entry entry;
-  if (entry.nested()) return next(comm, info);
+  if (nested) return next(comm, info);
   return special::Comm_set_info(comm, info);
 }
 WEFT_WRAPPER int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  const Named named(false);
-  return Comm_set_info(comm, info);
+  const Entry entry(false);
+  return Comm_set_info(entry.nested(), comm, info);
 }
 WEFT_WRAPPER int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_set_info(comm, info);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_set_info(entry.nested(), comm, info);
 }
 
-static int Finalize() {
+static int Finalize(bool nested) {
   const auto next = bound(next_calls.Finalize, CallId::Finalize);
-  const Entry entry;
-  if (entry.nested()) return next();
+  if (nested) return next();
   return special::Finalize();
 }
 WEFT_WRAPPER int MPI_Finalize() {
-  const Named named(false);
-  return Finalize();
+  const Entry entry(false);
+  return Finalize(entry.nested());
 }
 WEFT_WRAPPER int PMPI_Finalize() {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Finalize();
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Finalize(entry.nested());
 }
 
-static int Free_mem(void* base) {
+static int Free_mem(bool nested, void* base) {
   const auto next = bound(next_calls.Free_mem, CallId::Free_mem);
-  const Entry entry;
-  if (entry.nested()) return next(base);
+  if (nested) return next(base);
   return special::Free_mem(base);
 }
 WEFT_WRAPPER int MPI_Free_mem(void* base) {
-  const Named named(false);
-  return Free_mem(base);
+  const Entry entry(false);
+  return Free_mem(entry.nested(), base);
 }
 WEFT_WRAPPER int PMPI_Free_mem(void* base) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Free_mem(base);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Free_mem(entry.nested(), base);
 }
 
-static int Init(int* argc, char*** argv) {
+static int Init(bool nested, int* argc, char*** argv) {
   const auto next = bound(next_calls.Init, CallId::Init);
-  const Entry entry;
-  if (entry.nested()) return next(argc, argv);
+  if (nested) return next(argc, argv);
   return special::Init(argc, argv);
 }
 WEFT_WRAPPER int MPI_Init(int* argc, char*** argv) {
-  const Named named(false);
-  return Init(argc, argv);
+  const Entry entry(false);
+  return Init(entry.nested(), argc, argv);
 }
 WEFT_WRAPPER int PMPI_Init(int* argc, char*** argv) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Init(argc, argv);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Init(entry.nested(), argc, argv);
 }
 
-static int Init_thread(int* argc, char*** argv, int required, int* provided) {
+static int Init_thread(bool nested, int* argc, char*** argv, int required, int* provided) {
   const auto next = bound(next_calls.Init_thread, CallId::Init_thread);
-  const Entry entry;
-  if (entry.nested()) return next(argc, argv, required, provided);
+  if (nested) return next(argc, argv, required, provided);
   return special::Init_thread(argc, argv, required, provided);
 }
 WEFT_WRAPPER int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const Named named(false);
-  return Init_thread(argc, argv, required, provided);
+  const Entry entry(false);
+  return Init_thread(entry.nested(), argc, argv, required, provided);
 }
 WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Init_thread(argc, argv, required, provided);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Init_thread(entry.nested(), argc, argv, required, provided);
 }
 
-static int Op_free(MPI_Op* op) {
+static int Op_free(bool nested, MPI_Op* op) {
   const auto next = bound(next_calls.Op_free, CallId::Op_free);
-  const Entry entry;
-  if (entry.nested()) return next(op);
+  if (nested) return next(op);
   return special::Op_free(op);
 }
 WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
-  const Named named(false);
-  return Op_free(op);
+  const Entry entry(false);
+  return Op_free(entry.nested(), op);
 }
 WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Op_free(op);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Op_free(entry.nested(), op);
 }
 
-static int Pcontrol(const int level, ...) {
+static int Pcontrol(bool nested, const int level, ...) {
   const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
-  const Entry entry;
-  if (entry.nested()) return next(level);
+  if (nested) return next(level);
   return special::Pcontrol(level);
 }
 WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
-  const Named named(false);
-  return Pcontrol(level);
+  const Entry entry(false);
+  return Pcontrol(entry.nested(), level);
 }
 WEFT_WRAPPER int PMPI_Pcontrol(const int level, ...) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Pcontrol(level);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Pcontrol(entry.nested(), level);
 }
 
-static int Request_free(MPI_Request* request) {
+static int Request_free(bool nested, MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
-  const Entry entry;
-  if (entry.nested()) return next(request);
+  if (nested) return next(request);
   return special::Request_free(request);
 }
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
-  const Named named(false);
-  return Request_free(request);
+  const Entry entry(false);
+  return Request_free(entry.nested(), request);
 }
 WEFT_WRAPPER int PMPI_Request_free(MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Request_free(request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Request_free(entry.nested(), request);
 }
 
-static int Start(MPI_Request* request) {
+static int Start(bool nested, MPI_Request* request) {
   const auto next = bound(next_calls.Start, CallId::Start);
-  const Entry entry;
-  if (entry.nested()) return next(request);
+  if (nested) return next(request);
   return special::Start(request);
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
-  const Named named(false);
-  return Start(request);
+  const Entry entry(false);
+  return Start(entry.nested(), request);
 }
 WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Start(request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Start(entry.nested(), request);
 }
 
-static int Startall(int count, MPI_Request* array_of_requests) {
+static int Startall(bool nested, int count, MPI_Request* array_of_requests) {
   const auto next = bound(next_calls.Startall, CallId::Startall);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests);
+  if (nested) return next(count, array_of_requests);
   return special::Startall(count, array_of_requests);
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
-  const Named named(false);
-  return Startall(count, array_of_requests);
+  const Entry entry(false);
+  return Startall(entry.nested(), count, array_of_requests);
 }
 WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Startall(count, array_of_requests);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Startall(entry.nested(), count, array_of_requests);
 }
 
-static int Type_free(MPI_Datatype* datatype) {
+static int Type_free(bool nested, MPI_Datatype* datatype) {
   const auto next = bound(next_calls.Type_free, CallId::Type_free);
-  const Entry entry;
-  if (entry.nested()) return next(datatype);
+  if (nested) return next(datatype);
   return special::Type_free(datatype);
 }
 WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
-  const Named named(false);
-  return Type_free(datatype);
+  const Entry entry(false);
+  return Type_free(entry.nested(), datatype);
 }
 WEFT_WRAPPER int PMPI_Type_free(MPI_Datatype* datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Type_free(datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Type_free(entry.nested(), datatype);
 }
 
-static int Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Iallgather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgather, CallId::Iallgather);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Iallgather, call, request, &code)) return code;
@@ -257,25 +242,26 @@ static int Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 }
 WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(false);
+  return Iallgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iallgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 
-static int Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Iallgatherv, CallId::Iallgatherv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (start(CallId::Iallgatherv, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -285,25 +271,24 @@ static int Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
 WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Entry entry(false);
+  return Iallgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iallgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
 }
 
-static int Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iallreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce, CallId::Iallreduce);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Iallreduce, call, request, &code)) return code;
@@ -313,23 +298,22 @@ static int Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatyp
 }
 WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(false);
+  return Iallreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iallreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoall, CallId::Ialltoall);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Ialltoall, call, request, &code)) return code;
@@ -339,25 +323,26 @@ static int Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 }
 WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(false);
+  return Ialltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ialltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 
-static int Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallv, CallId::Ialltoallv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
   int code;
   if (start(CallId::Ialltoallv, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
@@ -368,28 +353,28 @@ static int Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdi
 WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-      comm, request);
+  const Entry entry(false);
+  return Ialltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-      comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ialltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
 }
 
-static int Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallw, CallId::Ialltoallw);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (start(CallId::Ialltoallw, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
@@ -400,22 +385,21 @@ static int Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdi
 WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Entry entry(false);
+  return Ialltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ialltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
 }
 
-static int Ibarrier(MPI_Comm comm, MPI_Request* request) {
+static int Ibarrier(bool nested, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibarrier, CallId::Ibarrier);
-  const Entry entry;
-  if (entry.nested()) return next(comm, request);
+  if (nested) return next(comm, request);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
   int code;
   if (start(CallId::Ibarrier, call, request, &code)) return code;
@@ -424,22 +408,21 @@ static int Ibarrier(MPI_Comm comm, MPI_Request* request) {
   return code;
 }
 WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ibarrier(comm, request);
+  const Entry entry(false);
+  return Ibarrier(entry.nested(), comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ibarrier(comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ibarrier(entry.nested(), comm, request);
 }
 
-static int Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ibcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast, CallId::Ibcast);
-  const Entry entry;
-  if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
-  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
-      .recvtype = datatype, .root = root, .comm = comm};
+  if (nested) return next(buffer, count, datatype, root, comm, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
   int code;
   if (start(CallId::Ibcast, call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
@@ -448,22 +431,21 @@ static int Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_
 }
 WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ibcast(buffer, count, datatype, root, comm, request);
+  const Entry entry(false);
+  return Ibcast(entry.nested(), buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ibcast(buffer, count, datatype, root, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ibcast(entry.nested(), buffer, count, datatype, root, comm, request);
 }
 
-static int Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-    MPI_Comm comm, MPI_Request* request) {
+static int Iexscan(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan, CallId::Iexscan);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Iexscan, call, request, &code)) return code;
@@ -473,24 +455,24 @@ static int Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
 }
 WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(false);
+  return Iexscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iexscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Igather, CallId::Igather);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
-  const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Igather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -500,26 +482,27 @@ static int Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Entry entry(false);
+  return Igather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Igather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
 }
 
-static int Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igatherv, CallId::Igatherv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
-  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (start(CallId::Igatherv, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
@@ -530,27 +513,27 @@ static int Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      request);
+  const Entry entry(false);
+  return Igatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Igatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
 }
 
-static int Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgather, CallId::Ineighbor_allgather);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Ineighbor_allgather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -559,28 +542,27 @@ static int Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype 
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(false);
+  return Ineighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 
-static int Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgatherv, CallId::Ineighbor_allgatherv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (start(CallId::Ineighbor_allgatherv, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -590,27 +572,27 @@ static int Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request);
+  const Entry entry(false);
+  return Ineighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
 }
 
-static int Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoall, CallId::Ineighbor_alltoall);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Ineighbor_alltoall, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -619,28 +601,27 @@ static int Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(false);
+  return Ineighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 
-static int Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallv, CallId::Ineighbor_alltoallv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
   int code;
   if (start(CallId::Ineighbor_alltoallv, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
@@ -651,29 +632,28 @@ static int Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts, const
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Entry entry(false);
+  return Ineighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
 }
 
-static int Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts, const MPI_Aint* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const MPI_Aint* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallw, CallId::Ineighbor_alltoallw);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (start(CallId::Ineighbor_alltoallw, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
@@ -684,26 +664,25 @@ static int Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts, const
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Entry entry(false);
+  return Ineighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
 }
 
-static int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-    int root, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce, CallId::Ireduce);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Ireduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -712,22 +691,21 @@ static int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
 }
 WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Entry entry(false);
+  return Ireduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ireduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
-static int Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int Ireduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Ireduce_scatter, call, request, &code)) return code;
@@ -737,22 +715,23 @@ static int Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvco
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Entry entry(false);
+  return Ireduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      request);
 }
 
-static int Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+static int Ireduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block, CallId::Ireduce_scatter_block);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Ireduce_scatter_block, call, request, &code)) return code;
@@ -762,22 +741,23 @@ static int Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcou
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Entry entry(false);
+  return Ireduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+      request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+      request);
 }
 
-static int Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-    MPI_Comm comm, MPI_Request* request) {
+static int Iscan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan, CallId::Iscan);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Iscan, call, request, &code)) return code;
@@ -787,24 +767,24 @@ static int Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype dat
 }
 WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(false);
+  return Iscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Iscatter, CallId::Iscatter);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
-  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Iscatter, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -814,26 +794,27 @@ static int Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Entry entry(false);
+  return Iscatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iscatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
 }
 
-static int Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatterv, CallId::Iscatterv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
-  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
   int code;
   if (start(CallId::Iscatterv, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
@@ -844,26 +825,26 @@ static int Iscatterv(const void* sendbuf, const int* sendcounts, const int* disp
 WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Entry entry(false);
+  return Iscatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iscatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
 }
 
-static int Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Allgather_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgather_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Allgather_init, call, next != nullptr, request, &code)) return code;
@@ -875,28 +856,27 @@ static int Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
 WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(false);
+  return Allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Allgather_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgather_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Allgather_init_c, call, next != nullptr, request, &code)) return code;
@@ -908,29 +888,28 @@ static int Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
 WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(false);
+  return Allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 
 #endif
-static int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+static int Allgatherv_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgatherv_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, info, request);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (initialise(CallId::Allgatherv_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Allgatherv_init);
@@ -942,29 +921,28 @@ static int Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype send
 WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Entry entry(false);
+  return Allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Allgatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allgatherv_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, info, request);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (initialise(CallId::Allgatherv_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Allgatherv_init_c);
@@ -976,26 +954,25 @@ static int Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
 WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, info, request);
+  const Entry entry(false);
+  return Allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, info, request);
 }
 
 #endif
-static int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Allreduce_init(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allreduce_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Allreduce_init, call, next != nullptr, request, &code)) return code;
@@ -1006,23 +983,24 @@ static int Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Allreduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
+      request);
 }
 WEFT_WRAPPER int PMPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Allreduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
+      request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Allreduce_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Allreduce_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Allreduce_init_c, call, next != nullptr, request, &code)) return code;
@@ -1033,24 +1011,26 @@ static int Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Allreduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
+      request);
 }
 WEFT_WRAPPER int PMPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Allreduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
+      request);
 }
 
 #endif
-static int Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Alltoall_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoall_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Alltoall_init, call, next != nullptr, request, &code)) return code;
@@ -1062,28 +1042,27 @@ static int Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
 WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(false);
+  return Alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Alltoall_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoall_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Alltoall_init_c, call, next != nullptr, request, &code)) return code;
@@ -1095,29 +1074,29 @@ static int Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
 WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(false);
+  return Alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 
 #endif
-static int Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Alltoallv_init(bool nested, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoallv_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
   int code;
   if (initialise(CallId::Alltoallv_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Alltoallv_init);
@@ -1129,31 +1108,30 @@ static int Alltoallv_init(const void* sendbuf, const int* sendcounts, const int*
 WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Entry entry(false);
+  return Alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoallv_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Alltoallv_init_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoallv_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
   int code;
   if (initialise(CallId::Alltoallv_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Alltoallv_init_c);
@@ -1166,30 +1144,31 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Entry entry(false);
+  return Alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 
 #endif
-static int Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Alltoallw_init(bool nested, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoallw_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
   const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (initialise(CallId::Alltoallw_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Alltoallw_init);
@@ -1201,31 +1180,31 @@ static int Alltoallw_init(const void* sendbuf, const int* sendcounts, const int*
 WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Entry entry(false);
+  return Alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoallw_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Alltoallw_init_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Alltoallw_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
   const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (initialise(CallId::Alltoallw_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Alltoallw_init_c);
@@ -1238,24 +1217,23 @@ WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Entry entry(false);
+  return Alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request);
 }
 
 #endif
-static int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Barrier_init(bool nested, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Barrier_init);
-  const Entry entry;
-  if (entry.nested()) return next(comm, info, request);
+  if (nested) return next(comm, info, request);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
   int code;
   if (initialise(CallId::Barrier_init, call, next != nullptr, request, &code)) return code;
@@ -1265,22 +1243,21 @@ static int Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return code;
 }
 WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Barrier_init(comm, info, request);
+  const Entry entry(false);
+  return Barrier_init(entry.nested(), comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Barrier_init(comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Barrier_init(entry.nested(), comm, info, request);
 }
 
-static int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Bcast_init(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Bcast_init);
-  const Entry entry;
-  if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
-      .recvtype = datatype, .root = root, .comm = comm};
+  if (nested) return next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
   int code;
   if (initialise(CallId::Bcast_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Bcast_init);
@@ -1290,24 +1267,23 @@ static int Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, 
 }
 WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Bcast_init(buffer, count, datatype, root, comm, info, request);
+  const Entry entry(false);
+  return Bcast_init(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Bcast_init(buffer, count, datatype, root, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Bcast_init(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Bcast_init_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Bcast_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
-      .recvtype = datatype, .root = root, .comm = comm};
+  if (nested) return next(buffer, count, datatype, root, comm, info, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
   int code;
   if (initialise(CallId::Bcast_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Bcast_init_c);
@@ -1317,23 +1293,22 @@ static int Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, in
 }
 WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+  const Entry entry(false);
+  return Bcast_init_c(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Bcast_init_c(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 
 #endif
-static int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Exscan_init(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Exscan_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Exscan_init, call, next != nullptr, request, &code)) return code;
@@ -1344,23 +1319,22 @@ static int Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
 }
 WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Exscan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Exscan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Exscan_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Exscan_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Exscan_init_c, call, next != nullptr, request, &code)) return code;
@@ -1371,26 +1345,25 @@ static int Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Exscan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Exscan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
 #endif
-static int Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+static int Gather_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gather_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
-  const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Gather_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Gather_init);
@@ -1402,29 +1375,28 @@ static int Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype
 WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Entry entry(false);
+  return Gather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Gather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Gather_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gather_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
-  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Gather_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Gather_init_c);
@@ -1436,29 +1408,28 @@ static int Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
 WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Entry entry(false);
+  return Gather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Gather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 
 #endif
-static int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Gatherv_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gatherv_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, info, request);
-  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (initialise(CallId::Gatherv_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Gatherv_init);
@@ -1470,29 +1441,28 @@ static int Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
 WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Entry entry(false);
+  return Gatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Gatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Gatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Gatherv_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, info, request);
-  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, info, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (initialise(CallId::Gatherv_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Gatherv_init_c);
@@ -1504,27 +1474,26 @@ static int Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
 WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Entry entry(false);
+  return Gatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Gatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, info, request);
 }
 
-static int Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request) {
+static int Iallgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgather_c, CallId::Iallgather_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Iallgather_c, call, request, &code)) return code;
@@ -1535,26 +1504,27 @@ static int Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(false);
+  return Iallgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iallgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 
-static int Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request) {
+static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (start(CallId::Iallgatherv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -1564,25 +1534,24 @@ static int Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
 WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Entry entry(false);
+  return Iallgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iallgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
 }
 
-static int Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iallreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce_c, CallId::Iallreduce_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Iallreduce_c, call, request, &code)) return code;
@@ -1592,24 +1561,23 @@ static int Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI
 }
 WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(false);
+  return Iallreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iallreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoall_c, CallId::Ialltoall_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Ialltoall_c, call, request, &code)) return code;
@@ -1620,26 +1588,27 @@ static int Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(false);
+  return Ialltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ialltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
 }
 
-static int Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
   int code;
   if (start(CallId::Ialltoallv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
@@ -1650,28 +1619,29 @@ static int Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const 
 WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Entry entry(false);
+  return Ialltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ialltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
 }
 
-static int Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (start(CallId::Ialltoallw_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
@@ -1683,27 +1653,26 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Entry entry(false);
+  return Ialltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ialltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
 }
 
-static int Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ibcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast_c, CallId::Ibcast_c);
-  const Entry entry;
-  if (entry.nested()) return next(buffer, count, datatype, root, comm, request);
-  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
-      .recvtype = datatype, .root = root, .comm = comm};
+  if (nested) return next(buffer, count, datatype, root, comm, request);
+  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
   int code;
   if (start(CallId::Ibcast_c, call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
@@ -1712,22 +1681,21 @@ static int Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int ro
 }
 WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ibcast_c(buffer, count, datatype, root, comm, request);
+  const Entry entry(false);
+  return Ibcast_c(entry.nested(), buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ibcast_c(buffer, count, datatype, root, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ibcast_c(entry.nested(), buffer, count, datatype, root, comm, request);
 }
 
-static int Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iexscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan_c, CallId::Iexscan_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Iexscan_c, call, request, &code)) return code;
@@ -1737,25 +1705,24 @@ static int Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
 }
 WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(false);
+  return Iexscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iexscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Igather_c, CallId::Igather_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
-  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Igather_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -1765,28 +1732,27 @@ static int Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Entry entry(false);
+  return Igather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Igather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
 }
 
-static int Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Igatherv_c, CallId::Igatherv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
-  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
+  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (start(CallId::Igatherv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
@@ -1797,28 +1763,27 @@ static int Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+  const Entry entry(false);
+  return Igatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Igatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
 }
 
-static int Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgather_c, CallId::Ineighbor_allgather_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Ineighbor_allgather_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -1828,28 +1793,27 @@ static int Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
 WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(false);
+  return Ineighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 
-static int Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_allgatherv_c, CallId::Ineighbor_allgatherv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (start(CallId::Ineighbor_allgatherv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -1859,28 +1823,27 @@ static int Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const Entry entry(false);
+  return Ineighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
 }
 
-static int Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request) {
+static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoall_c, CallId::Ineighbor_alltoall_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Ineighbor_alltoall_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -1890,29 +1853,28 @@ static int Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
 WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(false);
+  return Ineighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
 }
 
-static int Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallv_c, CallId::Ineighbor_alltoallv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
   int code;
   if (start(CallId::Ineighbor_alltoallv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
@@ -1923,30 +1885,29 @@ static int Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const Entry entry(false);
+  return Ineighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
 }
 
-static int Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ineighbor_alltoallw_c, CallId::Ineighbor_alltoallw_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (start(CallId::Ineighbor_alltoallw_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
@@ -1958,27 +1919,26 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const Entry entry(false);
+  return Ineighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ineighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
 }
 
-static int Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_c, CallId::Ireduce_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Ireduce_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -1987,22 +1947,21 @@ static int Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
 }
 WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Entry entry(false);
+  return Ireduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ireduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
-static int Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block_c, CallId::Ireduce_scatter_block_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Ireduce_scatter_block_c, call, request, &code)) return code;
@@ -2012,22 +1971,24 @@ static int Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Entry entry(false);
+  return Ireduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+      request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+      request);
 }
 
-static int Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_c, CallId::Ireduce_scatter_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Ireduce_scatter_c, call, request, &code)) return code;
@@ -2038,23 +1999,24 @@ static int Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count
 WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Entry entry(false);
+  return Ireduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ireduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      request);
 }
 
-static int Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+static int Iscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan_c, CallId::Iscan_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (start(CallId::Iscan_c, call, request, &code)) return code;
@@ -2064,25 +2026,24 @@ static int Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Data
 }
 WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(false);
+  return Iscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
-static int Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
   const auto next = bound(next_calls.Iscatter_c, CallId::Iscatter_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
-  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (start(CallId::Iscatter_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -2092,28 +2053,27 @@ static int Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(false);
-  return Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Entry entry(false);
+  return Iscatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iscatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
 }
 
-static int Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request) {
+static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscatterv_c, CallId::Iscatterv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
-  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
   int code;
   if (start(CallId::Iscatterv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
@@ -2124,29 +2084,28 @@ static int Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
 WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Entry entry(false);
+  return Iscatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iscatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
 }
 
 #endif
-static int Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Neighbor_allgather_init(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgather_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Neighbor_allgather_init, call, next != nullptr, request,
       &code)) return code;
@@ -2158,29 +2117,28 @@ static int Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Datat
 WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  const Entry entry(false);
+  return Neighbor_allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+static int Neighbor_allgather_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgather_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Neighbor_allgather_init_c, call, next != nullptr, request,
       &code)) return code;
@@ -2192,29 +2150,28 @@ static int Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, info, request);
+  const Entry entry(false);
+  return Neighbor_allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
+      recvcount, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
+      recvcount, recvtype, comm, info, request);
 }
 
 #endif
-static int Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Neighbor_allgatherv_init(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, info, request);
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (initialise(CallId::Neighbor_allgatherv_init, call, next != nullptr, request,
       &code)) return code;
@@ -2227,29 +2184,28 @@ static int Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Data
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  const Entry entry(false);
+  return Neighbor_allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
+      recvcounts, displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
+      recvcounts, displs, recvtype, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+static int Neighbor_allgatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_allgatherv_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, info, request);
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
   if (initialise(CallId::Neighbor_allgatherv_init_c, call, next != nullptr, request,
       &code)) return code;
@@ -2262,29 +2218,28 @@ static int Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  const Entry entry(false);
+  return Neighbor_allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
+      recvcounts, displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
+      recvcounts, displs, recvtype, comm, info, request);
 }
 
 #endif
-static int Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
+static int Neighbor_alltoall_init(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoall_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Neighbor_alltoall_init, call, next != nullptr, request,
       &code)) return code;
@@ -2296,29 +2251,28 @@ static int Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Dataty
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  const Entry entry(false);
+  return Neighbor_alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+static int Neighbor_alltoall_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoall_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info,
+      request);
   const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Neighbor_alltoall_init_c, call, next != nullptr, request,
       &code)) return code;
@@ -2330,30 +2284,30 @@ static int Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  const Entry entry(false);
+  return Neighbor_alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, info, request);
 }
 
 #endif
-static int Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Neighbor_alltoallv_init(bool nested, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
   const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
   int code;
   if (initialise(CallId::Neighbor_alltoallv_init, call, next != nullptr, request,
       &code)) return code;
@@ -2367,32 +2321,31 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sen
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  const Entry entry(false);
+  return Neighbor_alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallv_init_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoallv_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, info, request);
   const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
   int code;
   if (initialise(CallId::Neighbor_alltoallv_init_c, call, next != nullptr, request,
       &code)) return code;
@@ -2406,32 +2359,31 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  const Entry entry(false);
+  return Neighbor_alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, info, request);
 }
 
 #endif
-static int Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
+static int Neighbor_alltoallw_init(bool nested, const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoallw_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
   const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (initialise(CallId::Neighbor_alltoallw_init, call, next != nullptr, request,
       &code)) return code;
@@ -2445,32 +2397,31 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sen
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  const Entry entry(false);
+  return Neighbor_alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallw_init_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Neighbor_alltoallw_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, info, request);
   const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
-      .comm = comm};
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
   int code;
   if (initialise(CallId::Neighbor_alltoallw_init_c, call, next != nullptr, request,
       &code)) return code;
@@ -2484,29 +2435,28 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  const Entry entry(false);
+  return Neighbor_alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes,
+      recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Neighbor_alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes,
+      recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 }
 
 #endif
-static int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Reduce_init(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
-      request);
-  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Reduce_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Reduce_init);
@@ -2517,27 +2467,27 @@ static int Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
 WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Entry entry(false);
+  return Reduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
+      request);
 }
 WEFT_WRAPPER int PMPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Reduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
+      request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+static int Reduce_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info,
-      request);
-  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Reduce_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Reduce_init_c);
@@ -2548,24 +2498,26 @@ static int Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
 WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Entry entry(false);
+  return Reduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
+      request);
 }
 WEFT_WRAPPER int PMPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Reduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
+      request);
 }
 
 #endif
-static int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Reduce_scatter_block_init(bool nested, const void* sendbuf, void* recvbuf,
+    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_block_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Reduce_scatter_block_init, call, next != nullptr, request,
@@ -2577,23 +2529,25 @@ static int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int rec
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Reduce_scatter_block_init(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+      info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_block_init(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
+      info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Reduce_scatter_block_init_c(bool nested, const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_block_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Reduce_scatter_block_init_c, call, next != nullptr, request,
@@ -2606,26 +2560,26 @@ static int Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_C
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
-      request);
+  const Entry entry(false);
+  return Reduce_scatter_block_init_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op,
+      comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_block_init_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op,
+      comm, info, request);
 }
 
 #endif
-static int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Reduce_scatter_init(bool nested, const void* sendbuf, void* recvbuf,
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Reduce_scatter_init, call, next != nullptr, request, &code)) return code;
@@ -2636,24 +2590,26 @@ static int Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* re
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Reduce_scatter_init(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf,
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_init(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Reduce_scatter_init_c(bool nested, const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Reduce_scatter_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Reduce_scatter_init_c, call, next != nullptr, request,
@@ -2666,24 +2622,25 @@ static int Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_C
 WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Reduce_scatter_init_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Reduce_scatter_init_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      info, request);
 }
 
 #endif
-static int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Scan_init(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scan_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Scan_init, call, next != nullptr, request, &code)) return code;
@@ -2694,23 +2651,22 @@ static int Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
 }
 WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Scan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Scan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Scan_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scan_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
   int code;
   if (initialise(CallId::Scan_init_c, call, next != nullptr, request, &code)) return code;
@@ -2721,26 +2677,25 @@ static int Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
 }
 WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(false);
+  return Scan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Scan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
 #endif
-static int Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+static int Scatter_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatter_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
-  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Scatter_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Scatter_init);
@@ -2752,29 +2707,28 @@ static int Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
 WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(false);
-  return Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Entry entry(false);
+  return Scatter_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-      request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Scatter_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
+static int Scatter_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatter_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
-  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      info, request);
+  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
   if (initialise(CallId::Scatter_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Scatter_init_c);
@@ -2786,29 +2740,28 @@ static int Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
 WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Entry entry(false);
+  return Scatter_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Scatter_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
 }
 
 #endif
-static int Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+static int Scatterv_init(bool nested, const void* sendbuf, const int* sendcounts,
+    const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatterv_init);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, info, request);
-  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
   int code;
   if (initialise(CallId::Scatterv_init, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Scatterv_init);
@@ -2820,29 +2773,28 @@ static int Scatterv_init(const void* sendbuf, const int* sendcounts, const int* 
 WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Entry entry(false);
+  return Scatterv_init(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Scatterv_init(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Scatterv_init_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = bound_or_null(next_calls.Scatterv_init_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, info, request);
-  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
+  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, info, request);
+  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
   int code;
   if (initialise(CallId::Scatterv_init_c, call, next != nullptr, request, &code)) return code;
   if (!next) missing_call(CallId::Scatterv_init_c);
@@ -2854,475 +2806,456 @@ static int Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
 WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(false);
-  return Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Entry entry(false);
+  return Scatterv_init_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, info, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Scatterv_init_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, info, request);
 }
 
 #endif
-static int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+static int Request_get_status(bool nested, MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status, CallId::Request_get_status);
-  const Entry entry;
-  if (entry.nested()) return next(request, flag, status);
+  if (nested) return next(request, flag, status);
   return complete::Request_get_status(request, flag, status);
 }
 WEFT_WRAPPER int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const Named named(false);
-  return Request_get_status(request, flag, status);
+  const Entry entry(false);
+  return Request_get_status(entry.nested(), request, flag, status);
 }
 WEFT_WRAPPER int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Request_get_status(request, flag, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Request_get_status(entry.nested(), request, flag, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Request_get_status_all(int count, const MPI_Request* array_of_requests, int* flag,
-    MPI_Status* array_of_statuses) {
+static int Request_get_status_all(bool nested, int count, const MPI_Request* array_of_requests,
+    int* flag, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_all, CallId::Request_get_status_all);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests, flag, array_of_statuses);
+  if (nested) return next(count, array_of_requests, flag, array_of_statuses);
   return complete::Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
-  const Named named(false);
-  return Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  const Entry entry(false);
+  return Request_get_status_all(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Request_get_status_all(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 
-static int Request_get_status_any(int count, const MPI_Request* array_of_requests, int* index,
-    int* flag, MPI_Status* status) {
+static int Request_get_status_any(bool nested, int count, const MPI_Request* array_of_requests,
+    int* index, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status_any, CallId::Request_get_status_any);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests, index, flag, status);
+  if (nested) return next(count, array_of_requests, index, flag, status);
   return complete::Request_get_status_any(count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int MPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
-  const Named named(false);
-  return Request_get_status_any(count, array_of_requests, index, flag, status);
+  const Entry entry(false);
+  return Request_get_status_any(entry.nested(), count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Request_get_status_any(count, array_of_requests, index, flag, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Request_get_status_any(entry.nested(), count, array_of_requests, index, flag, status);
 }
 
-static int Request_get_status_some(int incount, const MPI_Request* array_of_requests,
+static int Request_get_status_some(bool nested, int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_some, CallId::Request_get_status_some);
-  const Entry entry;
-  if (entry.nested()) return next(incount, array_of_requests, outcount, array_of_indices,
+  if (nested) return next(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
   return complete::Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Named named(false);
-  return Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  const Entry entry(false);
+  return Request_get_status_some(entry.nested(), incount, array_of_requests, outcount,
+      array_of_indices, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Request_get_status_some(entry.nested(), incount, array_of_requests, outcount,
+      array_of_indices, array_of_statuses);
 }
 
 #endif
-static int Test(MPI_Request* request, int* flag, MPI_Status* status) {
+static int Test(bool nested, MPI_Request* request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Test, CallId::Test);
-  const Entry entry;
-  if (entry.nested()) return next(request, flag, status);
+  if (nested) return next(request, flag, status);
   return complete::Test(request, flag, status);
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const Named named(false);
-  return Test(request, flag, status);
+  const Entry entry(false);
+  return Test(entry.nested(), request, flag, status);
 }
 WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Test(request, flag, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Test(entry.nested(), request, flag, status);
 }
 
-static int Testall(int count, MPI_Request* array_of_requests, int* flag,
+static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testall, CallId::Testall);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests, flag, array_of_statuses);
+  if (nested) return next(count, array_of_requests, flag, array_of_statuses);
   return complete::Testall(count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  const Named named(false);
-  return Testall(count, array_of_requests, flag, array_of_statuses);
+  const Entry entry(false);
+  return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Testall(count, array_of_requests, flag, array_of_statuses);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 
-static int Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
+static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
   const auto next = bound(next_calls.Testany, CallId::Testany);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests, index, flag, status);
+  if (nested) return next(count, array_of_requests, index, flag, status);
   return complete::Testany(count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  const Named named(false);
-  return Testany(count, array_of_requests, index, flag, status);
+  const Entry entry(false);
+  return Testany(entry.nested(), count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Testany(count, array_of_requests, index, flag, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Testany(entry.nested(), count, array_of_requests, index, flag, status);
 }
 
-static int Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
+static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testsome, CallId::Testsome);
-  const Entry entry;
-  if (entry.nested()) return next(incount, array_of_requests, outcount, array_of_indices,
+  if (nested) return next(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
   return complete::Testsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Named named(false);
-  return Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Entry entry(false);
+  return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
 }
 
-static int Wait(MPI_Request* request, MPI_Status* status) {
+static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
   const auto next = bound(next_calls.Wait, CallId::Wait);
-  const Entry entry;
-  if (entry.nested()) return next(request, status);
+  if (nested) return next(request, status);
   return complete::Wait(request, status);
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const Named named(false);
-  return Wait(request, status);
+  const Entry entry(false);
+  return Wait(entry.nested(), request, status);
 }
 WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Wait(request, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Wait(entry.nested(), request, status);
 }
 
-static int Waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
+static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
+    MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Waitall, CallId::Waitall);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests, array_of_statuses);
+  if (nested) return next(count, array_of_requests, array_of_statuses);
   return complete::Waitall(count, array_of_requests, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  const Named named(false);
-  return Waitall(count, array_of_requests, array_of_statuses);
+  const Entry entry(false);
+  return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Waitall(count, array_of_requests, array_of_statuses);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
 }
 
-static int Waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
+static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* index,
+    MPI_Status* status) {
   const auto next = bound(next_calls.Waitany, CallId::Waitany);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_requests, index, status);
+  if (nested) return next(count, array_of_requests, index, status);
   return complete::Waitany(count, array_of_requests, index, status);
 }
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  const Named named(false);
-  return Waitany(count, array_of_requests, index, status);
+  const Entry entry(false);
+  return Waitany(entry.nested(), count, array_of_requests, index, status);
 }
 WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Waitany(count, array_of_requests, index, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Waitany(entry.nested(), count, array_of_requests, index, status);
 }
 
-static int Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
+static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Waitsome, CallId::Waitsome);
-  const Entry entry;
-  if (entry.nested()) return next(incount, array_of_requests, outcount, array_of_indices,
+  if (nested) return next(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
   return complete::Waitsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Named named(false);
-  return Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Entry entry(false);
+  return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
 }
 
-static int Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ibsend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ibsend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ibsend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Ibsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
-static int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
-    MPI_Status* status) {
+static int Improbe(bool nested, int source, int tag, MPI_Comm comm, int* flag,
+    MPI_Message* message, MPI_Status* status) {
   const auto next = bound(next_calls.Improbe, CallId::Improbe);
-  const Entry entry;
-  if (entry.nested()) return next(source, tag, comm, flag, message, status);
+  if (nested) return next(source, tag, comm, flag, message, status);
   poll();
   return next(source, tag, comm, flag, message, status);
 }
 WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  const Named named(false);
-  return Improbe(source, tag, comm, flag, message, status);
+  const Entry entry(false);
+  return Improbe(entry.nested(), source, tag, comm, flag, message, status);
 }
 WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Improbe(source, tag, comm, flag, message, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Improbe(entry.nested(), source, tag, comm, flag, message, status);
 }
 
-static int Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+static int Imrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv, CallId::Imrecv);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, message, request);
+  if (nested) return next(buf, count, datatype, message, request);
   poll();
   return next(buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
-  const Named named(false);
-  return Imrecv(buf, count, datatype, message, request);
+  const Entry entry(false);
+  return Imrecv(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Imrecv(buf, count, datatype, message, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Imrecv(entry.nested(), buf, count, datatype, message, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
-    MPI_Request* request) {
+static int Imrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv_c, CallId::Imrecv_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, message, request);
+  if (nested) return next(buf, count, datatype, message, request);
   poll();
   return next(buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
-  const Named named(false);
-  return Imrecv_c(buf, count, datatype, message, request);
+  const Entry entry(false);
+  return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Imrecv_c(buf, count, datatype, message, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
 }
 
 #endif
-static int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+static int Iprobe(bool nested, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Iprobe, CallId::Iprobe);
-  const Entry entry;
-  if (entry.nested()) return next(source, tag, comm, flag, status);
+  if (nested) return next(source, tag, comm, flag, status);
   poll();
   return next(source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const Named named(false);
-  return Iprobe(source, tag, comm, flag, status);
+  const Entry entry(false);
+  return Iprobe(entry.nested(), source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Iprobe(source, tag, comm, flag, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Iprobe(entry.nested(), source, tag, comm, flag, status);
 }
 
-static int Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-    MPI_Request* request) {
+static int Irecv(bool nested, void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, source, tag, comm, request);
+  if (nested) return next(buf, count, datatype, source, tag, comm, request);
   poll();
   return next(buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Irecv(buf, count, datatype, source, tag, comm, request);
+  const Entry entry(false);
+  return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Irecv(buf, count, datatype, source, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Irecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, source, tag, comm, request);
+  if (nested) return next(buf, count, datatype, source, tag, comm, request);
   poll();
   return next(buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Irecv_c(buf, count, datatype, source, tag, comm, request);
+  const Entry entry(false);
+  return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Irecv_c(buf, count, datatype, source, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 
 #endif
-static int Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Irsend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Irsend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Irsend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Irsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Irsend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Irsend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
-static int Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Isend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend, CallId::Isend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Isend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Isend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Isend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Isend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Isend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
-static int Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
-    int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Isendrecv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv, CallId::Isendrecv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+  if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
   poll();
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -3331,25 +3264,24 @@ static int Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, request);
+  const Entry entry(false);
+  return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
-    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
-    int recvtag, MPI_Comm comm, MPI_Request* request) {
+static int Isendrecv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_c, CallId::Isendrecv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+  if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
   poll();
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -3358,138 +3290,133 @@ static int Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, request);
+  const Entry entry(false);
+  return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+      recvcount, recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+      recvcount, recvtype, source, recvtag, comm, request);
 }
 
 #endif
-static int Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
-    int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+static int Isendrecv_replace(bool nested, void* buf, int count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-      request);
+  if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   poll();
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const Entry entry(false);
+  return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+static int Isendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-      request);
+  if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   poll();
   return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const Entry entry(false);
+  return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
 }
 
 #endif
-static int Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Issend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend, CallId::Issend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Issend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Issend(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Request* request) {
+static int Issend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm, request);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
   return next(buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(false);
-  return Issend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(false);
+  return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Issend_c(buf, count, datatype, dest, tag, comm, request);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
-static int Parrived(MPI_Request request, int partition, int* flag) {
+static int Parrived(bool nested, MPI_Request request, int partition, int* flag) {
   const auto next = bound(next_calls.Parrived, CallId::Parrived);
-  const Entry entry;
-  if (entry.nested()) return next(request, partition, flag);
+  if (nested) return next(request, partition, flag);
   poll();
   return next(request, partition, flag);
 }
 WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
-  const Named named(false);
-  return Parrived(request, partition, flag);
+  const Entry entry(false);
+  return Parrived(entry.nested(), request, partition, flag);
 }
 WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Parrived(request, partition, flag);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Parrived(entry.nested(), request, partition, flag);
 }
 
-static int Win_test(MPI_Win win, int* flag) {
+static int Win_test(bool nested, MPI_Win win, int* flag) {
   const auto next = bound(next_calls.Win_test, CallId::Win_test);
-  const Entry entry;
-  if (entry.nested()) return next(win, flag);
+  if (nested) return next(win, flag);
   poll();
   return next(win, flag);
 }
 WEFT_WRAPPER int MPI_Win_test(MPI_Win win, int* flag) {
-  const Named named(false);
-  return Win_test(win, flag);
+  const Entry entry(false);
+  return Win_test(entry.nested(), win, flag);
 }
 WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_test(win, flag);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_test(entry.nested(), win, flag);
 }
 
-static int Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
-    int reorder, MPI_Comm* comm_cart) {
+static int Cart_create(bool nested, MPI_Comm comm_old, int ndims, const int* dims,
+    const int* periods, int reorder, MPI_Comm* comm_cart) {
   const auto next = bound(next_calls.Cart_create, CallId::Cart_create);
-  const Entry entry;
-  if (entry.nested()) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
+  if (nested) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
   BlockingCall guard(CallId::Cart_create);
   const int code = next(comm_old, ndims, dims, periods, reorder, comm_cart);
   communicator_created(comm_cart, code);
@@ -3497,56 +3424,53 @@ static int Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int*
 }
 WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
     int reorder, MPI_Comm* comm_cart) {
-  const Named named(false);
-  return Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+  const Entry entry(false);
+  return Cart_create(entry.nested(), comm_old, ndims, dims, periods, reorder, comm_cart);
 }
 WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
     const int* periods, int reorder, MPI_Comm* comm_cart) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Cart_create(entry.nested(), comm_old, ndims, dims, periods, reorder, comm_cart);
 }
 
-static int Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
+static int Cart_sub(bool nested, MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
-  const Entry entry;
-  if (entry.nested()) return next(comm, remain_dims, newcomm);
+  if (nested) return next(comm, remain_dims, newcomm);
   BlockingCall guard(CallId::Cart_sub);
   const int code = next(comm, remain_dims, newcomm);
   communicator_created(newcomm, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
-  const Named named(false);
-  return Cart_sub(comm, remain_dims, newcomm);
+  const Entry entry(false);
+  return Cart_sub(entry.nested(), comm, remain_dims, newcomm);
 }
 WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Cart_sub(comm, remain_dims, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Cart_sub(entry.nested(), comm, remain_dims, newcomm);
 }
 
-static int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+static int Comm_create(bool nested, MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
-  const Entry entry;
-  if (entry.nested()) return next(comm, group, newcomm);
+  if (nested) return next(comm, group, newcomm);
   BlockingCall guard(CallId::Comm_create);
   const int code = next(comm, group, newcomm);
   communicator_created(newcomm, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_create(comm, group, newcomm);
+  const Entry entry(false);
+  return Comm_create(entry.nested(), comm, group, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_create(comm, group, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_create(entry.nested(), comm, group, newcomm);
 }
 
-static int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
-    MPI_Errhandler errhandler, MPI_Comm* newcomm) {
+static int Comm_create_from_group(bool nested, MPI_Group group, const char* stringtag,
+    MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_from_group, CallId::Comm_create_from_group);
-  const Entry entry;
-  if (entry.nested()) return next(group, stringtag, info, errhandler, newcomm);
+  if (nested) return next(group, stringtag, info, errhandler, newcomm);
   BlockingCall guard(CallId::Comm_create_from_group);
   const int code = next(group, stringtag, info, errhandler, newcomm);
   communicator_created(newcomm, code);
@@ -3554,19 +3478,19 @@ static int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_In
 }
 WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+  const Entry entry(false);
+  return Comm_create_from_group(entry.nested(), group, stringtag, info, errhandler, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_create_from_group(entry.nested(), group, stringtag, info, errhandler, newcomm);
 }
 
-static int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
+static int Comm_create_group(bool nested, MPI_Comm comm, MPI_Group group, int tag,
+    MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_create_group, CallId::Comm_create_group);
-  const Entry entry;
-  if (entry.nested()) return next(comm, group, tag, newcomm);
+  if (nested) return next(comm, group, tag, newcomm);
   BlockingCall guard(CallId::Comm_create_group);
   const int code = next(comm, group, tag, newcomm);
   communicator_created(newcomm, code);
@@ -3574,68 +3498,64 @@ static int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* 
 }
 WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_create_group(comm, group, tag, newcomm);
+  const Entry entry(false);
+  return Comm_create_group(entry.nested(), comm, group, tag, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_create_group(comm, group, tag, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_create_group(entry.nested(), comm, group, tag, newcomm);
 }
 
-static int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+static int Comm_dup(bool nested, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup, CallId::Comm_dup);
-  const Entry entry;
-  if (entry.nested()) return next(comm, newcomm);
+  if (nested) return next(comm, newcomm);
   return special::Comm_dup(comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_dup(comm, newcomm);
+  const Entry entry(false);
+  return Comm_dup(entry.nested(), comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_dup(comm, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_dup(entry.nested(), comm, newcomm);
 }
 
-static int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+static int Comm_dup_with_info(bool nested, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_dup_with_info, CallId::Comm_dup_with_info);
-  const Entry entry;
-  if (entry.nested()) return next(comm, info, newcomm);
+  if (nested) return next(comm, info, newcomm);
   return special::Comm_dup_with_info(comm, info, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_dup_with_info(comm, info, newcomm);
+  const Entry entry(false);
+  return Comm_dup_with_info(entry.nested(), comm, info, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_dup_with_info(comm, info, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_dup_with_info(entry.nested(), comm, info, newcomm);
 }
 
-static int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+static int Comm_split(bool nested, MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
-  const Entry entry;
-  if (entry.nested()) return next(comm, color, key, newcomm);
+  if (nested) return next(comm, color, key, newcomm);
   BlockingCall guard(CallId::Comm_split);
   const int code = next(comm, color, key, newcomm);
   communicator_created(newcomm, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_split(comm, color, key, newcomm);
+  const Entry entry(false);
+  return Comm_split(entry.nested(), comm, color, key, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_split(comm, color, key, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_split(entry.nested(), comm, color, key, newcomm);
 }
 
-static int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
+static int Comm_split_type(bool nested, MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
-  const Entry entry;
-  if (entry.nested()) return next(comm, split_type, key, info, newcomm);
+  if (nested) return next(comm, split_type, key, info, newcomm);
   BlockingCall guard(CallId::Comm_split_type);
   const int code = next(comm, split_type, key, info, newcomm);
   communicator_created(newcomm, code);
@@ -3643,22 +3563,21 @@ static int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info
 }
 WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_split_type(comm, split_type, key, info, newcomm);
+  const Entry entry(false);
+  return Comm_split_type(entry.nested(), comm, split_type, key, info, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_split_type(comm, split_type, key, info, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_split_type(entry.nested(), comm, split_type, key, info, newcomm);
 }
 
-static int Dist_graph_create(MPI_Comm comm_old, int n, const int* sources, const int* degrees,
-    const int* destinations, const int* weights, MPI_Info info, int reorder,
+static int Dist_graph_create(bool nested, MPI_Comm comm_old, int n, const int* sources,
+    const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create, CallId::Dist_graph_create);
-  const Entry entry;
-  if (entry.nested()) return next(comm_old, n, sources, degrees, destinations, weights, info,
-      reorder, comm_dist_graph);
+  if (nested) return next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
+      comm_dist_graph);
   BlockingCall guard(CallId::Dist_graph_create);
   const int code = next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
       comm_dist_graph);
@@ -3668,26 +3587,25 @@ static int Dist_graph_create(MPI_Comm comm_old, int n, const int* sources, const
 WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
-  const Named named(false);
-  return Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder,
-      comm_dist_graph);
+  const Entry entry(false);
+  return Dist_graph_create(entry.nested(), comm_old, n, sources, degrees, destinations, weights,
+      info, reorder, comm_dist_graph);
 }
 WEFT_WRAPPER int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder,
-      comm_dist_graph);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Dist_graph_create(entry.nested(), comm_old, n, sources, degrees, destinations, weights,
+      info, reorder, comm_dist_graph);
 }
 
-static int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int* sources,
-    const int* sourceweights, int outdegree, const int* destinations, const int* destweights,
-    MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
+static int Dist_graph_create_adjacent(bool nested, MPI_Comm comm_old, int indegree,
+    const int* sources, const int* sourceweights, int outdegree, const int* destinations,
+    const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = bound(next_calls.Dist_graph_create_adjacent,
       CallId::Dist_graph_create_adjacent);
-  const Entry entry;
-  if (entry.nested()) return next(comm_old, indegree, sources, sourceweights, outdegree,
-      destinations, destweights, info, reorder, comm_dist_graph);
+  if (nested) return next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
+      destweights, info, reorder, comm_dist_graph);
   BlockingCall guard(CallId::Dist_graph_create_adjacent);
   const int code = next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
       destweights, info, reorder, comm_dist_graph);
@@ -3697,23 +3615,22 @@ static int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int
 WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  const Named named(false);
-  return Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
-      destinations, destweights, info, reorder, comm_dist_graph);
+  const Entry entry(false);
+  return Dist_graph_create_adjacent(entry.nested(), comm_old, indegree, sources, sourceweights,
+      outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 }
 WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
-      destinations, destweights, info, reorder, comm_dist_graph);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Dist_graph_create_adjacent(entry.nested(), comm_old, indegree, sources, sourceweights,
+      outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 }
 
-static int Graph_create(MPI_Comm comm_old, int nnodes, const int* index, const int* edges,
-    int reorder, MPI_Comm* comm_graph) {
+static int Graph_create(bool nested, MPI_Comm comm_old, int nnodes, const int* index,
+    const int* edges, int reorder, MPI_Comm* comm_graph) {
   const auto next = bound(next_calls.Graph_create, CallId::Graph_create);
-  const Entry entry;
-  if (entry.nested()) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
+  if (nested) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
   BlockingCall guard(CallId::Graph_create);
   const int code = next(comm_old, nnodes, index, edges, reorder, comm_graph);
   communicator_created(comm_graph, code);
@@ -3721,46 +3638,36 @@ static int Graph_create(MPI_Comm comm_old, int nnodes, const int* index, const i
 }
 WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
-  const Named named(false);
-  return Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+  const Entry entry(false);
+  return Graph_create(entry.nested(), comm_old, nnodes, index, edges, reorder, comm_graph);
 }
 WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Graph_create(entry.nested(), comm_old, nnodes, index, edges, reorder, comm_graph);
 }
 
-static int Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+static int Intercomm_merge(bool nested, MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
-  const Entry entry;
-  if (entry.nested()) return next(intercomm, high, newintracomm);
+  if (nested) return next(intercomm, high, newintracomm);
   BlockingCall guard(CallId::Intercomm_merge);
   const int code = next(intercomm, high, newintracomm);
   communicator_created(newintracomm, code);
   return code;
 }
 WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  const Named named(false);
-  return Intercomm_merge(intercomm, high, newintracomm);
+  const Entry entry(false);
+  return Intercomm_merge(entry.nested(), intercomm, high, newintracomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Intercomm_merge(intercomm, high, newintracomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Intercomm_merge(entry.nested(), intercomm, high, newintracomm);
 }
 
-static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Allgather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgather, CallId::Allgather);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allgather, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Allgather);
   if (guard.must_not_block() && next_calls.Iallgather) {
     const auto post = [&](MPI_Request* request) {
@@ -3773,29 +3680,37 @@ static int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 }
 WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather, call, &code)) return code;
+  }
+  return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather, call, &code)) return code;
+  }
+  return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Allgather_c, CallId::Allgather_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allgather_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Allgather_c);
   if (guard.must_not_block() && next_calls.Iallgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3808,29 +3723,38 @@ static int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 }
 WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather_c, call, &code)) return code;
+  }
+  return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allgather_c, call, &code)) return code;
+  }
+  return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 
 #endif
-static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Allgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Allgatherv, CallId::Allgatherv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allgatherv, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   BlockingCall guard(CallId::Allgatherv);
   if (guard.must_not_block() && next_calls.Iallgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -3844,31 +3768,39 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(false);
-  return Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Allgatherv, call, &code)) return code;
+  }
+  return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Allgatherv, call, &code)) return code;
+  }
+  return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Allgatherv_c, CallId::Allgatherv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   BlockingCall guard(CallId::Allgatherv_c);
   if (guard.must_not_block() && next_calls.Iallgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3882,29 +3814,37 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(false);
-  return Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
+  }
+  return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
+  }
+  return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm);
 }
 
 #endif
-static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Allreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Allreduce, CallId::Allreduce);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allreduce, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Allreduce);
   if (guard.must_not_block() && next_calls.Iallreduce) {
     const auto post = [&](MPI_Request* request) {
@@ -3916,28 +3856,34 @@ static int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
 }
 WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce, call, &code)) return code;
+  }
+  return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce, call, &code)) return code;
+  }
+  return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Allreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Allreduce_c, CallId::Allreduce_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Allreduce_c);
   if (guard.must_not_block() && next_calls.Iallreduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -3949,29 +3895,34 @@ static int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
 }
 WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
+  }
+  return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
+  }
+  return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #endif
-static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Alltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoall, CallId::Alltoall);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoall, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Alltoall);
   if (guard.must_not_block() && next_calls.Ialltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -3984,29 +3935,36 @@ static int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 }
 WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall, call, &code)) return code;
+  }
+  return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall, call, &code)) return code;
+  }
+  return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoall_c, CallId::Alltoall_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Alltoall_c);
   if (guard.must_not_block() && next_calls.Ialltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4019,30 +3977,38 @@ static int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 }
 WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
+  }
+  return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
+  }
+  return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm);
 }
 
 #endif
-static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallv(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallv, CallId::Alltoallv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoallv, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   BlockingCall guard(CallId::Alltoallv);
   if (guard.must_not_block() && next_calls.Ialltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -4057,33 +4023,39 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
 WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-      comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Alltoallv, call, &code)) return code;
+  }
+  return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-      comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Alltoallv, call, &code)) return code;
+  }
+  return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm) {
+static int Alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallv_c, CallId::Alltoallv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   BlockingCall guard(CallId::Alltoallv_c);
   if (guard.must_not_block() && next_calls.Ialltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4098,33 +4070,39 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
 WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
+  }
+  return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
+  }
+  return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm);
 }
 
 #endif
-static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+static int Alltoallw(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallw, CallId::Alltoallw);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoallw, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   BlockingCall guard(CallId::Alltoallw);
   if (guard.must_not_block() && next_calls.Ialltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -4139,33 +4117,42 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
 WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Named named(false);
-  return Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Alltoallw, call, &code)) return code;
+  }
+  return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Alltoallw, call, &code)) return code;
+  }
+  return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+static int Alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Alltoallw_c, CallId::Alltoallw_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   BlockingCall guard(CallId::Alltoallw_c);
   if (guard.must_not_block() && next_calls.Ialltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4181,29 +4168,39 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const Named named(false);
-  return Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
+  }
+  return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
+  }
+  return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm);
 }
 
 #endif
-static int Barrier(MPI_Comm comm) {
+static int Barrier(bool nested, MPI_Comm comm) {
   const auto next = bound(next_calls.Barrier, CallId::Barrier);
-  const Entry entry;
-  if (entry.nested()) return next(comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
-    int code;
-    if (carry_out(CallId::Barrier, call, &code)) return code;
-  }
+  if (nested) return next(comm);
   BlockingCall guard(CallId::Barrier);
   if (guard.must_not_block() && next_calls.Ibarrier) {
     const auto post = [&](MPI_Request* request) {
@@ -4214,25 +4211,28 @@ static int Barrier(MPI_Comm comm) {
   return next(comm);
 }
 WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
-  const Named named(false);
-  return Barrier(comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+    int code;
+    if (carry_out(CallId::Barrier, call, &code)) return code;
+  }
+  return Barrier(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Barrier(comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+    int code;
+    if (carry_out(CallId::Barrier, call, &code)) return code;
+  }
+  return Barrier(entry.nested(), comm);
 }
 
-static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Bcast, CallId::Bcast);
-  const Entry entry;
-  if (entry.nested()) return next(buffer, count, datatype, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .sendbuf = buffer,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
-      .recvtype = datatype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Bcast, call, &code)) return code;
-  }
+  if (nested) return next(buffer, count, datatype, root, comm);
   BlockingCall guard(CallId::Bcast);
   if (guard.must_not_block() && next_calls.Ibcast) {
     const auto post = [&](MPI_Request* request) {
@@ -4244,27 +4244,34 @@ static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_C
 }
 WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const Named named(false);
-  return Bcast(buffer, count, datatype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast, call, &code)) return code;
+  }
+  return Bcast(entry.nested(), buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Bcast(buffer, count, datatype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast, call, &code)) return code;
+  }
+  return Bcast(entry.nested(), buffer, count, datatype, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+static int Bcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Bcast_c, CallId::Bcast_c);
-  const Entry entry;
-  if (entry.nested()) return next(buffer, count, datatype, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .sendbuf = buffer,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = buffer, .recvcounts = count,
-      .recvtype = datatype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Bcast_c, call, &code)) return code;
-  }
+  if (nested) return next(buffer, count, datatype, root, comm);
   BlockingCall guard(CallId::Bcast_c);
   if (guard.must_not_block() && next_calls.Ibcast_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4276,28 +4283,34 @@ static int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int roo
 }
 WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const Named named(false);
-  return Bcast_c(buffer, count, datatype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast_c, call, &code)) return code;
+  }
+  return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Bcast_c(buffer, count, datatype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Bcast_c, call, &code)) return code;
+  }
+  return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
 }
 
 #endif
-static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-    MPI_Comm comm) {
+static int Exscan(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Exscan, CallId::Exscan);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Exscan, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Exscan);
   if (guard.must_not_block() && next_calls.Iexscan) {
     const auto post = [&](MPI_Request* request) {
@@ -4309,28 +4322,34 @@ static int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 }
 WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan, call, &code)) return code;
+  }
+  return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan, call, &code)) return code;
+  }
+  return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Exscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Exscan_c, CallId::Exscan_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Exscan_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Exscan_c);
   if (guard.must_not_block() && next_calls.Iexscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4342,29 +4361,34 @@ static int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan_c, call, &code)) return code;
+  }
+  return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Exscan_c, call, &code)) return code;
+  }
+  return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #endif
-static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gather, CallId::Gather);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Gather, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Gather);
   if (guard.must_not_block() && next_calls.Igather) {
     const auto post = [&](MPI_Request* request) {
@@ -4377,29 +4401,36 @@ static int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
 }
 WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather, call, &code)) return code;
+  }
+  return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather, call, &code)) return code;
+  }
+  return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gather_c, CallId::Gather_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Gather_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Gather_c);
   if (guard.must_not_block() && next_calls.Igather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4412,29 +4443,38 @@ static int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 }
 WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather_c, call, &code)) return code;
+  }
+  return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Gather_c, call, &code)) return code;
+  }
+  return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 
 #endif
-static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Gatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Gatherv, CallId::Gatherv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Gatherv, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm);
   BlockingCall guard(CallId::Gatherv);
   if (guard.must_not_block() && next_calls.Igatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -4448,31 +4488,39 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const Named named(false);
-  return Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Gatherv, call, &code)) return code;
+  }
+  return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Gatherv, call, &code)) return code;
+  }
+  return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Gatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Gatherv_c, CallId::Gatherv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvdispls = displs, .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm);
   BlockingCall guard(CallId::Gatherv_c);
   if (guard.must_not_block() && next_calls.Igatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4486,32 +4534,37 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  const Named named(false);
-  return Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
+  }
+  return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
+  }
+  return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm);
 }
 
 #endif
-static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_allgather(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgather, CallId::Neighbor_allgather);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_allgather);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather) {
     const auto post = [&](MPI_Request* request) {
@@ -4524,29 +4577,37 @@ static int Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype s
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
+  }
+  return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
+  }
+  return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgather_c, CallId::Neighbor_allgather_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_allgather_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgather_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4560,31 +4621,39 @@ static int Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
 WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
+  }
+  return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
+  }
+  return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 
 #endif
-static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Neighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgatherv, CallId::Neighbor_allgatherv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   BlockingCall guard(CallId::Neighbor_allgatherv);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv) {
     const auto post = [&](MPI_Request* request) {
@@ -4598,33 +4667,39 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
 WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
+  }
+  return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
+  }
+  return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
+static int Neighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_allgatherv_c, CallId::Neighbor_allgatherv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcounts, .recvdispls = displs, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   BlockingCall guard(CallId::Neighbor_allgatherv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_allgatherv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4638,32 +4713,37 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
+  }
+  return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
+  }
+  return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm);
 }
 
 #endif
-static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoall, CallId::Neighbor_alltoall);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoall);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall) {
     const auto post = [&](MPI_Request* request) {
@@ -4676,29 +4756,37 @@ static int Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype se
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
+  }
+  return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
+  }
+  return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoall_c, CallId::Neighbor_alltoall_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
-      .sendbuf = sendbuf, .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoall_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoall_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4712,32 +4800,39 @@ static int Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
 WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
+  }
+  return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
+  }
+  return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm);
 }
 
 #endif
-static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm) {
+static int Neighbor_alltoallv(bool nested, const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallv, CallId::Neighbor_alltoallv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
-      .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoallv);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv) {
     const auto post = [&](MPI_Request* request) {
@@ -4752,34 +4847,41 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
 WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
+  }
+  return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
+  }
+  return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallv_c, CallId::Neighbor_alltoallv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtype = sendtype,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtype = recvtype,
-      .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   BlockingCall guard(CallId::Neighbor_alltoallv_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4794,34 +4896,41 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
+  }
+  return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
+  }
+  return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm);
 }
 
 #endif
-static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const MPI_Aint* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const MPI_Aint* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm) {
+static int Neighbor_alltoallw(bool nested, const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallw, CallId::Neighbor_alltoallw);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
-      .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   BlockingCall guard(CallId::Neighbor_alltoallw);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw) {
     const auto post = [&](MPI_Request* request) {
@@ -4836,35 +4945,42 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
 WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
+  }
+  return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
+  }
+  return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+static int Neighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Neighbor_alltoallw_c, CallId::Neighbor_alltoallw_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
-      .sendbuf = sendbuf, .sendcounts = sendcounts, .senddispls = sdispls, .sendtypes = sendtypes,
-      .recvbuf = recvbuf, .recvcounts = recvcounts, .recvdispls = rdispls, .recvtypes = recvtypes,
-      .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   BlockingCall guard(CallId::Neighbor_alltoallw_c);
   if (guard.must_not_block() && next_calls.Ineighbor_alltoallw_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4880,32 +4996,40 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const Named named(false);
-  return Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
+  }
+  return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
+  }
+  return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm);
 }
 
 #endif
-static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-    int root, MPI_Comm comm) {
+static int Reduce(bool nested, const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce, CallId::Reduce);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   BlockingCall guard(CallId::Reduce);
   if (guard.must_not_block() && next_calls.Ireduce) {
     const auto post = [&](MPI_Request* request) {
@@ -4917,28 +5041,34 @@ static int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 }
 WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce, call, &code)) return code;
+  }
+  return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce, call, &code)) return code;
+  }
+  return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, int root, MPI_Comm comm) {
+static int Reduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_c, CallId::Reduce_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   BlockingCall guard(CallId::Reduce_c);
   if (guard.must_not_block() && next_calls.Ireduce_c) {
     const auto post = [&](MPI_Request* request) {
@@ -4950,28 +5080,34 @@ static int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_c, call, &code)) return code;
+  }
+  return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_c, call, &code)) return code;
+  }
+  return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 #endif
-static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int Reduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter, CallId::Reduce_scatter);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter);
   if (guard.must_not_block() && next_calls.Ireduce_scatter) {
     const auto post = [&](MPI_Request* request) {
@@ -4983,27 +5119,33 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
 }
 WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
+  }
+  return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-}
-
-static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = bound(next_calls.Reduce_scatter_block, CallId::Reduce_scatter_block);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
+    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
   }
+  return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+
+static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const auto next = bound(next_calls.Reduce_scatter_block, CallId::Reduce_scatter_block);
+  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_block);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block) {
     const auto post = [&](MPI_Request* request) {
@@ -5016,28 +5158,34 @@ static int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcoun
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
+  }
+  return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
+  }
+  return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+static int Reduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Reduce_scatter_block_c, CallId::Reduce_scatter_block_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_block_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_block_c) {
     const auto post = [&](MPI_Request* request) {
@@ -5050,27 +5198,33 @@ static int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count 
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
+  }
+  return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
-}
-
-static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
-      .sendbuf = sendbuf, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = recvcounts,
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
+    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
   }
+  return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const auto next = bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c);
+  if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   BlockingCall guard(CallId::Reduce_scatter_c);
   if (guard.must_not_block() && next_calls.Ireduce_scatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -5083,28 +5237,34 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
+  }
+  return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
+  }
+  return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 #endif
-static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-    MPI_Comm comm) {
+static int Scan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Scan, CallId::Scan);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scan, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Scan);
   if (guard.must_not_block() && next_calls.Iscan) {
     const auto post = [&](MPI_Request* request) {
@@ -5116,28 +5276,34 @@ static int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
 }
 WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Scan(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan, call, &code)) return code;
+  }
+  return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scan(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan, call, &code)) return code;
+  }
+  return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
+static int Scan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = bound(next_calls.Scan_c, CallId::Scan_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
-      .sendcounts = count, .sendtype = datatype, .recvbuf = recvbuf, .recvcounts = count,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scan_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm);
   BlockingCall guard(CallId::Scan_c);
   if (guard.must_not_block() && next_calls.Iscan_c) {
     const auto post = [&](MPI_Request* request) {
@@ -5149,29 +5315,34 @@ static int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datat
 }
 WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(false);
-  return Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan_c, call, &code)) return code;
+  }
+  return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scan_c, call, &code)) return code;
+  }
+  return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #endif
-static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+static int Scatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatter, CallId::Scatter);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scatter, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Scatter);
   if (guard.must_not_block() && next_calls.Iscatter) {
     const auto post = [&](MPI_Request* request) {
@@ -5184,29 +5355,36 @@ static int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 }
 WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter, call, &code)) return code;
+  }
+  return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter, call, &code)) return code;
+  }
+  return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+static int Scatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatter_c, CallId::Scatter_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .sendbuf = sendbuf,
-      .sendcounts = sendcount, .sendtype = sendtype, .recvbuf = recvbuf, .recvcounts = recvcount,
-      .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scatter_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   BlockingCall guard(CallId::Scatter_c);
   if (guard.must_not_block() && next_calls.Iscatter_c) {
     const auto post = [&](MPI_Request* request) {
@@ -5219,30 +5397,38 @@ static int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 }
 WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter_c, call, &code)) return code;
+  }
+  return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    if (carry_out(CallId::Scatter_c, call, &code)) return code;
+  }
+  return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
 }
 
 #endif
-static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+static int Scatterv(bool nested, const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Scatterv, CallId::Scatterv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scatterv, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
   BlockingCall guard(CallId::Scatterv);
   if (guard.must_not_block() && next_calls.Iscatterv) {
     const auto post = [&](MPI_Request* request) {
@@ -5256,31 +5442,39 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
 WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const Named named(false);
-  return Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+    int code;
+    if (carry_out(CallId::Scatterv, call, &code)) return code;
+  }
+  return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+    int code;
+    if (carry_out(CallId::Scatterv, call, &code)) return code;
+  }
+  return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
-    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm) {
+static int Scatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = bound(next_calls.Scatterv_c, CallId::Scatterv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm);
-  if (blocking_wanted()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .sendbuf = sendbuf,
-      .sendcounts = sendcounts, .senddispls = displs, .sendtype = sendtype, .recvbuf = recvbuf,
-      .recvcounts = recvcount, .recvtype = recvtype, .root = root, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
-  }
+  if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
   BlockingCall guard(CallId::Scatterv_c);
   if (guard.must_not_block() && next_calls.Iscatterv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -5294,24 +5488,37 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
 WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(false);
-  return Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const Entry entry(false);
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+    int code;
+    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
+  }
+  return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  if (!entry.nested() && blocking_wanted()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+    int code;
+    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
+  }
+  return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm);
 }
 
 #endif
-static int Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Bsend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend, CallId::Bsend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Bsend);
   if (guard.must_not_block() && next_calls.Ibsend) {
     const auto post = [&](MPI_Request* request) {
@@ -5323,21 +5530,20 @@ static int Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, in
 }
 WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(false);
-  return Bsend(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Bsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Bsend(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Bsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm) {
+static int Bsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend_c, CallId::Bsend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Bsend_c);
   if (guard.must_not_block() && next_calls.Ibsend_c) {
     const auto post = [&](MPI_Request* request) {
@@ -5349,213 +5555,202 @@ static int Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int 
 }
 WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(false);
-  return Bsend_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Bsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Bsend_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Bsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #endif
-static int Buffer_detach(void* buffer_addr, int* size) {
+static int Buffer_detach(bool nested, void* buffer_addr, int* size) {
   const auto next = bound(next_calls.Buffer_detach, CallId::Buffer_detach);
-  const Entry entry;
-  if (entry.nested()) return next(buffer_addr, size);
+  if (nested) return next(buffer_addr, size);
   BlockingCall guard(CallId::Buffer_detach);
   return next(buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Buffer_detach(void* buffer_addr, int* size) {
-  const Named named(false);
-  return Buffer_detach(buffer_addr, size);
+  const Entry entry(false);
+  return Buffer_detach(entry.nested(), buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Buffer_detach(void* buffer_addr, int* size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Buffer_detach(buffer_addr, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Buffer_detach(entry.nested(), buffer_addr, size);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
+static int Buffer_detach_c(bool nested, void* buffer_addr, MPI_Count* size) {
   const auto next = bound(next_calls.Buffer_detach_c, CallId::Buffer_detach_c);
-  const Entry entry;
-  if (entry.nested()) return next(buffer_addr, size);
+  if (nested) return next(buffer_addr, size);
   BlockingCall guard(CallId::Buffer_detach_c);
   return next(buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
-  const Named named(false);
-  return Buffer_detach_c(buffer_addr, size);
+  const Entry entry(false);
+  return Buffer_detach_c(entry.nested(), buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Buffer_detach_c(buffer_addr, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Buffer_detach_c(entry.nested(), buffer_addr, size);
 }
 
-static int Buffer_flush() {
+static int Buffer_flush(bool nested) {
   const auto next = bound(next_calls.Buffer_flush, CallId::Buffer_flush);
-  const Entry entry;
-  if (entry.nested()) return next();
+  if (nested) return next();
   BlockingCall guard(CallId::Buffer_flush);
   return next();
 }
 WEFT_WRAPPER int MPI_Buffer_flush() {
-  const Named named(false);
-  return Buffer_flush();
+  const Entry entry(false);
+  return Buffer_flush(entry.nested());
 }
 WEFT_WRAPPER int PMPI_Buffer_flush() {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Buffer_flush();
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Buffer_flush(entry.nested());
 }
 
 #endif
-static int Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+static int Comm_accept(bool nested, const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
-  const Entry entry;
-  if (entry.nested()) return next(port_name, info, root, comm, newcomm);
+  if (nested) return next(port_name, info, root, comm, newcomm);
   BlockingCall guard(CallId::Comm_accept);
   return next(port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_accept(port_name, info, root, comm, newcomm);
+  const Entry entry(false);
+  return Comm_accept(entry.nested(), port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_accept(port_name, info, root, comm, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_accept(entry.nested(), port_name, info, root, comm, newcomm);
 }
 
-static int Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+static int Comm_connect(bool nested, const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
-  const Entry entry;
-  if (entry.nested()) return next(port_name, info, root, comm, newcomm);
+  if (nested) return next(port_name, info, root, comm, newcomm);
   BlockingCall guard(CallId::Comm_connect);
   return next(port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Named named(false);
-  return Comm_connect(port_name, info, root, comm, newcomm);
+  const Entry entry(false);
+  return Comm_connect(entry.nested(), port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_connect(port_name, info, root, comm, newcomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_connect(entry.nested(), port_name, info, root, comm, newcomm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
+static int Comm_detach_buffer(bool nested, MPI_Comm comm, void* buffer_addr, int* size) {
   const auto next = bound(next_calls.Comm_detach_buffer, CallId::Comm_detach_buffer);
-  const Entry entry;
-  if (entry.nested()) return next(comm, buffer_addr, size);
+  if (nested) return next(comm, buffer_addr, size);
   BlockingCall guard(CallId::Comm_detach_buffer);
   return next(comm, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  const Named named(false);
-  return Comm_detach_buffer(comm, buffer_addr, size);
+  const Entry entry(false);
+  return Comm_detach_buffer(entry.nested(), comm, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_detach_buffer(comm, buffer_addr, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_detach_buffer(entry.nested(), comm, buffer_addr, size);
 }
 
-static int Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
+static int Comm_detach_buffer_c(bool nested, MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
   const auto next = bound(next_calls.Comm_detach_buffer_c, CallId::Comm_detach_buffer_c);
-  const Entry entry;
-  if (entry.nested()) return next(comm, buffer_addr, size);
+  if (nested) return next(comm, buffer_addr, size);
   BlockingCall guard(CallId::Comm_detach_buffer_c);
   return next(comm, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
-  const Named named(false);
-  return Comm_detach_buffer_c(comm, buffer_addr, size);
+  const Entry entry(false);
+  return Comm_detach_buffer_c(entry.nested(), comm, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_detach_buffer_c(comm, buffer_addr, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_detach_buffer_c(entry.nested(), comm, buffer_addr, size);
 }
 
 #endif
-static int Comm_disconnect(MPI_Comm* comm) {
+static int Comm_disconnect(bool nested, MPI_Comm* comm) {
   const auto next = bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
-  const Entry entry;
-  if (entry.nested()) return next(comm);
+  if (nested) return next(comm);
   return special::Comm_disconnect(comm);
 }
 WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
-  const Named named(false);
-  return Comm_disconnect(comm);
+  const Entry entry(false);
+  return Comm_disconnect(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Comm_disconnect(MPI_Comm* comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_disconnect(comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_disconnect(entry.nested(), comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Comm_flush_buffer(MPI_Comm comm) {
+static int Comm_flush_buffer(bool nested, MPI_Comm comm) {
   const auto next = bound(next_calls.Comm_flush_buffer, CallId::Comm_flush_buffer);
-  const Entry entry;
-  if (entry.nested()) return next(comm);
+  if (nested) return next(comm);
   BlockingCall guard(CallId::Comm_flush_buffer);
   return next(comm);
 }
 WEFT_WRAPPER int MPI_Comm_flush_buffer(MPI_Comm comm) {
-  const Named named(false);
-  return Comm_flush_buffer(comm);
+  const Entry entry(false);
+  return Comm_flush_buffer(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Comm_flush_buffer(MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_flush_buffer(comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_flush_buffer(entry.nested(), comm);
 }
 
 #endif
-static int Comm_join(int fd, MPI_Comm* intercomm) {
+static int Comm_join(bool nested, int fd, MPI_Comm* intercomm) {
   const auto next = bound(next_calls.Comm_join, CallId::Comm_join);
-  const Entry entry;
-  if (entry.nested()) return next(fd, intercomm);
+  if (nested) return next(fd, intercomm);
   BlockingCall guard(CallId::Comm_join);
   return next(fd, intercomm);
 }
 WEFT_WRAPPER int MPI_Comm_join(int fd, MPI_Comm* intercomm) {
-  const Named named(false);
-  return Comm_join(fd, intercomm);
+  const Entry entry(false);
+  return Comm_join(entry.nested(), fd, intercomm);
 }
 WEFT_WRAPPER int PMPI_Comm_join(int fd, MPI_Comm* intercomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_join(fd, intercomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_join(entry.nested(), fd, intercomm);
 }
 
-static int Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info, int root,
-    MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
+static int Comm_spawn(bool nested, const char* command, char** argv, int maxprocs, MPI_Info info,
+    int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn, CallId::Comm_spawn);
-  const Entry entry;
-  if (entry.nested()) return next(command, argv, maxprocs, info, root, comm, intercomm,
-      array_of_errcodes);
+  if (nested) return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   BlockingCall guard(CallId::Comm_spawn);
   return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
 }
 WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Named named(false);
-  return Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+  const Entry entry(false);
+  return Comm_spawn(entry.nested(), command, argv, maxprocs, info, root, comm, intercomm,
+      array_of_errcodes);
 }
 WEFT_WRAPPER int PMPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_spawn(entry.nested(), command, argv, maxprocs, info, root, comm, intercomm,
+      array_of_errcodes);
 }
 
-static int Comm_spawn_multiple(int count, char** array_of_commands, char*** array_of_argv,
-    const int* array_of_maxprocs, const MPI_Info* array_of_info, int root, MPI_Comm comm,
-    MPI_Comm* intercomm, int* array_of_errcodes) {
+static int Comm_spawn_multiple(bool nested, int count, char** array_of_commands,
+    char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
+    MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
   const auto next = bound(next_calls.Comm_spawn_multiple, CallId::Comm_spawn_multiple);
-  const Entry entry;
-  if (entry.nested()) return next(count, array_of_commands, array_of_argv, array_of_maxprocs,
+  if (nested) return next(count, array_of_commands, array_of_argv, array_of_maxprocs,
       array_of_info, root, comm, intercomm, array_of_errcodes);
   BlockingCall guard(CallId::Comm_spawn_multiple);
   return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root,
@@ -5564,992 +5759,945 @@ static int Comm_spawn_multiple(int count, char** array_of_commands, char*** arra
 WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Named named(false);
-  return Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
-      array_of_info, root, comm, intercomm, array_of_errcodes);
+  const Entry entry(false);
+  return Comm_spawn_multiple(entry.nested(), count, array_of_commands, array_of_argv,
+      array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
 }
 WEFT_WRAPPER int PMPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
-      array_of_info, root, comm, intercomm, array_of_errcodes);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_spawn_multiple(entry.nested(), count, array_of_commands, array_of_argv,
+      array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
 }
 
-static int File_close(MPI_File* fh) {
+static int File_close(bool nested, MPI_File* fh) {
   const auto next = bound(next_calls.File_close, CallId::File_close);
-  const Entry entry;
-  if (entry.nested()) return next(fh);
+  if (nested) return next(fh);
   BlockingCall guard(CallId::File_close);
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
-  const Named named(false);
-  return File_close(fh);
+  const Entry entry(false);
+  return File_close(entry.nested(), fh);
 }
 WEFT_WRAPPER int PMPI_File_close(MPI_File* fh) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_close(fh);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_close(entry.nested(), fh);
 }
 
-static int File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+static int File_open(bool nested, MPI_Comm comm, const char* filename, int amode, MPI_Info info,
+    MPI_File* fh) {
   const auto next = bound(next_calls.File_open, CallId::File_open);
-  const Entry entry;
-  if (entry.nested()) return next(comm, filename, amode, info, fh);
+  if (nested) return next(comm, filename, amode, info, fh);
   BlockingCall guard(CallId::File_open);
   return next(comm, filename, amode, info, fh);
 }
 WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
-  const Named named(false);
-  return File_open(comm, filename, amode, info, fh);
+  const Entry entry(false);
+  return File_open(entry.nested(), comm, filename, amode, info, fh);
 }
 WEFT_WRAPPER int PMPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_open(comm, filename, amode, info, fh);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_open(entry.nested(), comm, filename, amode, info, fh);
 }
 
-static int File_preallocate(MPI_File fh, MPI_Offset size) {
+static int File_preallocate(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_preallocate, CallId::File_preallocate);
-  const Entry entry;
-  if (entry.nested()) return next(fh, size);
+  if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_preallocate);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  const Named named(false);
-  return File_preallocate(fh, size);
+  const Entry entry(false);
+  return File_preallocate(entry.nested(), fh, size);
 }
 WEFT_WRAPPER int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_preallocate(fh, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_preallocate(entry.nested(), fh, size);
 }
 
-static int File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read, CallId::File_read);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_read(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read(entry.nested(), fh, buf, count, datatype, status);
 }
 
-static int File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read_all(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all, CallId::File_read_all);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_read_all(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_all(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_all(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_all(entry.nested(), fh, buf, count, datatype, status);
 }
 
-static int File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
+static int File_read_all_begin(bool nested, MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_all_begin, CallId::File_read_all_begin);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_read_all_begin(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_read_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_all_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_all_begin(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
+static int File_read_all_begin_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_all_begin_c, CallId::File_read_all_begin_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin_c);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_read_all_begin_c(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_read_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_all_begin_c(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
-static int File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_read_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all_c, CallId::File_read_all_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_all_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_all_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+static int File_read_all_end(bool nested, MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_all_end, CallId::File_read_all_end);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, status);
+  if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_all_end);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Named named(false);
-  return File_read_all_end(fh, buf, status);
+  const Entry entry(false);
+  return File_read_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_all_end(fh, buf, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_all_end(entry.nested(), fh, buf, status);
 }
 
-static int File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+static int File_read_at(bool nested, MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at, CallId::File_read_at);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_at(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
-static int File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+static int File_read_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all, CallId::File_read_at_all);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_at_all(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at_all(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
-static int File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
-    MPI_Datatype datatype) {
+static int File_read_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
+    int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_at_all_begin, CallId::File_read_at_all_begin);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype);
+  if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_read_at_all_begin(fh, offset, buf, count, datatype);
+  const Entry entry(false);
+  return File_read_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at_all_begin(fh, offset, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-    MPI_Datatype datatype) {
+static int File_read_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_at_all_begin_c, CallId::File_read_at_all_begin_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype);
+  if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin_c);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Named named(false);
-  return File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+  const Entry entry(false);
+  return File_read_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 
-static int File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_read_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all_c, CallId::File_read_at_all_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all_c);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_at_all_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at_all_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
 #endif
-static int File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
+static int File_read_at_all_end(bool nested, MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_all_end, CallId::File_read_at_all_end);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, status);
+  if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_at_all_end);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Named named(false);
-  return File_read_at_all_end(fh, buf, status);
+  const Entry entry(false);
+  return File_read_at_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at_all_end(fh, buf, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at_all_end(entry.nested(), fh, buf, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+static int File_read_at_c(bool nested, MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_at_c, CallId::File_read_at_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_c);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_at_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_at_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
-static int File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+static int File_read_c(bool nested, MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_c, CallId::File_read_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_read_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read_ordered(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered, CallId::File_read_ordered);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_read_ordered(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_ordered(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 
-static int File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
+static int File_read_ordered_begin(bool nested, MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_ordered_begin, CallId::File_read_ordered_begin);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_read_ordered_begin(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_read_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_ordered_begin(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
+static int File_read_ordered_begin_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_read_ordered_begin_c, CallId::File_read_ordered_begin_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin_c);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_read_ordered_begin_c(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_read_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_ordered_begin_c(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
-static int File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_read_ordered_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered_c, CallId::File_read_ordered_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_ordered_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_ordered_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
+static int File_read_ordered_end(bool nested, MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_ordered_end, CallId::File_read_ordered_end);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, status);
+  if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_ordered_end);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Named named(false);
-  return File_read_ordered_end(fh, buf, status);
+  const Entry entry(false);
+  return File_read_ordered_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_ordered_end(fh, buf, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_ordered_end(entry.nested(), fh, buf, status);
 }
 
-static int File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+static int File_read_shared(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_read_shared, CallId::File_read_shared);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_shared);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_read_shared(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_shared(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_read_shared_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_read_shared_c, CallId::File_read_shared_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_shared_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_read_shared_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_read_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_read_shared_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_read_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+static int File_seek_shared(bool nested, MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = bound(next_calls.File_seek_shared, CallId::File_seek_shared);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, whence);
+  if (nested) return next(fh, offset, whence);
   BlockingCall guard(CallId::File_seek_shared);
   return next(fh, offset, whence);
 }
 WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  const Named named(false);
-  return File_seek_shared(fh, offset, whence);
+  const Entry entry(false);
+  return File_seek_shared(entry.nested(), fh, offset, whence);
 }
 WEFT_WRAPPER int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_seek_shared(fh, offset, whence);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_seek_shared(entry.nested(), fh, offset, whence);
 }
 
-static int File_set_atomicity(MPI_File fh, int flag) {
+static int File_set_atomicity(bool nested, MPI_File fh, int flag) {
   const auto next = bound(next_calls.File_set_atomicity, CallId::File_set_atomicity);
-  const Entry entry;
-  if (entry.nested()) return next(fh, flag);
+  if (nested) return next(fh, flag);
   BlockingCall guard(CallId::File_set_atomicity);
   return next(fh, flag);
 }
 WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
-  const Named named(false);
-  return File_set_atomicity(fh, flag);
+  const Entry entry(false);
+  return File_set_atomicity(entry.nested(), fh, flag);
 }
 WEFT_WRAPPER int PMPI_File_set_atomicity(MPI_File fh, int flag) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_set_atomicity(fh, flag);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_set_atomicity(entry.nested(), fh, flag);
 }
 
-static int File_set_info(MPI_File fh, MPI_Info info) {
+static int File_set_info(bool nested, MPI_File fh, MPI_Info info) {
   const auto next = bound(next_calls.File_set_info, CallId::File_set_info);
-  const Entry entry;
-  if (entry.nested()) return next(fh, info);
+  if (nested) return next(fh, info);
   BlockingCall guard(CallId::File_set_info);
   return next(fh, info);
 }
 WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
-  const Named named(false);
-  return File_set_info(fh, info);
+  const Entry entry(false);
+  return File_set_info(entry.nested(), fh, info);
 }
 WEFT_WRAPPER int PMPI_File_set_info(MPI_File fh, MPI_Info info) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_set_info(fh, info);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_set_info(entry.nested(), fh, info);
 }
 
-static int File_set_size(MPI_File fh, MPI_Offset size) {
+static int File_set_size(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_set_size, CallId::File_set_size);
-  const Entry entry;
-  if (entry.nested()) return next(fh, size);
+  if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_set_size);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  const Named named(false);
-  return File_set_size(fh, size);
+  const Entry entry(false);
+  return File_set_size(entry.nested(), fh, size);
 }
 WEFT_WRAPPER int PMPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_set_size(fh, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_set_size(entry.nested(), fh, size);
 }
 
-static int File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-    const char* datarep, MPI_Info info) {
+static int File_set_view(bool nested, MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
+    MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   const auto next = bound(next_calls.File_set_view, CallId::File_set_view);
-  const Entry entry;
-  if (entry.nested()) return next(fh, disp, etype, filetype, datarep, info);
+  if (nested) return next(fh, disp, etype, filetype, datarep, info);
   BlockingCall guard(CallId::File_set_view);
   return next(fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
     MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  const Named named(false);
-  return File_set_view(fh, disp, etype, filetype, datarep, info);
+  const Entry entry(false);
+  return File_set_view(entry.nested(), fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
     MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_set_view(fh, disp, etype, filetype, datarep, info);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_set_view(entry.nested(), fh, disp, etype, filetype, datarep, info);
 }
 
-static int File_sync(MPI_File fh) {
+static int File_sync(bool nested, MPI_File fh) {
   const auto next = bound(next_calls.File_sync, CallId::File_sync);
-  const Entry entry;
-  if (entry.nested()) return next(fh);
+  if (nested) return next(fh);
   BlockingCall guard(CallId::File_sync);
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
-  const Named named(false);
-  return File_sync(fh);
+  const Entry entry(false);
+  return File_sync(entry.nested(), fh);
 }
 WEFT_WRAPPER int PMPI_File_sync(MPI_File fh) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_sync(fh);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_sync(entry.nested(), fh);
 }
 
-static int File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+static int File_write(bool nested, MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
   const auto next = bound(next_calls.File_write, CallId::File_write);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_write(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write(entry.nested(), fh, buf, count, datatype, status);
 }
 
-static int File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_write_all(bool nested, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all, CallId::File_write_all);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Named named(false);
-  return File_write_all(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_all(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_all(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_all(entry.nested(), fh, buf, count, datatype, status);
 }
 
-static int File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
+static int File_write_all_begin(bool nested, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_all_begin, CallId::File_write_all_begin);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_write_all_begin(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_write_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_all_begin(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_all_begin_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_all_begin_c, CallId::File_write_all_begin_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin_c);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_write_all_begin_c(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_write_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_all_begin_c(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
-static int File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_write_all_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all_c, CallId::File_write_all_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_all_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_all_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+static int File_write_all_end(bool nested, MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_all_end, CallId::File_write_all_end);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, status);
+  if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_all_end);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Named named(false);
-  return File_write_all_end(fh, buf, status);
+  const Entry entry(false);
+  return File_write_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_all_end(fh, buf, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_all_end(entry.nested(), fh, buf, status);
 }
 
-static int File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+static int File_write_at(bool nested, MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at, CallId::File_write_at);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_at(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
-static int File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_at_all(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all, CallId::File_write_at_all);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_at_all(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at_all(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
-static int File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-    MPI_Datatype datatype) {
+static int File_write_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_at_all_begin, CallId::File_write_at_all_begin);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype);
+  if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype) {
-  const Named named(false);
-  return File_write_at_all_begin(fh, offset, buf, count, datatype);
+  const Entry entry(false);
+  return File_write_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at_all_begin(fh, offset, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
+static int File_write_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_at_all_begin_c, CallId::File_write_at_all_begin_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype);
+  if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin_c);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Named named(false);
-  return File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+  const Entry entry(false);
+  return File_write_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 
-static int File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all_c, CallId::File_write_at_all_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all_c);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_at_all_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at_all_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
 #endif
-static int File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+static int File_write_at_all_end(bool nested, MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_all_end, CallId::File_write_at_all_end);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, status);
+  if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_at_all_end);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Named named(false);
-  return File_write_at_all_end(fh, buf, status);
+  const Entry entry(false);
+  return File_write_at_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at_all_end(fh, buf, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at_all_end(entry.nested(), fh, buf, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Status* status) {
+static int File_write_at_c(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_at_c, CallId::File_write_at_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, offset, buf, count, datatype, status);
+  if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_c);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_at_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_at_c(fh, offset, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
-static int File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_write_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_c, CallId::File_write_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_write_ordered(bool nested, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered, CallId::File_write_ordered);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_ordered(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_ordered(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 
-static int File_write_ordered_begin(MPI_File fh, const void* buf, int count,
+static int File_write_ordered_begin(bool nested, MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_ordered_begin, CallId::File_write_ordered_begin);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_write_ordered_begin(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_write_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_ordered_begin(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_ordered_begin_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
   const auto next = bound(next_calls.File_write_ordered_begin_c,
       CallId::File_write_ordered_begin_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype);
+  if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin_c);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(false);
-  return File_write_ordered_begin_c(fh, buf, count, datatype);
+  const Entry entry(false);
+  return File_write_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_ordered_begin_c(fh, buf, count, datatype);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
-static int File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_ordered_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered_c, CallId::File_write_ordered_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_ordered_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_ordered_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
+static int File_write_ordered_end(bool nested, MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_ordered_end, CallId::File_write_ordered_end);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, status);
+  if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_ordered_end);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Named named(false);
-  return File_write_ordered_end(fh, buf, status);
+  const Entry entry(false);
+  return File_write_ordered_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_ordered_end(fh, buf, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_ordered_end(entry.nested(), fh, buf, status);
 }
 
-static int File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-    MPI_Status* status) {
+static int File_write_shared(bool nested, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_shared, CallId::File_write_shared);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_shared);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_shared(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_shared(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+static int File_write_shared_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
   const auto next = bound(next_calls.File_write_shared_c, CallId::File_write_shared_c);
-  const Entry entry;
-  if (entry.nested()) return next(fh, buf, count, datatype, status);
+  if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_shared_c);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(false);
-  return File_write_shared_c(fh, buf, count, datatype, status);
+  const Entry entry(false);
+  return File_write_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return File_write_shared_c(fh, buf, count, datatype, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return File_write_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
 #endif
-static int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+static int Intercomm_create(bool nested, MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create, CallId::Intercomm_create);
-  const Entry entry;
-  if (entry.nested()) return next(local_comm, local_leader, peer_comm, remote_leader, tag,
-      newintercomm);
+  if (nested) return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
   BlockingCall guard(CallId::Intercomm_create);
   return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 }
 WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
-  const Named named(false);
-  return Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+  const Entry entry(false);
+  return Intercomm_create(entry.nested(), local_comm, local_leader, peer_comm, remote_leader, tag,
+      newintercomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Intercomm_create(entry.nested(), local_comm, local_leader, peer_comm, remote_leader, tag,
+      newintercomm);
 }
 
-static int Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+static int Intercomm_create_from_groups(bool nested, MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = bound(next_calls.Intercomm_create_from_groups,
       CallId::Intercomm_create_from_groups);
-  const Entry entry;
-  if (entry.nested()) return next(local_group, local_leader, remote_group, remote_leader,
-      stringtag, info, errhandler, newintercomm);
+  if (nested) return next(local_group, local_leader, remote_group, remote_leader, stringtag, info,
+      errhandler, newintercomm);
   BlockingCall guard(CallId::Intercomm_create_from_groups);
   return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
       newintercomm);
@@ -6557,38 +6705,37 @@ static int Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-  const Named named(false);
-  return Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader,
-      stringtag, info, errhandler, newintercomm);
+  const Entry entry(false);
+  return Intercomm_create_from_groups(entry.nested(), local_group, local_leader, remote_group,
+      remote_leader, stringtag, info, errhandler, newintercomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader,
-      stringtag, info, errhandler, newintercomm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Intercomm_create_from_groups(entry.nested(), local_group, local_leader, remote_group,
+      remote_leader, stringtag, info, errhandler, newintercomm);
 }
 
-static int Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
+static int Lookup_name(bool nested, const char* service_name, MPI_Info info, char* port_name) {
   const auto next = bound(next_calls.Lookup_name, CallId::Lookup_name);
-  const Entry entry;
-  if (entry.nested()) return next(service_name, info, port_name);
+  if (nested) return next(service_name, info, port_name);
   BlockingCall guard(CallId::Lookup_name);
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
-  const Named named(false);
-  return Lookup_name(service_name, info, port_name);
+  const Entry entry(false);
+  return Lookup_name(entry.nested(), service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Lookup_name(service_name, info, port_name);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Lookup_name(entry.nested(), service_name, info, port_name);
 }
 
-static int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+static int Mprobe(bool nested, int source, int tag, MPI_Comm comm, MPI_Message* message,
+    MPI_Status* status) {
   const auto next = bound(next_calls.Mprobe, CallId::Mprobe);
-  const Entry entry;
-  if (entry.nested()) return next(source, tag, comm, message, status);
+  if (nested) return next(source, tag, comm, message, status);
   BlockingCall guard(CallId::Mprobe);
   if (guard.must_not_block())
     return guard.repeat([&](int* flag) {
@@ -6598,20 +6745,19 @@ static int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_
 }
 WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     MPI_Status* status) {
-  const Named named(false);
-  return Mprobe(source, tag, comm, message, status);
+  const Entry entry(false);
+  return Mprobe(entry.nested(), source, tag, comm, message, status);
 }
 WEFT_WRAPPER int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Mprobe(source, tag, comm, message, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Mprobe(entry.nested(), source, tag, comm, message, status);
 }
 
-static int Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+static int Mrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
   const auto next = bound(next_calls.Mrecv, CallId::Mrecv);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, message, status);
+  if (nested) return next(buf, count, datatype, message, status);
   BlockingCall guard(CallId::Mrecv);
   if (guard.must_not_block() && next_calls.Imrecv) {
     const auto post = [&](MPI_Request* request) {
@@ -6623,21 +6769,20 @@ static int Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* messa
 }
 WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
-  const Named named(false);
-  return Mrecv(buf, count, datatype, message, status);
+  const Entry entry(false);
+  return Mrecv(entry.nested(), buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Mrecv(buf, count, datatype, message, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Mrecv(entry.nested(), buf, count, datatype, message, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
-    MPI_Status* status) {
+static int Mrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Status* status) {
   const auto next = bound(next_calls.Mrecv_c, CallId::Mrecv_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, message, status);
+  if (nested) return next(buf, count, datatype, message, status);
   BlockingCall guard(CallId::Mrecv_c);
   if (guard.must_not_block() && next_calls.Imrecv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -6649,20 +6794,19 @@ static int Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Messag
 }
 WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
-  const Named named(false);
-  return Mrecv_c(buf, count, datatype, message, status);
+  const Entry entry(false);
+  return Mrecv_c(entry.nested(), buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int PMPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Mrecv_c(buf, count, datatype, message, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Mrecv_c(entry.nested(), buf, count, datatype, message, status);
 }
 
 #endif
-static int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+static int Probe(bool nested, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Probe, CallId::Probe);
-  const Entry entry;
-  if (entry.nested()) return next(source, tag, comm, status);
+  if (nested) return next(source, tag, comm, status);
   BlockingCall guard(CallId::Probe);
   if (guard.must_not_block())
     return guard.repeat([&](int* flag) {
@@ -6671,36 +6815,35 @@ static int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   return next(source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Probe(source, tag, comm, status);
+  const Entry entry(false);
+  return Probe(entry.nested(), source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Probe(source, tag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Probe(entry.nested(), source, tag, comm, status);
 }
 
-static int Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
+static int Publish_name(bool nested, const char* service_name, MPI_Info info,
+    const char* port_name) {
   const auto next = bound(next_calls.Publish_name, CallId::Publish_name);
-  const Entry entry;
-  if (entry.nested()) return next(service_name, info, port_name);
+  if (nested) return next(service_name, info, port_name);
   BlockingCall guard(CallId::Publish_name);
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
-  const Named named(false);
-  return Publish_name(service_name, info, port_name);
+  const Entry entry(false);
+  return Publish_name(entry.nested(), service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Publish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Publish_name(service_name, info, port_name);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Publish_name(entry.nested(), service_name, info, port_name);
 }
 
-static int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-    MPI_Status* status) {
+static int Recv(bool nested, void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv, CallId::Recv);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, source, tag, comm, status);
+  if (nested) return next(buf, count, datatype, source, tag, comm, status);
   BlockingCall guard(CallId::Recv);
   if (guard.must_not_block() && next_calls.Irecv) {
     const auto post = [&](MPI_Request* request) {
@@ -6712,21 +6855,20 @@ static int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag
 }
 WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Recv(buf, count, datatype, source, tag, comm, status);
+  const Entry entry(false);
+  return Recv(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Recv(buf, count, datatype, source, tag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Recv(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
-    MPI_Comm comm, MPI_Status* status) {
+static int Recv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv_c, CallId::Recv_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, source, tag, comm, status);
+  if (nested) return next(buf, count, datatype, source, tag, comm, status);
   BlockingCall guard(CallId::Recv_c);
   if (guard.must_not_block() && next_calls.Irecv_c) {
     const auto post = [&](MPI_Request* request) {
@@ -6738,21 +6880,20 @@ static int Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
 }
 WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Recv_c(buf, count, datatype, source, tag, comm, status);
+  const Entry entry(false);
+  return Recv_c(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Recv_c(buf, count, datatype, source, tag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Recv_c(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 
 #endif
-static int Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Rsend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend, CallId::Rsend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Rsend);
   if (guard.must_not_block() && next_calls.Irsend) {
     const auto post = [&](MPI_Request* request) {
@@ -6764,21 +6905,20 @@ static int Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, in
 }
 WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(false);
-  return Rsend(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Rsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Rsend(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Rsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm) {
+static int Rsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend_c, CallId::Rsend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Rsend_c);
   if (guard.must_not_block() && next_calls.Irsend_c) {
     const auto post = [&](MPI_Request* request) {
@@ -6790,21 +6930,20 @@ static int Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int 
 }
 WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(false);
-  return Rsend_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Rsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Rsend_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Rsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #endif
-static int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Send(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Send, CallId::Send);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Send);
   if (guard.must_not_block() && next_calls.Isend) {
     const auto post = [&](MPI_Request* request) {
@@ -6816,21 +6955,20 @@ static int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int
 }
 WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(false);
-  return Send(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Send(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Send(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Send(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm) {
+static int Send_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Send_c, CallId::Send_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Send_c);
   if (guard.must_not_block() && next_calls.Isend_c) {
     const auto post = [&](MPI_Request* request) {
@@ -6842,22 +6980,21 @@ static int Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int d
 }
 WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(false);
-  return Send_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Send_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Send_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Send_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #endif
-static int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
-    int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-    MPI_Comm comm, MPI_Status* status) {
+static int Sendrecv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+    int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv, CallId::Sendrecv);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+  if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv);
   if (guard.must_not_block() && next_calls.Isendrecv) {
@@ -6873,25 +7010,24 @@ static int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, i
 WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, status);
+  const Entry entry(false);
+  return Sendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Sendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
-    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+static int Sendrecv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_c, CallId::Sendrecv_c);
-  const Entry entry;
-  if (entry.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+  if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_c);
   if (guard.must_not_block() && next_calls.Isendrecv_c) {
@@ -6907,25 +7043,23 @@ static int Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, status);
+  const Entry entry(false);
+  return Sendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+      recvcount, recvtype, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-      source, recvtag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Sendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+      recvcount, recvtype, source, recvtag, comm, status);
 }
 
 #endif
-static int Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
-    int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+static int Sendrecv_replace(bool nested, void* buf, int count, MPI_Datatype datatype, int dest,
+    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_replace, CallId::Sendrecv_replace);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-      status);
+  if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_replace);
   if (guard.must_not_block() && next_calls.Isendrecv_replace) {
     const auto post = [&](MPI_Request* request) {
@@ -6938,22 +7072,22 @@ static int Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int des
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  const Entry entry(false);
+  return Sendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Sendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, status);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
-    int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+static int Sendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_replace_c, CallId::Sendrecv_replace_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-      status);
+  if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   BlockingCall guard(CallId::Sendrecv_replace_c);
   if (guard.must_not_block() && next_calls.Isendrecv_replace_c) {
     const auto post = [&](MPI_Request* request) {
@@ -6966,89 +7100,87 @@ static int Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(false);
-  return Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  const Entry entry(false);
+  return Sendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Sendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, status);
 }
 
-static int Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
+static int Session_detach_buffer(bool nested, MPI_Session session, void* buffer_addr, int* size) {
   const auto next = bound(next_calls.Session_detach_buffer, CallId::Session_detach_buffer);
-  const Entry entry;
-  if (entry.nested()) return next(session, buffer_addr, size);
+  if (nested) return next(session, buffer_addr, size);
   BlockingCall guard(CallId::Session_detach_buffer);
   return next(session, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  const Named named(false);
-  return Session_detach_buffer(session, buffer_addr, size);
+  const Entry entry(false);
+  return Session_detach_buffer(entry.nested(), session, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Session_detach_buffer(session, buffer_addr, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Session_detach_buffer(entry.nested(), session, buffer_addr, size);
 }
 
-static int Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI_Count* size) {
+static int Session_detach_buffer_c(bool nested, MPI_Session session, void* buffer_addr,
+    MPI_Count* size) {
   const auto next = bound(next_calls.Session_detach_buffer_c, CallId::Session_detach_buffer_c);
-  const Entry entry;
-  if (entry.nested()) return next(session, buffer_addr, size);
+  if (nested) return next(session, buffer_addr, size);
   BlockingCall guard(CallId::Session_detach_buffer_c);
   return next(session, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
     MPI_Count* size) {
-  const Named named(false);
-  return Session_detach_buffer_c(session, buffer_addr, size);
+  const Entry entry(false);
+  return Session_detach_buffer_c(entry.nested(), session, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
     MPI_Count* size) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Session_detach_buffer_c(session, buffer_addr, size);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Session_detach_buffer_c(entry.nested(), session, buffer_addr, size);
 }
 
 #endif
-static int Session_finalize(MPI_Session* session) {
+static int Session_finalize(bool nested, MPI_Session* session) {
   const auto next = bound(next_calls.Session_finalize, CallId::Session_finalize);
-  const Entry entry;
-  if (entry.nested()) return next(session);
+  if (nested) return next(session);
   BlockingCall guard(CallId::Session_finalize);
   return next(session);
 }
 WEFT_WRAPPER int MPI_Session_finalize(MPI_Session* session) {
-  const Named named(false);
-  return Session_finalize(session);
+  const Entry entry(false);
+  return Session_finalize(entry.nested(), session);
 }
 WEFT_WRAPPER int PMPI_Session_finalize(MPI_Session* session) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Session_finalize(session);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Session_finalize(entry.nested(), session);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Session_flush_buffer(MPI_Session session) {
+static int Session_flush_buffer(bool nested, MPI_Session session) {
   const auto next = bound(next_calls.Session_flush_buffer, CallId::Session_flush_buffer);
-  const Entry entry;
-  if (entry.nested()) return next(session);
+  if (nested) return next(session);
   BlockingCall guard(CallId::Session_flush_buffer);
   return next(session);
 }
 WEFT_WRAPPER int MPI_Session_flush_buffer(MPI_Session session) {
-  const Named named(false);
-  return Session_flush_buffer(session);
+  const Entry entry(false);
+  return Session_flush_buffer(entry.nested(), session);
 }
 WEFT_WRAPPER int PMPI_Session_flush_buffer(MPI_Session session) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Session_flush_buffer(session);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Session_flush_buffer(entry.nested(), session);
 }
 
 #endif
-static int Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+static int Ssend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend, CallId::Ssend);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Ssend);
   if (guard.must_not_block() && next_calls.Issend) {
     const auto post = [&](MPI_Request* request) {
@@ -7060,21 +7192,20 @@ static int Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, in
 }
 WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(false);
-  return Ssend(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Ssend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ssend(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ssend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm) {
+static int Ssend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend_c, CallId::Ssend_c);
-  const Entry entry;
-  if (entry.nested()) return next(buf, count, datatype, dest, tag, comm);
+  if (nested) return next(buf, count, datatype, dest, tag, comm);
   BlockingCall guard(CallId::Ssend_c);
   if (guard.must_not_block() && next_calls.Issend_c) {
     const auto post = [&](MPI_Request* request) {
@@ -7086,405 +7217,383 @@ static int Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int 
 }
 WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(false);
-  return Ssend_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(false);
+  return Ssend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Ssend_c(buf, count, datatype, dest, tag, comm);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Ssend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
 #endif
-static int Unpublish_name(const char* service_name, MPI_Info info, const char* port_name) {
+static int Unpublish_name(bool nested, const char* service_name, MPI_Info info,
+    const char* port_name) {
   const auto next = bound(next_calls.Unpublish_name, CallId::Unpublish_name);
-  const Entry entry;
-  if (entry.nested()) return next(service_name, info, port_name);
+  if (nested) return next(service_name, info, port_name);
   BlockingCall guard(CallId::Unpublish_name);
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Unpublish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  const Named named(false);
-  return Unpublish_name(service_name, info, port_name);
+  const Entry entry(false);
+  return Unpublish_name(entry.nested(), service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Unpublish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Unpublish_name(service_name, info, port_name);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Unpublish_name(entry.nested(), service_name, info, port_name);
 }
 
-static int Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-    MPI_Win* win) {
+static int Win_allocate(bool nested, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+    void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate, CallId::Win_allocate);
-  const Entry entry;
-  if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate);
   return next(size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
-  const Named named(false);
-  return Win_allocate(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(false);
+  return Win_allocate(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_allocate(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_allocate(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
-    void* baseptr, MPI_Win* win) {
+static int Win_allocate_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_c, CallId::Win_allocate_c);
-  const Entry entry;
-  if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_c);
   return next(size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Named named(false);
-  return Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(false);
+  return Win_allocate_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_allocate_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
 #endif
-static int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-    void* baseptr, MPI_Win* win) {
+static int Win_allocate_shared(bool nested, MPI_Aint size, int disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_shared, CallId::Win_allocate_shared);
-  const Entry entry;
-  if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   return special::Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Named named(false);
-  return Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(false);
+  return Win_allocate_shared(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_allocate_shared(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
-    void* baseptr, MPI_Win* win) {
+static int Win_allocate_shared_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+    MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = bound(next_calls.Win_allocate_shared_c, CallId::Win_allocate_shared_c);
-  const Entry entry;
-  if (entry.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   return special::Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Named named(false);
-  return Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(false);
+  return Win_allocate_shared_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_allocate_shared_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
 #endif
-static int Win_complete(MPI_Win win) {
+static int Win_complete(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_complete, CallId::Win_complete);
-  const Entry entry;
-  if (entry.nested()) return next(win);
+  if (nested) return next(win);
   BlockingCall guard(CallId::Win_complete);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_complete(MPI_Win win) {
-  const Named named(false);
-  return Win_complete(win);
+  const Entry entry(false);
+  return Win_complete(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_complete(MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_complete(win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_complete(entry.nested(), win);
 }
 
-static int Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-    MPI_Win* win) {
+static int Win_create(bool nested, void* base, MPI_Aint size, int disp_unit, MPI_Info info,
+    MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create, CallId::Win_create);
-  const Entry entry;
-  if (entry.nested()) return next(base, size, disp_unit, info, comm, win);
+  if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create);
   return next(base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Named named(false);
-  return Win_create(base, size, disp_unit, info, comm, win);
+  const Entry entry(false);
+  return Win_create(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_create(base, size, disp_unit, info, comm, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_create(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+static int Win_create_c(bool nested, void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create_c, CallId::Win_create_c);
-  const Entry entry;
-  if (entry.nested()) return next(base, size, disp_unit, info, comm, win);
+  if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create_c);
   return next(base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Named named(false);
-  return Win_create_c(base, size, disp_unit, info, comm, win);
+  const Entry entry(false);
+  return Win_create_c(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_create_c(base, size, disp_unit, info, comm, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_create_c(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 
 #endif
-static int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+static int Win_create_dynamic(bool nested, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = bound(next_calls.Win_create_dynamic, CallId::Win_create_dynamic);
-  const Entry entry;
-  if (entry.nested()) return next(info, comm, win);
+  if (nested) return next(info, comm, win);
   BlockingCall guard(CallId::Win_create_dynamic);
   return next(info, comm, win);
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const Named named(false);
-  return Win_create_dynamic(info, comm, win);
+  const Entry entry(false);
+  return Win_create_dynamic(entry.nested(), info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_create_dynamic(info, comm, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_create_dynamic(entry.nested(), info, comm, win);
 }
 
-static int Win_fence(int assertion, MPI_Win win) {
+static int Win_fence(bool nested, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_fence, CallId::Win_fence);
-  const Entry entry;
-  if (entry.nested()) return next(assertion, win);
+  if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_fence);
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
-  const Named named(false);
-  return Win_fence(assertion, win);
+  const Entry entry(false);
+  return Win_fence(entry.nested(), assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_fence(int assertion, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_fence(assertion, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_fence(entry.nested(), assertion, win);
 }
 
-static int Win_flush(int rank, MPI_Win win) {
+static int Win_flush(bool nested, int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush, CallId::Win_flush);
-  const Entry entry;
-  if (entry.nested()) return next(rank, win);
+  if (nested) return next(rank, win);
   BlockingCall guard(CallId::Win_flush);
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush(int rank, MPI_Win win) {
-  const Named named(false);
-  return Win_flush(rank, win);
+  const Entry entry(false);
+  return Win_flush(entry.nested(), rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush(int rank, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_flush(rank, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_flush(entry.nested(), rank, win);
 }
 
-static int Win_flush_all(MPI_Win win) {
+static int Win_flush_all(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_all, CallId::Win_flush_all);
-  const Entry entry;
-  if (entry.nested()) return next(win);
+  if (nested) return next(win);
   BlockingCall guard(CallId::Win_flush_all);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_all(MPI_Win win) {
-  const Named named(false);
-  return Win_flush_all(win);
+  const Entry entry(false);
+  return Win_flush_all(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_all(MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_flush_all(win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_flush_all(entry.nested(), win);
 }
 
-static int Win_flush_local(int rank, MPI_Win win) {
+static int Win_flush_local(bool nested, int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_local, CallId::Win_flush_local);
-  const Entry entry;
-  if (entry.nested()) return next(rank, win);
+  if (nested) return next(rank, win);
   BlockingCall guard(CallId::Win_flush_local);
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local(int rank, MPI_Win win) {
-  const Named named(false);
-  return Win_flush_local(rank, win);
+  const Entry entry(false);
+  return Win_flush_local(entry.nested(), rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_local(int rank, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_flush_local(rank, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_flush_local(entry.nested(), rank, win);
 }
 
-static int Win_flush_local_all(MPI_Win win) {
+static int Win_flush_local_all(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_flush_local_all, CallId::Win_flush_local_all);
-  const Entry entry;
-  if (entry.nested()) return next(win);
+  if (nested) return next(win);
   BlockingCall guard(CallId::Win_flush_local_all);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local_all(MPI_Win win) {
-  const Named named(false);
-  return Win_flush_local_all(win);
+  const Entry entry(false);
+  return Win_flush_local_all(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_local_all(MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_flush_local_all(win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_flush_local_all(entry.nested(), win);
 }
 
-static int Win_free(MPI_Win* win) {
+static int Win_free(bool nested, MPI_Win* win) {
   const auto next = bound(next_calls.Win_free, CallId::Win_free);
-  const Entry entry;
-  if (entry.nested()) return next(win);
+  if (nested) return next(win);
   return special::Win_free(win);
 }
 WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
-  const Named named(false);
-  return Win_free(win);
+  const Entry entry(false);
+  return Win_free(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_free(MPI_Win* win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_free(win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_free(entry.nested(), win);
 }
 
-static int Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
+static int Win_lock(bool nested, int lock_type, int rank, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_lock, CallId::Win_lock);
-  const Entry entry;
-  if (entry.nested()) return next(lock_type, rank, assertion, win);
+  if (nested) return next(lock_type, rank, assertion, win);
   BlockingCall guard(CallId::Win_lock);
   return next(lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-  const Named named(false);
-  return Win_lock(lock_type, rank, assertion, win);
+  const Entry entry(false);
+  return Win_lock(entry.nested(), lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_lock(lock_type, rank, assertion, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_lock(entry.nested(), lock_type, rank, assertion, win);
 }
 
-static int Win_lock_all(int assertion, MPI_Win win) {
+static int Win_lock_all(bool nested, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_lock_all, CallId::Win_lock_all);
-  const Entry entry;
-  if (entry.nested()) return next(assertion, win);
+  if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_lock_all);
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock_all(int assertion, MPI_Win win) {
-  const Named named(false);
-  return Win_lock_all(assertion, win);
+  const Entry entry(false);
+  return Win_lock_all(entry.nested(), assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_lock_all(int assertion, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_lock_all(assertion, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_lock_all(entry.nested(), assertion, win);
 }
 
-static int Win_post(MPI_Group group, int assertion, MPI_Win win) {
+static int Win_post(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_post, CallId::Win_post);
-  const Entry entry;
-  if (entry.nested()) return next(group, assertion, win);
+  if (nested) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_post);
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  const Named named(false);
-  return Win_post(group, assertion, win);
+  const Entry entry(false);
+  return Win_post(entry.nested(), group, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_post(group, assertion, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_post(entry.nested(), group, assertion, win);
 }
 
-static int Win_set_info(MPI_Win win, MPI_Info info) {
+static int Win_set_info(bool nested, MPI_Win win, MPI_Info info) {
   const auto next = bound(next_calls.Win_set_info, CallId::Win_set_info);
-  const Entry entry;
-  if (entry.nested()) return next(win, info);
+  if (nested) return next(win, info);
   BlockingCall guard(CallId::Win_set_info);
   return next(win, info);
 }
 WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  const Named named(false);
-  return Win_set_info(win, info);
+  const Entry entry(false);
+  return Win_set_info(entry.nested(), win, info);
 }
 WEFT_WRAPPER int PMPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_set_info(win, info);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_set_info(entry.nested(), win, info);
 }
 
-static int Win_start(MPI_Group group, int assertion, MPI_Win win) {
+static int Win_start(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_start, CallId::Win_start);
-  const Entry entry;
-  if (entry.nested()) return next(group, assertion, win);
+  if (nested) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_start);
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  const Named named(false);
-  return Win_start(group, assertion, win);
+  const Entry entry(false);
+  return Win_start(entry.nested(), group, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_start(group, assertion, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_start(entry.nested(), group, assertion, win);
 }
 
-static int Win_unlock(int rank, MPI_Win win) {
+static int Win_unlock(bool nested, int rank, MPI_Win win) {
   const auto next = bound(next_calls.Win_unlock, CallId::Win_unlock);
-  const Entry entry;
-  if (entry.nested()) return next(rank, win);
+  if (nested) return next(rank, win);
   BlockingCall guard(CallId::Win_unlock);
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_unlock(int rank, MPI_Win win) {
-  const Named named(false);
-  return Win_unlock(rank, win);
+  const Entry entry(false);
+  return Win_unlock(entry.nested(), rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_unlock(int rank, MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_unlock(rank, win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_unlock(entry.nested(), rank, win);
 }
 
-static int Win_unlock_all(MPI_Win win) {
+static int Win_unlock_all(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_unlock_all, CallId::Win_unlock_all);
-  const Entry entry;
-  if (entry.nested()) return next(win);
+  if (nested) return next(win);
   BlockingCall guard(CallId::Win_unlock_all);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_unlock_all(MPI_Win win) {
-  const Named named(false);
-  return Win_unlock_all(win);
+  const Entry entry(false);
+  return Win_unlock_all(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_unlock_all(MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_unlock_all(win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_unlock_all(entry.nested(), win);
 }
 
-static int Win_wait(MPI_Win win) {
+static int Win_wait(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_wait, CallId::Win_wait);
-  const Entry entry;
-  if (entry.nested()) return next(win);
+  if (nested) return next(win);
   BlockingCall guard(CallId::Win_wait);
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {
-  const Named named(false);
-  return Win_wait(win);
+  const Entry entry(false);
+  return Win_wait(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_wait(MPI_Win win) {
-  const Named named(true, from_library(RETURN_ADDRESS));
-  return Win_wait(win);
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Win_wait(entry.nested(), win);
 }
 
 }  // namespace weft::interpose

@@ -21,14 +21,15 @@ class Numbers {
   template <class T>
   constexpr Numbers(T one) : one_(one) {}
   template <class T>
-  constexpr Numbers(const T* array) : array_(array), width_(sizeof(T)) {}
+  Numbers(const T* array)
+      : one_(reinterpret_cast<std::intptr_t>(array)), width_(array ? sizeof(T) : 0) {}
 
   std::int64_t at(int index) const {
-    if (!array_) return one_;
+    if (!is_array()) return one_;
     if (width_ == sizeof(int)) return array<int>()[index];
     return array<std::int64_t>()[index];
   }
-  bool is_array() const { return array_ != nullptr; }
+  bool is_array() const { return width_ != 0; }
   // As the library's call takes them.
   template <class T>
   T one() const {
@@ -36,40 +37,39 @@ class Numbers {
   }
   template <class T>
   const T* array() const {
-    return static_cast<const T*>(array_);
+    return reinterpret_cast<const T*>(static_cast<std::intptr_t>(one_));
   }
 
   // Moves to a copy of the first `count` numbers, which is added to `storage`.
   void keep(int count, std::vector<std::vector<std::byte>>& storage) {
-    if (!array_) return;
-    const auto* begin = static_cast<const std::byte*>(array_);
+    if (!is_array()) return;
+    const auto* begin = array<std::byte>();
     storage.emplace_back(begin, begin + static_cast<std::size_t>(count) * width_);
-    array_ = storage.back().data();
+    one_ = reinterpret_cast<std::intptr_t>(storage.back().data());
   }
 
  private:
-  const void* array_ = nullptr;
-  std::size_t width_ = 0;
-  std::int64_t one_ = 0;
+  std::int64_t one_ = 0;   // or the array's address
+  std::size_t width_ = 0;  // of the array's numbers; 0: there is none
 };
 
 // Reductions, scan and bcast fill both sides with the same count, type and, for bcast, buffer.
 struct Call {
   Kind kind = Kind::barrier;
-  interpose::CallId form{};       // the non-blocking call with the same arguments
-  const void* sendbuf = nullptr;  // may be MPI_IN_PLACE
-  Numbers sendcounts{};
-  Numbers senddispls{};
-  MPI_Datatype sendtype{};
-  const MPI_Datatype* sendtypes = nullptr;
-  void* recvbuf = nullptr;  // of a scatter: may be MPI_IN_PLACE
-  Numbers recvcounts{};
-  Numbers recvdispls{};
-  MPI_Datatype recvtype{};
-  const MPI_Datatype* recvtypes = nullptr;
-  MPI_Op op{};
+  interpose::CallId form{};  // the non-blocking call with the same arguments
   int root = 0;
+  const void* sendbuf = nullptr;  // may be MPI_IN_PLACE
+  void* recvbuf = nullptr;        // of a scatter: may be MPI_IN_PLACE
+  Numbers sendcounts{};
+  Numbers recvcounts{};
+  MPI_Datatype sendtype{};
+  MPI_Datatype recvtype{};
+  MPI_Op op{};
   MPI_Comm comm{};
+  Numbers senddispls{};
+  Numbers recvdispls{};
+  const MPI_Datatype* sendtypes = nullptr;
+  const MPI_Datatype* recvtypes = nullptr;
 };
 
 }  // namespace weft
