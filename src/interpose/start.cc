@@ -338,6 +338,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
 // Where somebody looks on, or there is more to do than work in memory.
 [[gnu::noinline]] int carry_out_in_any_way(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan) {
+  const WatchedCall watched(id);
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
   runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
   const std::uint32_t number = plan.communicator->next_in_sequence();
@@ -363,7 +364,8 @@ bool carry_out(CallId id, const Call& call, int* code) {
     runtime->summary.passed_on(id, why_declined());
     return false;
   }
-  if (!plan->alone || plan->direct || runtime->observing()) {
+  const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);
+  if (!plan->alone || plan->direct || looked_at) {
     *code = carry_out_in_any_way(*runtime, id, call, *plan);
   } else {
     plan->communicator->next_in_sequence();

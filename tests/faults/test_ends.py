@@ -94,6 +94,14 @@ def test_calls_that_wait_for_each_other_in_shared_memory_end_in_an_error(mpi, en
     assert done.left == []
 
 
+@pytest.mark.parametrize("transport", ["auto", "mpi"])
+def test_watchdog_names_the_blocking_call_that_waits(mpi, transport):
+    options = ["--blocking", "--watchdog", "1", "--transport", transport]
+    done = Job(mpi, ["late"], "function", options=options).right()
+    assert "rank 1 has waited in MPI_Allreduce for 1 s" in done.err
+    assert "rank 0" not in done.err
+
+
 def test_watchdog_says_nothing_where_nothing_hangs(mpi):
     done = Job(mpi, ["asked-by-two-threads"], "thread", options=["--watchdog", "20"]).right()
     assert done.sentences() == []

@@ -119,6 +119,17 @@ void forks() {
   }
 }
 
+// Row 18: rank 0 comes late to a blocking collective that all have made before.
+void late() {
+  for (int round = 0; round < 4; ++round) {
+    if (round == 3 && rank_of(MPI_COMM_WORLD) == 0) sleep(3);
+    const int one = 1;
+    int all = 0;
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect(all == size_of(MPI_COMM_WORLD), "a blocking collective, one rank late");
+  }
+}
+
 volatile sig_atomic_t alarms = 0, alarms_elsewhere = 0;
 pid_t main_thread = 0;
 
@@ -178,6 +189,7 @@ const std::vector<Case>& end_cases() {
       {"finalizes-incomplete", finalizes_incomplete},
       {"finalizes-alone", finalizes_alone},
       {"misordered", misordered},
+      {"late", late},
       {"forks", forks},
       {"interrupted", interrupted},
       {"stoppable", stoppable},
