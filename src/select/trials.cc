@@ -84,19 +84,15 @@ bool Trials::beats_the_rule(const Record& record) const {
          record.median_ns() <= rule.median_ns();
 }
 
-// Where the machine was not quiet while `best` was measured, its median is far from its least.
-bool Trials::could_beat(const Record& record, const Record& best) const {
-  return !record.is_measured() || is_clearly_less(record.least_ns(), best.median_ns());
+// Where the machine was not quiet while the rule's was measured, its median is far from its least.
+bool Trials::could_beat_the_rule(const Record& record) const {
+  return !record.is_measured() || is_clearly_less(record.least_ns(), records_.front().median_ns());
 }
 
 bool Trials::certain() const {
-  const Record& best = records_[this->best()];
-  const Record& rule = records_.front();
-  if (best.each_ns.size() < kEnough || rule.each_ns.size() < kEnough) return false;
-  if (&best != &rule && best.median_ns() >= rule.least_ns()) return false;
-  return std::none_of(records_.begin(), records_.end(), [&](const Record& other) {
-    return &other != &best && could_beat(other, best);
-  });
+  if (best() > 0 || records_.front().each_ns.size() < kEnough) return false;
+  return std::none_of(records_.begin() + 1, records_.end(),
+                      [&](const Record& other) { return could_beat_the_rule(other); });
 }
 
 std::size_t Trials::best() const {

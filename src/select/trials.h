@@ -33,8 +33,9 @@ class Trials {
   bool conclusive() const;
   // The fastest, if it is clearly faster than the static rule's; else that one.
   std::size_t best() const;
-  // Whether another time it would come to the same: each candidate has been measured, and at their
-  // best no others are clearly faster than this one usually is.
+  // Whether another time it would come to the same: the static rule's is the best, each candidate
+  // has been measured, and at their best no others are clearly faster than this one usually is.
+  // Another than the rule's must win twice: where a process's pages lie in the caches may decide.
   bool certain() const;
   // The least time of a candidate; 0: not measured.
   std::int64_t least_ns(std::size_t candidate) const;
@@ -52,7 +53,7 @@ class Trials {
   bool is_out(const Record& record) const;
   std::int64_t expected_ns(const Record& record) const;
   bool beats_the_rule(const Record& record) const;
-  bool could_beat(const Record& record, const Record& best) const;
+  bool could_beat_the_rule(const Record& record) const;
 
   const std::int64_t limit_ns_;
   std::vector<Record> records_;
