@@ -27,8 +27,8 @@ void PersistentOperation::free_request() {
   library_calls.Request_free(&request_);
 }
 
-bool PersistentOperation::restart(Runtime& runtime) {
-  if (active()) {
+[[gnu::always_inline]] inline bool PersistentOperation::restart(Runtime& runtime) {
+  if (active()) [[unlikely]] {
     if (!done() || runtime.completions_are_ours()) return false;
     deactivate();  // another tool has completed it, past Weft
   }
@@ -62,11 +62,9 @@ bool PersistentOperation::withdraw() {
   return Runtime::active()->progress.withdraw(*this);
 }
 
-void PersistentOperation::end_in_hand(AloneCall::State state) {
+void PersistentOperation::observe_end(AloneCall::State state) {
   if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
   if (Runtime::active()->observing()) times.finished = now_ns();
-  announced_ = true;
-  Operation::end_in_hand();
 }
 
 void PersistentOperation::hand_over() {
@@ -80,12 +78,6 @@ void PersistentOperation::taken_over() {
   if (!counted_) Runtime::active()->requests.activated();
   counted_ = true;
   in_hand_.store(false, std::memory_order_relaxed);
-}
-
-void PersistentOperation::deactivate() {
-  if (!in_hand()) end_carrier();
-  active_.store(false, std::memory_order_release);
-  if (counted_) Runtime::active()->requests.deactivated();
 }
 
 void PersistentOperation::end_carrier() {
@@ -117,14 +109,17 @@ void PersistentOperation::complete_carrier() {
 namespace {
 
 inline int start_again(Runtime& runtime, PersistentOperation& operation) {
-  const std::int64_t entered = runtime.observing() ? now_ns() : 0;
-  if (!operation.restart(runtime)) return call_error_handler(operation, MPI_ERR_REQUEST);
-  if (runtime.observing()) operation.times = {entered, 0, 0};
-  if (!runtime.completions_are_ours()) operation.show_to_library();
-  if (operation.in_hand())
+  const bool observing = runtime.observing();
+  const std::int64_t entered = observing ? now_ns() : 0;
+  if (!operation.restart(runtime)) [[unlikely]]
+    return call_error_handler(operation, MPI_ERR_REQUEST);
+  if (observing) operation.times = {entered, 0, 0};
+  if (operation.in_hand()) [[likely]] {
     operation.begin_in_hand();
-  else
-    submit(runtime, operation.engine, runtime.requests.find(operation.request()));
+    return MPI_SUCCESS;
+  }
+  if (!runtime.completions_are_ours()) operation.show_to_library();
+  submit(runtime, operation.engine, runtime.requests.find(operation.request()));
   return MPI_SUCCESS;
 }
 

@@ -9,11 +9,9 @@
 #include <mutex>
 
 #include "engine/alone.h"
-#include "interpose/requests.h"
+#include "interpose/runtime.h"
 
 namespace weft::interpose {
-
-class Runtime;
 
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
@@ -76,12 +74,22 @@ class PersistentOperation final : public CollectiveOperation,
   // From now on the library's completion calls see the request as active, until it is done.
   void show_to_library();
   // The application has completed it, which is done.
-  void deactivate();
+  void deactivate() {
+    if (!in_hand()) end_carrier();
+    active_.store(false, std::memory_order_release);
+    if (counted_) Runtime::active()->requests.deactivated();
+  }
 
  private:
   void offer();
   bool withdraw();
-  void end_in_hand(AloneCall::State state);
+  void end_in_hand(AloneCall::State state) {
+    if (state != AloneCall::State::over || Runtime::active()->observing()) [[unlikely]]
+      observe_end(state);
+    announced_ = true;
+    Operation::end_in_hand();
+  }
+  void observe_end(AloneCall::State state);
   void announce() override;
   bool one_shot() const override { return false; }
   void complete_carrier();
