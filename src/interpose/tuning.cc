@@ -1,5 +1,5 @@
 // Rank 0 knows the cache; what is measured is agreed on after each trial. A plan of which there are
-// doubts is measured again in the next run, until two come to the same or there have been enough.
+// doubts is measured again in the next run, until two come to the rule's or there have been enough.
 #include "interpose/tuning.h"
 
 #include <algorithm>
@@ -22,7 +22,9 @@ using Source = PlanRecord::Source;
 // More than any budget: a rank that cannot take part ends the trials of all.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
-// How often a plan is measured at most where the machine is never quiet.
+// How often a plan is measured at most: where the machine is never quiet, or another than the
+// rule's has won each time. Where a process's pages lie in the caches makes a quarter of the
+// processes prefer another one, which the next process does not.
 constexpr int kMostDoubts = 4;
 
 // What the ranks tell each other at a time, where the greatest counts.
@@ -229,7 +231,8 @@ class Tuner {
     if (!trials.conclusive()) return give_up();
     MeasuredPlan& plan = record_.plan;
     const Candidate& best = candidates[trials.best()].candidate;
-    const bool certain = trials.certain() || (was_measured_ && best == chosen_);
+    const bool again = was_measured_ && best == chosen_;
+    const bool certain = trials.certain() || (again && trials.best() == 0);
     plan = {best.algorithm->name, best.tuning, {}, certain ? 0 : doubts_by_now()};
     for (std::size_t i = 0; i < candidates.size(); ++i)
       if (trials.least_ns(i) > 0)

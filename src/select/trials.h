@@ -35,7 +35,6 @@ class Trials {
   std::size_t best() const;
   // Whether another time it would come to the same: the static rule's is the best, each candidate
   // has been measured, and at their best no others are clearly faster than this one usually is.
-  // Another than the rule's must win twice: where a process's pages lie in the caches may decide.
   bool certain() const;
   // The least time of a candidate; 0: not measured.
   std::int64_t least_ns(std::size_t candidate) const;

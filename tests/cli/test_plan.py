@@ -123,15 +123,20 @@ def test_what_is_doubtful_is_measured_until_it_is_certain(plans, tmp_path):
     assert sources(plans(cache=cache, ranks=3)) == {"cache"}
 
 
-def test_who_wins_twice_is_certain(plans, tmp_path):
-    """The times of the first run do not count in the second."""
+def test_the_rule_is_certain_once_it_has_won_twice(plans, tmp_path):
+    """Another plan never is before the last time. The times of the first run do not count in the
+    second."""
     cache = tmp_path / "plans"
     plans(cache=cache)
     with_doubts(cache, 1)
     before = {key: choice for key, choice, _, _ in in_cache(cache)}
     plans(cache=cache)
-    for key, choice, doubts, _ in in_cache(cache):
-        assert doubts == "0" or choice != before[key]
+    for key, choice, doubts, times in in_cache(cache):
+        rules = times.split("=")[0]
+        if choice != rules:
+            assert doubts == "2"
+        elif before[key] == rules:
+            assert doubts == "0"
 
 
 def test_without_time_the_doubtful_plan_stays(plans, tmp_path):
