@@ -1,6 +1,6 @@
 // Reduce without a copy, where all ranks see each other's buffers: each rank reduces its share of
-// the vector right from all ranks' input, piece by piece, and writes the sum to the root's result.
-// Each rank reduces (p - 1) n / p bytes and copies n / p, the root nothing.
+// the vector right from all ranks' input, piece by piece, and writes the sum to the root's result
+// as it comes out. Each rank reduces (p - 1) n / p bytes and copies nothing.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

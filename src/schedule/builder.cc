@@ -203,10 +203,11 @@ bool Builder::copies_result_of_last(const Step& copy) const {
   const Step& last = schedule_.steps[schedule_.steps.size() - 2];
   if (last.kind != StepKind::reduce || !last.plain || !copy.plain) return false;
   const Location& to = copy.second.at;
-  if (weft::result_of(last) != copy.first || to.buffer != Buffer::recv || !to.is_own())
-    return false;
+  if (weft::result_of(last) != copy.first || to.buffer != Buffer::recv) return false;
   const auto apart = [&](const Location& operand) {
-    return operand == to || operand.buffer != Buffer::recv || !operand.is_own();
+    if (operand.rank != to.rank) return true;
+    // Another rank's input may lie in its result, then both from the same origin on.
+    return to.is_own() ? operand == to || operand.buffer != to.buffer : operand.offset == to.offset;
   };
   return apart(last.first.at) && apart(last.second.at) && apart(last.into);
 }

@@ -106,6 +106,11 @@ TEST(Execution, CopiesAResultWhileItIsReduced) {
   EXPECT_EQ(fused(reduce_and_copy(result, sum, result + 1)), Fused::no);  // over what is to be read
   EXPECT_EQ(fused(reduce_and_copy(input, sum + 1, result)), Fused::no);
   EXPECT_EQ(fused(reduce_and_copy(input, sum, sum + 4)), Fused::no);
+  // To another rank, whose input may lie in its result.
+  const Location others{Buffer::send, 0, 1}, to_other{Buffer::recv, 0, 1};
+  EXPECT_EQ(fused(reduce_and_copy(others, sum, to_other)), Fused::with_next);
+  EXPECT_EQ(fused(reduce_and_copy(others, sum, to_other + 1)), Fused::no);
+  EXPECT_EQ(fused(reduce_and_copy(input, sum, to_other + 1)), Fused::with_next);
 
   const Schedule schedule = reduce_and_copy(input, sum, result + 1);
   const auto bytes = static_cast<std::int64_t>(4 * schedule.shape.recv.extent);
