@@ -5,8 +5,9 @@
 // Two forms are no calls, and say what the machine can do. "copy": all ranks copy so many bytes at
 // the same time, each from a buffer of its own to another, by memcpy() or by a loop, whichever is
 // faster. "line": two ranks write a line of memory each and wait until they see the other's,
-// whatever the bytes. Prints "form bytes least median" in microseconds per call, one line for each
-// form and size.
+// whatever the bytes. "init" is one MPI_*_init, without what is freed after it and without calls to
+// warm it up: with one sample, the first of the job. Prints "form bytes least median" in
+// microseconds per call, one line for each form and size.
 #include <mpi.h>
 #include <sched.h>
 
@@ -16,6 +17,8 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,13 +32,32 @@ struct Settings {
   bench::Collective collective = bench::Collective::allreduce;
   std::vector<long> bytes = {8};
   std::vector<std::string> forms = {"blocking"};
+  bool shared_buffers = false;
   int samples = 9;
   double sample_ms = 10;
 };
 
 const char kUsage[] =
     "latency [--collective C] [--bytes N,N,...]\n"
-    "        [--forms blocking,nonblocking,persistent,copy,line] [--samples 9] [--sample-ms 10]\n";
+    "        [--forms blocking,nonblocking,persistent,init,copy,line]\n"
+    "        [--buffers private|shared (MPI_Alloc_mem)] [--samples 9] [--sample-ms 10]\n";
+
+// From MPI_Alloc_mem, which Weft's ranks share.
+class MpiMemory final : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    void* memory = nullptr;
+    if (MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory) != MPI_SUCCESS)
+      throw std::bad_alloc();
+    return memory;
+  }
+  void do_deallocate(void* memory, std::size_t, std::size_t) override { MPI_Free_mem(memory); }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+std::pmr::memory_resource* buffers(bool shared) {
+  static MpiMemory mpi_memory;
+  return shared ? &mpi_memory : std::pmr::get_default_resource();
+}
 
 bool set(Settings* settings, const std::string& name, const std::string& value) {
   if (name == "--collective") {
@@ -57,8 +79,12 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
     return !settings->forms.empty() &&
            std::all_of(settings->forms.begin(), settings->forms.end(), [](const auto& form) {
              return form == "blocking" || form == "nonblocking" || form == "persistent" ||
-                    form == "copy" || form == "line";
+                    form == "init" || form == "copy" || form == "line";
            });
+  }
+  if (name == "--buffers") {
+    settings->shared_buffers = value == "shared";
+    return value == "shared" || value == "private";
   }
   const auto amount = bench::number(value, 1, 1e4);
   if (name == "--samples" && amount) settings->samples = static_cast<int>(*amount);
@@ -103,17 +129,18 @@ class Line {
 class Latency {
  public:
   Latency(const Settings& settings, const std::string& form, long bytes, int rank, int ranks)
-      : settings_(settings), form_(form), operation_(settings.collective, bytes, rank, ranks) {
+      : settings_(settings),
+        form_(form),
+        operation_(settings.collective, bytes, rank, ranks, buffers(settings.shared_buffers)) {
     operation_.prepare(1);
     if (form_ == "copy") to_ = from_ = std::vector<double>(static_cast<std::size_t>(bytes / 8), 1);
     if (form_ == "line" && ranks > 1) line_.emplace(rank);
     if (form_ == "persistent") operation_.initialise(MPI_COMM_WORLD, &request_);
   }
-  ~Latency() {
-    if (form_ == "persistent") MPI_Request_free(&request_);
-  }
+  ~Latency() { free_request(); }
 
   void warm_up() {
+    if (form_ == "init") return;
     double first_us = std::max(sample(8), 0.01);
     if (form_ == "copy") {
       by_loop_ = true;
@@ -134,13 +161,16 @@ class Latency {
     std::sort(sorted.begin(), sorted.end());
     return sorted[sorted.size() / 2];
   }
-  bool correct() const { return form_ == "copy" || form_ == "line" || operation_.correct(); }
+  bool correct() const {
+    return form_ == "init" || form_ == "copy" || form_ == "line" || operation_.correct();
+  }
 
  private:
   void call() {
     if (form_ == "copy") return copy();
     if (form_ == "line") return line_ ? line_->exchange() : void();
     if (form_ == "blocking") return operation_.blocking(MPI_COMM_WORLD);
+    if (form_ == "init") return operation_.initialise(MPI_COMM_WORLD, &request_);
     if (form_ == "persistent")
       MPI_Start(&request_);
     else
@@ -154,7 +184,11 @@ class Latency {
       std::memcpy(to_.data(), from_.data(), to_.size() * sizeof to_[0]);
     asm volatile("" : : "r"(to_.data()) : "memory");  // it is wanted
   }
+  void free_request() {
+    if (request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
+  }
   double sample(int calls) {
+    if (form_ == "init") free_request();
     PMPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     for (int i = 0; i < calls; ++i) call();

@@ -20,8 +20,14 @@ std::optional<Collective> find_collective(const std::string& name) {
   return std::nullopt;
 }
 
-Operation::Operation(Collective collective, long bytes, int rank, int size)
-    : collective_(collective), count_(static_cast<int>(bytes / 8)), rank_(rank), size_(size) {
+Operation::Operation(Collective collective, long bytes, int rank, int size,
+                     std::pmr::memory_resource* memory)
+    : collective_(collective),
+      count_(static_cast<int>(bytes / 8)),
+      rank_(rank),
+      size_(size),
+      send_(memory),
+      receive_(memory) {
   const bool all = collective == Collective::alltoall;
   const bool gathers = all || collective == Collective::allgather;
   const long count = count_;

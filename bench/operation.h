@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@ std::optional<Collective> find_collective(const std::string& name);
 class Operation {
  public:
   // `bytes`: what the call's count argument describes (for alltoall and allgather one block).
-  Operation(Collective collective, long bytes, int rank, int size);
+  // memory: where its buffers come from.
+  Operation(Collective collective, long bytes, int rank, int size,
+            std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   void prepare(int salt);  // fills the send buffer, clears the receive buffer
   void blocking(MPI_Comm comm);
@@ -33,7 +36,7 @@ class Operation {
   Collective collective_;
   int count_;
   int rank_, size_, salt_ = 0;
-  std::vector<double> send_, receive_;
+  std::pmr::vector<double> send_, receive_;
 };
 
 }  // namespace bench
