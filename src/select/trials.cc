@@ -10,14 +10,23 @@ constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
 // What one trial should take: long beside what reading the clock and agreeing take.
 constexpr std::int64_t kTrial_ns = 20'000;
-// Calls use windows of memory in turn (shm/node_windows.h), so many.
-constexpr std::int64_t kMostWarmUps = 4;
+// Calls use windows of memory in turn (shm/node_windows.h), so many; long ones, so few.
+constexpr std::int64_t kWindows = 4, kWindowsOfLong = 2;
+// Of still longer ones, hardly anything lies in the caches.
+constexpr std::int64_t kLongest_ns = 200'000;
 // Times of a candidate by which it may be judged for good.
 constexpr std::size_t kEnough = 4;
 
 // By a tenth.
 bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
   return ns * 10 <= other_ns * 9;
+}
+
+// Each window's memory is to lie where it does when such calls follow each other.
+int warm_ups_of(std::int64_t each_ns) {
+  if (each_ns > kLongest_ns) return 0;
+  const std::int64_t fitting = kTrial_ns / std::max<std::int64_t>(each_ns, 1);
+  return static_cast<int>(std::clamp(fitting, kWindowsOfLong, kWindows));
 }
 
 }  // namespace
@@ -39,7 +48,7 @@ std::optional<Trials::Trial> Trials::next(std::int64_t elapsed_ns) {
         record.is_measured() ? kTrial_ns / std::max<std::int64_t>(each_ns, 1) : 0;
     const auto repetitions =
         static_cast<int>(std::clamp<std::int64_t>(fitting, 1, kMostRepetitions));
-    const auto warm_ups = static_cast<int>(std::min(fitting, kMostWarmUps));
+    const int warm_ups = record.is_measured() ? warm_ups_of(each_ns) : 0;
     if (elapsed_ns + (warm_ups + repetitions) * each_ns > limit_ns_) return std::nullopt;
     return Trial{next_++, repetitions, warm_ups};
   }
