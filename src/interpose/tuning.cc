@@ -230,9 +230,11 @@ class Tuner {
   void conclude(const Trials& trials, const std::vector<BuiltCandidate>& candidates) {
     if (!trials.conclusive()) return give_up();
     MeasuredPlan& plan = record_.plan;
-    const Candidate& best = candidates[trials.best()].candidate;
+    const Candidate &fastest = candidates[trials.best()].candidate,
+                    &rule = candidates.front().candidate;
+    const Candidate& best = trial_tells_apart(shape_, fastest, rule) ? fastest : rule;
     const bool again = was_measured_ && best == chosen_;
-    const bool certain = trials.certain() || (again && trials.best() == 0);
+    const bool certain = trials.certain() || (again && best == rule);
     plan = {best.algorithm->name, best.tuning, {}, certain ? 0 : doubts_by_now()};
     for (std::size_t i = 0; i < candidates.size(); ++i)
       if (trials.least_ns(i) > 0)
@@ -241,7 +243,9 @@ class Tuner {
     chosen_ = best;
     record_.source = Source::measured;
     record_.trial_bytes = agreed_bytes(candidates.front().schedule.shape).value_or(0);
-    record_.why = trials.best() > 0 ? "the fastest" : "nothing is a tenth faster than the rule";
+    record_.why = best != rule      ? "the fastest"
+                  : fastest != rule ? "another is faster, but only in its parts, in a shorter call"
+                                    : "nothing is a tenth faster than the rule";
     if (is_first()) runtime_.plans.put(key_, plan);
   }
 

@@ -193,6 +193,11 @@ std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& 
   return all.take();
 }
 
+bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other) {
+  return one.algorithm != other.algorithm ||
+         agreed_bytes(shape).value_or(0) <= most_on_trial_bytes(shape);
+}
+
 std::optional<Candidate> find_candidate(const Shape& shape, std::string_view name,
                                         const Tuning& tuning) {
   const Algorithm* algorithm = find_algorithm(shape.kind, name);

@@ -141,6 +141,19 @@ TEST_P(Candidates, BeginWithTheRules) {
   EXPECT_EQ(all[0].candidate.tuning, Tuning{});
 }
 
+TEST(Candidates, OfALongCallAreToldApartByTheirAlgorithmsOnly) {
+  const Algorithm &ring = *find_algorithm(Kind::allreduce, "node-ring"),
+                  &flat = *find_algorithm(Kind::allreduce, "node-flat");
+  const Candidate rule{&ring, {}}, parts{&ring, {.part_bytes = 16 * 1024}}, other{&flat, {}};
+  const Shape on_trial_whole = shape_of(Kind::allreduce, 0, 2, 100'000);
+  const Shape longer = shape_of(Kind::allreduce, 0, 2, 1'000'000);
+  ASSERT_EQ(shape_on_trial(on_trial_whole).recv.count, on_trial_whole.recv.count);
+  ASSERT_LT(shape_on_trial(longer).recv.count, longer.recv.count);
+  EXPECT_TRUE(trial_tells_apart(on_trial_whole, rule, parts));
+  EXPECT_TRUE(trial_tells_apart(longer, rule, other));
+  EXPECT_FALSE(trial_tells_apart(longer, rule, parts));
+}
+
 TEST(Candidates, BeginWithTheTuningOfTheRules) {
   const Shape shape = shape_of(Kind::allreduce, 0, 2, 600'000);
   const Candidate first{&default_algorithm(shape), default_tuning(shape, Processor::amd)};
