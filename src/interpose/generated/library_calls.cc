@@ -81,6 +81,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Comm_split_type, find, "PMPI_Comm_split_type", missing);
   bind(library_calls.Comm_get_errhandler, find, "PMPI_Comm_get_errhandler", missing);
   bind(library_calls.Errhandler_free, find, "PMPI_Errhandler_free", missing);
+  bind(library_calls.Abort, find, "PMPI_Abort", missing);
   bind(library_calls.Iallgather, find, "PMPI_Iallgather", missing);
   bind(library_calls.Iallgatherv, find, "PMPI_Iallgatherv", missing);
   bind(library_calls.Iallreduce, find, "PMPI_Iallreduce", missing);

@@ -72,6 +72,7 @@ struct LibraryCalls {
   int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
   int (*Comm_get_errhandler)(MPI_Comm, MPI_Errhandler*);
   int (*Errhandler_free)(MPI_Errhandler*);
+  int (*Abort)(MPI_Comm, int);
   int (*Iallgather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
       MPI_Request*);
   int (*Iallgatherv)(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
