@@ -114,7 +114,8 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
   const std::int64_t parts = local_bytes(shape) / tuning.part_bytes;
   Builder builder(std::move(shape), algorithm.name, tuning);
-  if (needs_memory(algorithm.needs)) builder.expect_steps(kStepsPerPart * parts);
+  if (needs_memory(algorithm.needs) && !is_direct(algorithm))
+    builder.expect_steps(kStepsPerPart * parts);
   algorithm.build(builder);
   return builder.finish();
 }
