@@ -108,10 +108,12 @@ Scope scope_of_job(const Config& config, Library library, bool without_threads) 
   return all_ranks(without_threads) && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// A tenth of a millisecond, which an initialisation could not spare.
+bool may_tune(const Config& config, Scope scope) {
+  return scope != Scope::nothing && config.init_budget_us > 0;
+}
+
 std::string platform_words(const Config& config, Scope scope) {
-  const bool tunes = scope != Scope::nothing && config.init_budget_us > 0;
-  return tunes ? machine_words() + ", " + library_words() : "";
+  return may_tune(config, scope) ? machine_words() + ", " + library_words() : "";
 }
 
 void send_text(const std::string& own) {
@@ -167,12 +169,20 @@ void Runtime::begin(const Config& config, int thread_level, bool without_threads
     if (threads_allowed) runtime->agree_on_threads(rank);
     if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
     runtime->add_communicator(handles.comm_world, {});
+    runtime->prepare_initialisations(rank);
   }
   owner = getpid();
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
   blocking_taken.store(wants_blocking(config) && !runtime->native(), std::memory_order_release);
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
+}
+
+// What takes a tenth of a millisecond, which the first initialisation of a persistent collective
+// could not spare.
+void Runtime::prepare_initialisations(int rank) {
+  self_communicator();
+  if (may_tune(config, scope_) && rank == 0) plans.read();
 }
 
 int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {

@@ -83,6 +83,7 @@ class Runtime final : public Observer {
 
  private:
   void agree_on_threads(int rank);
+  void prepare_initialisations(int rank);
   void write_trace(int rank, int ranks);
 
   static std::atomic<Runtime*> active_;

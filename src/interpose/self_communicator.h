@@ -1,4 +1,5 @@
-// A communicator of Weft's own with this rank alone. Made at the first use, by a local call.
+// A communicator of Weft's own with this rank alone. Made at the first use, by a local call
+// that takes longer than most collectives.
 #pragma once
 
 #include <mpi.h>

@@ -178,11 +178,20 @@ std::string plan_key(const std::vector<std::string>& words) {
   return key;
 }
 
+void PlanCache::read_once() {
+  if (!read_ && !file_name_.empty()) text_ = read_file(file_name_).value_or("");
+  read_ = true;
+}
+
+void PlanCache::read() {
+  const std::lock_guard lock(mutex_);
+  read_once();
+}
+
 std::optional<MeasuredPlan> PlanCache::find(const std::string& key) {
   const std::lock_guard lock(mutex_);
   if (const auto own = own_.find(key); own != own_.end()) return own->second;
-  if (!read_ && !file_name_.empty()) text_ = read_file(file_name_).value_or("");
-  read_ = true;
+  read_once();
   const auto at = text_.find('\n' + key + '\t');
   if (at == std::string::npos) return std::nullopt;
   std::string_view line = std::string_view(text_).substr(at + key.size() + 2);

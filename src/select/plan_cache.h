@@ -42,7 +42,9 @@ class PlanCache {
   // An empty name: nothing but this process's memory.
   explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // What this process measured, else what the file said when it was first asked.
+  // Reads the file; else the first find() does, which takes longer than many a plan saves.
+  void read();
+  // What this process measured, else what the file said when it was read.
   std::optional<MeasuredPlan> find(const std::string& key);
   // Into the file at once, beside what other processes have put there meanwhile; not where they
   // keep on writing: then the plan is measured once more in another run. In this process there are
@@ -52,6 +54,8 @@ class PlanCache {
   void remember(const std::string& key, const MeasuredPlan& plan);
 
  private:
+  void read_once();  // with mutex_ held
+
   const std::string file_name_;
   std::mutex mutex_;  // guards the rest
   bool read_ = false;
