@@ -28,10 +28,24 @@
 
 namespace {
 
+enum class Form : std::uint8_t { blocking, nonblocking, persistent, init, copy, line };
+constexpr const char* kFormNames[] = {"blocking", "nonblocking", "persistent",
+                                      "init",     "copy",        "line"};
+
+const char* form_name(Form form) {
+  return kFormNames[static_cast<std::size_t>(form)];
+}
+
+std::optional<Form> find_form(const std::string& name) {
+  const auto* found = std::find(std::begin(kFormNames), std::end(kFormNames), name);
+  if (found == std::end(kFormNames)) return std::nullopt;
+  return static_cast<Form>(found - kFormNames);
+}
+
 struct Settings {
   bench::Collective collective = bench::Collective::allreduce;
   std::vector<long> bytes = {8};
-  std::vector<std::string> forms = {"blocking"};
+  std::vector<Form> forms = {Form::blocking};
   bool shared_buffers = false;
   int samples = 9;
   double sample_ms = 10;
@@ -75,12 +89,13 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
     return !settings->bytes.empty();
   }
   if (name == "--forms") {
-    settings->forms = bench::list(value);
-    return !settings->forms.empty() &&
-           std::all_of(settings->forms.begin(), settings->forms.end(), [](const auto& form) {
-             return form == "blocking" || form == "nonblocking" || form == "persistent" ||
-                    form == "init" || form == "copy" || form == "line";
-           });
+    settings->forms.clear();
+    for (const auto& word : bench::list(value)) {
+      const auto form = find_form(word);
+      if (!form) return false;
+      settings->forms.push_back(*form);
+    }
+    return !settings->forms.empty();
   }
   if (name == "--buffers") {
     settings->shared_buffers = value == "shared";
@@ -128,21 +143,22 @@ class Line {
 
 class Latency {
  public:
-  Latency(const Settings& settings, const std::string& form, long bytes, int rank, int ranks)
+  Latency(const Settings& settings, Form form, long bytes, int rank, int ranks)
       : settings_(settings),
         form_(form),
         operation_(settings.collective, bytes, rank, ranks, buffers(settings.shared_buffers)) {
     operation_.prepare(1);
-    if (form_ == "copy") to_ = from_ = std::vector<double>(static_cast<std::size_t>(bytes / 8), 1);
-    if (form_ == "line" && ranks > 1) line_.emplace(rank);
-    if (form_ == "persistent") operation_.initialise(MPI_COMM_WORLD, &request_);
+    if (form_ == Form::copy)
+      to_ = from_ = std::vector<double>(static_cast<std::size_t>(bytes / 8), 1);
+    if (form_ == Form::line && ranks > 1) line_.emplace(rank);
+    if (form_ == Form::persistent) operation_.initialise(MPI_COMM_WORLD, &request_);
   }
   ~Latency() { free_request(); }
 
   void warm_up() {
-    if (form_ == "init") return;
+    if (form_ == Form::init) return;
     double first_us = std::max(sample(8), 0.01);
-    if (form_ == "copy") {
+    if (form_ == Form::copy) {
       by_loop_ = true;
       const double by_loop_us = sample(8);
       by_loop_ = by_loop_us < first_us;  // the same on all ranks: the slowest one's time counts
@@ -153,7 +169,7 @@ class Latency {
   }
   void add_sample() { times_us_.push_back(sample(calls_)); }
 
-  const std::string& form() const { return form_; }
+  Form form() const { return form_; }
   // Per call.
   double least_us() const { return *std::min_element(times_us_.begin(), times_us_.end()); }
   double median_us() const {
@@ -162,16 +178,18 @@ class Latency {
     return sorted[sorted.size() / 2];
   }
   bool correct() const {
-    return form_ == "init" || form_ == "copy" || form_ == "line" || operation_.correct();
+    const bool gives_result =
+        form_ == Form::blocking || form_ == Form::nonblocking || form_ == Form::persistent;
+    return !gives_result || operation_.correct();
   }
 
  private:
   void call() {
-    if (form_ == "copy") return copy();
-    if (form_ == "line") return line_ ? line_->exchange() : void();
-    if (form_ == "blocking") return operation_.blocking(MPI_COMM_WORLD);
-    if (form_ == "init") return operation_.initialise(MPI_COMM_WORLD, &request_);
-    if (form_ == "persistent")
+    if (form_ == Form::copy) return copy();
+    if (form_ == Form::line) return line_ ? line_->exchange() : void();
+    if (form_ == Form::blocking) return operation_.blocking(MPI_COMM_WORLD);
+    if (form_ == Form::init) return operation_.initialise(MPI_COMM_WORLD, &request_);
+    if (form_ == Form::persistent)
       MPI_Start(&request_);
     else
       operation_.start(MPI_COMM_WORLD, &request_);
@@ -188,7 +206,7 @@ class Latency {
     if (request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
   }
   double sample(int calls) {
-    if (form_ == "init") free_request();
+    if (form_ == Form::init) free_request();
     PMPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     for (int i = 0; i < calls; ++i) call();
@@ -199,7 +217,7 @@ class Latency {
   }
 
   const Settings& settings_;
-  const std::string form_;
+  const Form form_;
   bench::Operation operation_;
   std::vector<double> from_, to_;
   bool by_loop_ = false;
@@ -212,7 +230,7 @@ class Latency {
 // The number of forms whose results are wrong.
 int measure(const Settings& settings, long bytes, int rank, int ranks) {
   std::vector<std::unique_ptr<Latency>> forms;
-  for (const std::string& form : settings.forms) {
+  for (const Form form : settings.forms) {
     forms.push_back(std::make_unique<Latency>(settings, form, bytes, rank, ranks));
     forms.back()->warm_up();
   }
@@ -222,7 +240,7 @@ int measure(const Settings& settings, long bytes, int rank, int ranks) {
   for (const auto& form : forms) {
     wrong += !form->correct();
     if (rank == 0)
-      std::printf("%s %ld %.4f %.4f\n", form->form().c_str(), bytes, form->least_us(),
+      std::printf("%s %ld %.4f %.4f\n", form_name(form->form()), bytes, form->least_us(),
                   form->median_us());
   }
   return wrong;

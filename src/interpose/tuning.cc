@@ -23,8 +23,8 @@ using Source = PlanRecord::Source;
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
 // How often a plan is measured at most: where the machine is never quiet, or another than the
-// rule's has won each time. Where a process's pages lie in the caches makes a quarter of the
-// processes prefer another one, which the next process does not.
+// rule's has won each time. A quarter of the processes have been seen to prefer one that the next
+// process does not, perhaps by where their pages lie in the caches.
 constexpr int kMostDoubts = 4;
 
 // What the ranks tell each other at a time, where the greatest counts.
