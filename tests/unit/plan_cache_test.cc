@@ -69,6 +69,17 @@ TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
   EXPECT_EQ(entries(), 1);
 }
 
+TEST_F(PlanCacheFile, IsReadOnce) {
+  PlanCache(file_).put("a", kPlan);
+  PlanCache cache(file_);
+  cache.read();
+  std::filesystem::remove(file_);
+  EXPECT_EQ(cache.find("a"), kPlan);
+  PlanCache(file_).put("a", kOther);
+  cache.read();
+  EXPECT_EQ(cache.find("a"), kPlan);
+}
+
 TEST_F(PlanCacheFile, TheLaterPlanReplacesTheEarlierOne) {
   PlanCache(file_).put("a", kPlan);
   PlanCache(file_).put("a", kOther);
