@@ -202,7 +202,8 @@ def run(mpi: str = "mpich", out: Path = Path("out/demo.html"), quick: bool = Fal
         return 2
     console.print(table(comparisons))
     console.print(
-        f"Medians of {comparisons[0].repetitions}, their quartiles beside them; green: the best.",
+        f"Medians of {comparisons[0].repetitions}, their quartiles beside them; green: the fastest"
+        " engine, native where none is faster beyond the spread.",
         style="dim",
     )
     page.write(out, comparisons, network)
