@@ -26,8 +26,9 @@ void release(MPI_Comm comm) {
 
 std::atomic<int> next_number{0};
 
-// Contexts are few (MPICH has about 2,000) and belong to the application first.
-constexpr int kMostShadows = 256;
+// Contexts are few (MPICH has about 2,000) and belong to the application first. With the
+// communicator of this rank alone, Weft takes 256.
+constexpr int kMostShadows = 255;
 std::atomic<int> shadows_alive{0};
 
 // Processes of another job, spawned or connected, may run without Weft.
