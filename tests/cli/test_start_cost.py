@@ -102,3 +102,13 @@ def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program,
     # MPI_Allreduce is called on one rank, to see whether operator and type fit.
     assert not called & {"Bcast", "Scan", "Allgather", "Barrier", "Comm_split", "Comm_create"}
     assert not called & {"memfd_create", "ftruncate"}
+
+
+@needs_valgrind
+def test_an_initialisation_does_not_wait_for_the_file_of_plans(program, tmp_path):
+    """It was read in MPI_Init. With so short a budget nothing is measured, and so nothing written."""
+    options = ("--init-budget=1us", "persistent", 64 * 1024, "MPI_Allreduce_init")
+    counted = profile(program, 1, tmp_path / "out", *options)
+    assert "weft::PlanCache::find" in counted
+    called = set(re.findall(r"^cfn=(\w+)$", counted, re.MULTILINE))
+    assert not called & {"open", "open64", "read", "fstat", "fstat64"}
