@@ -106,7 +106,7 @@ def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program,
 
 @needs_valgrind
 def test_an_initialisation_does_not_wait_for_the_file_of_plans(program, tmp_path):
-    """It was read in MPI_Init. With so short a budget nothing is measured, and so nothing written."""
+    """It was read in MPI_Init. So short a budget measures nothing, and writes nothing."""
     options = ("--init-budget=1us", "persistent", 64 * 1024, "MPI_Allreduce_init")
     counted = profile(program, 1, tmp_path / "out", *options)
     assert "weft::PlanCache::find" in counted
