@@ -26,7 +26,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.lab import Lab, LabError, LabUnavailable
 from weft.report import overlap, page
 from weft.report.overlap import Comparison, percent
@@ -66,7 +66,7 @@ class LabPlace:
 
 @dataclass
 class SharedMemory:
-    mpi: installation.Implementation
+    mpi: mpi_libraries.Implementation
     network: str = (
         "shared memory of this machine: the cores themselves move the data, so there is little that"
         " could be hidden"
@@ -99,7 +99,7 @@ def place(mpi: str, console: Console) -> Iterator[Place]:
                 style="yellow",
                 markup=False,
             )
-            found = SharedMemory(installation.implementation(mpi))
+            found = SharedMemory(mpi_libraries.implementation(mpi))
         yield found
 
 
@@ -107,9 +107,9 @@ def measure(
     where: Place, mpi: str, collective: str, without: dict | None, repetitions: int
 ) -> dict:
     """One job: the program without Weft, or, given that measurement, with it and the same work."""
-    program = installation.implementation(mpi).program("overlap")
+    program = mpi_libraries.implementation(mpi).program("overlap")
     if not program.exists():
-        command = installation.make_target(mpi)
+        command = mpi_libraries.make_target(mpi)
         raise DemoError(f"{program} is missing; build it with: {command}")
     # The engines are hints; where none is named, Weft may leave the whole job alone.
     front = [str(installation.weft_command()), "run", "--engine", "thread", "--"]
@@ -190,8 +190,8 @@ def run(mpi: str = "mpich", out: Path = Path("out/demo.html"), quick: bool = Fal
     """The whole demo; the exit status."""
     console = Console()
     try:
-        if mpi not in installation.IMPLEMENTATIONS:
-            choices = ", ".join(installation.IMPLEMENTATIONS)
+        if mpi not in mpi_libraries.IMPLEMENTATIONS:
+            choices = ", ".join(mpi_libraries.IMPLEMENTATIONS)
             raise DemoError(f"unknown MPI '{mpi}'; choose one of {choices}")
         console.print(f"One unmodified MPI program, {RANKS} ranks, without and with Weft ({mpi})")
         with place(mpi, console) as where:

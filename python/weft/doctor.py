@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from weft import installation, xpmem
-from weft.installation import Implementation
+from weft import installation, mpi_libraries, xpmem
 from weft.lab import Lab, LabError
+from weft.mpi_libraries import Implementation
 from weft.probe import ProbeError, run_probe
 
 SHM = Path("/dev/shm")
@@ -38,10 +38,10 @@ def examine() -> list[Finding]:
 
 def findings() -> Iterator[Finding]:
     yield check_command()
-    for family in installation.FAMILY_LIBRARY:
+    for family in mpi_libraries.FAMILY_LIBRARY:
         yield check_library(family)
-    for name in installation.IMPLEMENTATIONS:
-        yield check_mpi(installation.implementation(name))
+    for name in mpi_libraries.IMPLEMENTATIONS:
+        yield check_mpi(mpi_libraries.implementation(name))
     yield check_lab()
     yield check_shm_space()
     yield check_xpmem()
@@ -56,7 +56,7 @@ def check_command() -> Finding:
 
 
 def check_library(family: str) -> Finding:
-    what = f"library for {installation.FAMILY_LIBRARY[family]}"
+    what = f"library for {mpi_libraries.FAMILY_LIBRARY[family]}"
     path = installation.preload_library(family)
     fix = "make mpis" if family == "openmpi" else "make build"
     if not path:
@@ -79,11 +79,11 @@ def check_library(family: str) -> Finding:
 def check_mpi(mpi: Implementation) -> Finding:
     what = f"{mpi.name} runs two ranks"
     if not mpi.mpiexec.exists():
-        return Finding(what, False, f"not in {mpi.prefix}", installation.make_target(mpi.name))
+        return Finding(what, False, f"not in {mpi.prefix}", mpi_libraries.make_target(mpi.name))
     try:
         facts = run_probe(mpi, ranks=2)
     except ProbeError as error:
-        fix = f"rm -r {mpi.prefix} && {installation.make_target(mpi.name)}"
+        fix = f"rm -r {mpi.prefix} && {mpi_libraries.make_target(mpi.name)}"
         return Finding(what, False, str(error), fix)
     level = facts["thread_level"]
     if level != "MPI_THREAD_MULTIPLE":

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import __version__, installation, offload, xpmem
+from weft import __version__, installation, mpi_libraries, offload, xpmem
 from weft.probe import ProbeError, run_probe
 
 # Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
@@ -34,7 +34,7 @@ def collect() -> dict:
         "schema": "weft-info/1",
         "weft": __version__,
         "machine": machine(),
-        "mpi": [describe(mpi) for mpi in installation.IMPLEMENTATIONS],
+        "mpi": [describe(mpi) for mpi in mpi_libraries.IMPLEMENTATIONS],
         "preload_libraries": preload_libraries(),
     }
 
@@ -67,18 +67,20 @@ def without_a_copy() -> dict:
 
 
 def preload_libraries() -> dict:
-    found = {family: installation.preload_library(family) for family in installation.FAMILY_LIBRARY}
+    found = {
+        family: installation.preload_library(family) for family in mpi_libraries.FAMILY_LIBRARY
+    }
     return {family: str(path) if path else None for family, path in found.items()}
 
 
 def describe(name: str) -> dict:
     """One MPI library; with `problem` and no version if it is not there or does not run."""
-    mpi = installation.implementation(name)
+    mpi = mpi_libraries.implementation(name)
     facts: dict = {"name": name, "family": mpi.family, "prefix": str(mpi.prefix)}
-    facts["stands_before"] = installation.FAMILY_LIBRARY[mpi.family]
+    facts["stands_before"] = mpi_libraries.FAMILY_LIBRARY[mpi.family]
     facts["abi"] = sorted(path.name for path in (mpi.prefix / "lib").glob("libmpi_abi.so.*"))[:1]
     if not mpi.mpiexec.exists():
-        return facts | {"problem": f"not installed; get it with: {installation.make_target(name)}"}
+        return facts | {"problem": f"not installed; get it with: {mpi_libraries.make_target(name)}"}
     try:
         facts |= run_probe(mpi)
     except ProbeError as error:

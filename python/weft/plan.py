@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.bench import settings
 
 COLLECTIVES = (
@@ -42,11 +42,11 @@ def choice(option: str, word: str, choices: tuple[str, ...]) -> None:
         raise PlanError(f"{option}: unknown '{word}'; choose one of {', '.join(choices)}")
 
 
-def command_line(mpi: installation.Implementation, ranks: int, words: list[str]) -> list[str]:
+def command_line(mpi: mpi_libraries.Implementation, ranks: int, words: list[str]) -> list[str]:
     program = mpi.program("plan")
     if not program.exists() or not mpi.mpiexec.exists():
         raise PlanError(
-            f"{program} is missing; build it with: {installation.make_target(mpi.name)}"
+            f"{program} is missing; build it with: {mpi_libraries.make_target(mpi.name)}"
         )
     on_own_cores = [str(mpi.mpiexec), "-n", str(ranks)]
     launcher = mpi.launcher(ranks) if ranks > (os.cpu_count() or 1) else on_own_cores
@@ -54,7 +54,7 @@ def command_line(mpi: installation.Implementation, ranks: int, words: list[str])
 
 
 def initialise(
-    mpi: installation.Implementation, ranks: int, weft: list[str], program: list[str]
+    mpi: mpi_libraries.Implementation, ranks: int, weft: list[str], program: list[str]
 ) -> tuple[dict, dict]:
     """One job: what the program printed, and Weft's summary."""
     with tempfile.TemporaryDirectory() as directory:
@@ -148,12 +148,12 @@ def plan(
         choice("COLLECTIVE", collective, COLLECTIVES)
         choice("--type", datatype, TYPES)
         choice("--op", operator, OPERATORS)
-        choice("--mpi", mpi, installation.IMPLEMENTATIONS)
+        choice("--mpi", mpi, mpi_libraries.IMPLEMENTATIONS)
         sizes = [settings.size_bytes("--bytes", word) for word in size.split(",")]
         weft = ["--engine", engine, *(["--plan-cache", "none"] if fresh else [])]
         program = ["--collective", collective, "--type", datatype, "--op", operator]
         for count in sizes:
-            library = installation.implementation(mpi)
+            library = mpi_libraries.implementation(mpi)
             line, summary = initialise(library, ranks, weft, [*program, "--bytes", str(count)])
             for decided in summary["plans"]:
                 show_plan(console, decided, line)

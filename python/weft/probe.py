@@ -7,7 +7,7 @@ import os
 import subprocess
 
 from weft import installation
-from weft.installation import Implementation
+from weft.mpi_libraries import Implementation
 
 PROBE_SECONDS = 30
 

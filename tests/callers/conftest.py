@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from programs import CONFORMANCE
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 DEBIAN = installation.ROOT / ".deps" / "debian-mpi"
 SOURCES = Path(__file__).parent / "programs"
@@ -112,9 +112,9 @@ def debian_openmpi() -> Library:
 
 
 def intelmpi() -> Library:
-    mpi = installation.implementation("intelmpi")
+    mpi = mpi_libraries.implementation("intelmpi")
     if not (mpi.prefix / "include" / "mpif.h").exists():
-        pytest.skip(f"needs {installation.make_target(mpi.name)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi.name)}")
     return Library(
         family="mpich",
         headers=[mpi.prefix / "include"],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 SOURCES = Path(__file__).parent / "programs"
 # What a launcher would have set; the tests may themselves run under one.
@@ -51,9 +51,9 @@ def call(weft, environment):
 @pytest.fixture(scope="module", params=["mpich", "openmpi"])
 def mpi(request):
     """Each of the libraries that most users have, where it is installed."""
-    library = installation.implementation(request.param)
+    library = mpi_libraries.implementation(request.param)
     if not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(request.param)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(request.param)}")
     return library
 
 

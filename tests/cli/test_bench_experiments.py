@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, result
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.bench import experiments, kernels
 from weft.bench.presets import presets
 from weft.bench.result import Result, save_json
@@ -46,7 +46,7 @@ def test_without_a_point_the_preset_fails(tmp_path):
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_the_kernel_of_three_arrays_runs_is_judged_and_reported(call, capsys, tmp_path, mpi):
-    if not installation.implementation(mpi).program("iallreduce_kernel").exists():
+    if not mpi_libraries.implementation(mpi).program("iallreduce_kernel").exists():
         pytest.skip(f"needs a build for {mpi}")
     preset = experiments.find("iallreduce-kernel")
     in_shared_memory = {**preset.runs[0], "ranks": 2, "elements": 1000}
@@ -68,7 +68,7 @@ def test_the_kernel_of_three_arrays_runs_is_judged_and_reported(call, capsys, tm
 
 
 def test_a_kernel_that_cannot_run_is_said(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(installation, "MPI_DIR", tmp_path)
+    monkeypatch.setattr(mpi_libraries, "MPI_DIR", tmp_path)
     monkeypatch.setattr(installation, "BUILD", tmp_path)
     preset = experiments.find("iallreduce-kernel")
     status = experiments.carry_out_kernel(preset, ["mpich"], tmp_path / "x", tmp_path / "y")

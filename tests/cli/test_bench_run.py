@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.bench import places, settings, store, variants
 from weft.bench.driver import Driver
 from weft.bench.result import CANNOT_RUN, STOPPED, Candidate
 from weft.bench.settings import Settings
 from weft.bench.variants import Variant
 
-MPICH = installation.implementation("mpich")
+MPICH = mpi_libraries.implementation("mpich")
 NEEDS_BUILD = pytest.mark.skipif(not MPICH.program("planted").exists(), reason="needs a build")
 
 
@@ -208,8 +208,8 @@ def test_a_short_run_from_end_to_end(environment, tmp_path):
     """Every MPI library that is here, in one run."""
     mpis = [
         name
-        for name in installation.IMPLEMENTATIONS
-        if installation.implementation(name).program("nbceff").exists()
+        for name in mpi_libraries.IMPLEMENTATIONS
+        if mpi_libraries.implementation(name).program("nbceff").exists()
     ]
     out = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
     shape = ["--bytes", "4KiB", "--engines", "native,thread", "--amounts", "2"]

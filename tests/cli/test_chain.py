@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft import mpi_libraries
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build"))
@@ -53,9 +53,9 @@ def test_without_thread_support_function_stands_in(limit_threads, engine, ranks)
 @pytest.fixture(scope="module", params=["mpich", "openmpi"])
 def both_names(request, tmp_path_factory):
     """Runs programs/both_names.c with the tool programs/count_calls.c: (its counts, Weft's)."""
-    mpi = installation.implementation(request.param)
+    mpi = mpi_libraries.implementation(request.param)
     if not mpi.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi.name)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi.name)}")
     place = tmp_path_factory.mktemp(mpi.name)
     sources = ROOT / "tests/cli/programs"
     compile_with = [mpi.prefix / "bin/mpicc", "-O1", f"-Wl,-rpath,{mpi.prefix}/lib"]

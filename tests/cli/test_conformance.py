@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from domains import in_two_domains
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 # Must be handled by every engine but native; add what comes, in any form ("Bcast_init").
 HANDLED = ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier")
@@ -66,10 +66,10 @@ def run(
 
     nodes: Hydra's hosts, all on this machine. before: what starts each rank's command.
     """
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     program = library.program("conformance")
     if not program.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     launcher = library.launcher(ranks)
     if nodes:
         launcher += ["-launcher", "fork", "-hosts", nodes]
@@ -136,7 +136,7 @@ def largest_count(full: int) -> list[str]:
     return ["--largest-count", str(full if FULL else 7)]
 
 
-@pytest.mark.parametrize("mpi", installation.IMPLEMENTATIONS)
+@pytest.mark.parametrize("mpi", mpi_libraries.IMPLEMENTATIONS)
 def test_the_program_itself_passes_without_weft(mpi, tmp_path):
     options = [*groups(mpi), *faults(mpi, "native"), *largest_count(1000)]
     equal, _ = run(mpi, 2, tmp_path / "none", None, options)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from weft import demo, installation
+from weft import demo, mpi_libraries
 from weft.report import overlap, page
 
 
@@ -110,11 +110,11 @@ def test_unknown_mpi_names_the_choices(capsys):
 
 
 @pytest.mark.skipif(
-    not installation.implementation("mpich").program("overlap").exists(), reason="needs a build"
+    not mpi_libraries.implementation("mpich").program("overlap").exists(), reason="needs a build"
 )
 def test_one_comparison_from_end_to_end():
     """In shared memory, a tiny message: only that everything fits together."""
-    place = demo.SharedMemory(installation.implementation("mpich"), size="64KiB")
+    place = demo.SharedMemory(mpi_libraries.implementation("mpich"), size="64KiB")
     without = demo.measure(place, "mpich", "bcast", None, 1)
     weft = demo.measure(place, "mpich", "bcast", without, 1)
     assert without["weft"] is None and weft["weft"]

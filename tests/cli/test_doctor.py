@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from weft import doctor, info, installation, xpmem
+from weft import doctor, info, installation, mpi_libraries, xpmem
 
 
 def test_everything_that_make_sets_up_is_good():
@@ -68,7 +68,7 @@ def test_too_little_shared_memory(monkeypatch):
 def test_library_without_threads(monkeypatch):
     level = {"thread_level": "MPI_THREAD_FUNNELED"}
     monkeypatch.setattr(doctor, "run_probe", lambda mpi, ranks: level)
-    finding = doctor.check_mpi(installation.implementation("mpich"))
+    finding = doctor.check_mpi(mpi_libraries.implementation("mpich"))
     assert not finding.good
     assert "--engine function" in finding.fix
     reasons = info.engines("mpich", "MPI_THREAD_FUNNELED")
@@ -105,7 +105,7 @@ def test_info_as_json(call):
     assert facts["schema"] == "weft-info/1"
     assert facts["machine"]["usable_cores"]
     assert facts["machine"]["without_a_copy"]["shared buffers"] is None
-    assert [mpi["name"] for mpi in facts["mpi"]] == list(installation.IMPLEMENTATIONS)
+    assert [mpi["name"] for mpi in facts["mpi"]] == list(mpi_libraries.IMPLEMENTATIONS)
     for mpi in facts["mpi"]:
         assert mpi["thread_level"] == "MPI_THREAD_MULTIPLE"
         assert all(reason is None for reason in mpi["engines"].values())

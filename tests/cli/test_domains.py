@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from domains import in_two_domains
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 # Of four ranks: in order, in turn, one alone.
 PLACINGS = ("rank / 2", "rank % 2", "rank / 3")
@@ -17,10 +17,10 @@ PLACINGS = ("rank / 2", "rank % 2", "rank / 3")
 @pytest.fixture(params=["mpich", "openmpi"])
 def plans(request, tmp_path, environment):
     """What four ranks have measured for a persistent collective, each started by `front`."""
-    mpi = installation.implementation(request.param)
+    mpi = mpi_libraries.implementation(request.param)
     program = mpi.program("plan")
     if not mpi.mpiexec.exists() or not program.exists():
-        pytest.skip(f"needs {installation.make_target(request.param)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(request.param)}")
 
     def run(collective, size, front=(), options=(), nodes=""):
         if nodes and request.param != "mpich":

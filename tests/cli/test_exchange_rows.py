@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 ENGINES = ("native", "function", "thread", "tcc", "auto")
 
@@ -13,10 +13,10 @@ ENGINES = ("native", "function", "thread", "tcc", "auto")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_rows_arrive(mpi, engine):
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     program = library.program("exchange_rows")
     if not program.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     front = [installation.weft_command(), "run", "--engine", engine, "--"]
     command = [*library.launcher(3), *front, program]
     done = subprocess.run(
@@ -31,6 +31,6 @@ def test_rows_arrive(mpi, engine):
 
 
 def test_without_weft_the_program_can_tell():
-    library = installation.implementation("mpich")
+    library = mpi_libraries.implementation("mpich")
     command = [str(library.mpiexec), "-n", "2", str(library.program("exchange_rows"))]
     assert subprocess.run(command, timeout=60).returncode == 77

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.lab import Lab, LabUnavailable
 
 SOURCE = installation.ROOT / "tests/cli/programs/many_allreduces.c"
@@ -45,7 +45,7 @@ def check_summary(path):
 
 
 def conformance(mpi):
-    program = installation.implementation(mpi).program("conformance")
+    program = mpi_libraries.implementation(mpi).program("conformance")
     left_out = {"mpich": "scattered-derived", "openmpi": "negative,alltoallw-in-place"}[mpi]
     groups = ["--groups", "results", "--largest-count", 7, "--limit-s", 100]
     return [program, *groups, "--without", left_out]
@@ -83,7 +83,7 @@ def run(command, environment):
     ],
 )
 def test_mpich_over_two_nodes(ranks, hosts, variables, engine, tmp_path, environment):
-    mpi = installation.implementation("mpich")
+    mpi = mpi_libraries.implementation("mpich")
     summary = tmp_path / "summary.json"
     command = [mpi.mpiexec, "-launcher", "fork", *hosts, "-n", ranks]
     command += [*weft_run(engine, summary), *conformance("mpich")]
@@ -96,7 +96,7 @@ BY_LIBRARY = ("allreduce", "reduce", "bcast", "allgather", "barrier")
 
 @pytest.mark.parametrize(("hosts", "engine"), [("a:2,b:2", "thread"), ("a:2,b:2", "function")])
 def test_leaders_by_the_library_with_many_in_flight(hosts, engine, tmp_path, environment):
-    mpi = installation.implementation("mpich")
+    mpi = mpi_libraries.implementation("mpich")
     summary = tmp_path / "summary.json"
     named = [f"--algorithm={kind}=hierarchical-library" for kind in BY_LIBRARY]
     program = [mpi.program("conformance"), "--groups", "flight,lifetime", "--limit-s", 100]
@@ -107,7 +107,7 @@ def test_leaders_by_the_library_with_many_in_flight(hosts, engine, tmp_path, env
 
 
 def test_the_leader_of_a_node_with_one_rank_leaves_the_call_to_the_library(tmp_path, environment):
-    mpi = installation.implementation("mpich")
+    mpi = mpi_libraries.implementation("mpich")
     summary = tmp_path / "summary.json"
     command = [mpi.mpiexec, "-launcher", "fork", "-hosts", "a:1,b:1", "-n", 2]
     named = "--algorithm=allreduce=hierarchical-library"
@@ -136,7 +136,7 @@ def program(tmp_path_factory):
     """Compiled for an MPI library."""
 
     def compiled(mpi):
-        library = installation.implementation(mpi)
+        library = mpi_libraries.implementation(mpi)
         path = tmp_path_factory.mktemp(mpi) / "many_allreduces"
         linked = f"-Wl,-rpath,{library.prefix / 'lib'}"
         command = [library.prefix / "bin/mpicc", "-O1", SOURCE, "-o", path, linked]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft import mpi_libraries
 from weft.lab import Lab, LabError, LabUnavailable
 from weft.lab.lab import judge_bytes
 from weft.lab.plan import make_plan, share_cores
@@ -61,7 +61,7 @@ def lab_processes() -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("mpi", installation.IMPLEMENTATIONS)
+@pytest.mark.parametrize("mpi", mpi_libraries.IMPLEMENTATIONS)
 def test_bytes_are_on_the_links(mpi):
     with Lab(nodes=2, mpi=mpi) as lab:
         probe = lab.mpi.program("weft-probe")
@@ -108,7 +108,7 @@ def test_status_is_the_jobs(call):
 
 def test_command_counts_bytes(call, tmp_path):
     counts = tmp_path / "counts.json"
-    probe = installation.implementation("mpich").program("weft-probe")
+    probe = mpi_libraries.implementation("mpich").program("weft-probe")
     result = call("lab", "run", "--nodes", 3, "--counts", counts, "--", probe, "--ring", MIB)
     assert result.returncode == 0, result.stderr
     facts = json.loads(counts.read_text())

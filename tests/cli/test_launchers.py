@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
-ALL = installation.IMPLEMENTATIONS
+ALL = mpi_libraries.IMPLEMENTATIONS
 SHOW = 'echo "launcher preload=$LD_PRELOAD"; for word; do echo "word=$word"; done'
 
 
@@ -80,9 +80,9 @@ def test_bad_words_are_refused_before_the_launcher_starts(call, script):
     assert result.stdout == ""
 
 
-def launch(name: str) -> tuple[installation.Implementation, list[str]]:
-    mpi = installation.implementation(name)
-    assert mpi.mpiexec.exists(), f"get it with: {installation.make_target(name)}"
+def launch(name: str) -> tuple[mpi_libraries.Implementation, list[str]]:
+    mpi = mpi_libraries.implementation(name)
+    assert mpi.mpiexec.exists(), f"get it with: {mpi_libraries.make_target(name)}"
     extra = ["--oversubscribe", "--bind-to", "none"] if name == "openmpi" else []
     return mpi, [str(mpi.mpiexec), "-n", "2", *extra]
 
@@ -122,7 +122,7 @@ def test_both_forms_load_weft_into_mpi_programs(weft, environment, name, inside)
 
 def test_program_of_another_mpi_is_refused_in_the_rank(call):
     _, command = launch("mpich")
-    program = installation.implementation("openmpi").program("weft-probe")
+    program = mpi_libraries.implementation("openmpi").program("weft-probe")
     result = call("run", "--", *command, program)
     assert result.returncode == 2
     assert "libmpi.so.40" in result.stderr

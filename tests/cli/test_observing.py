@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from weft import installation
+from weft import mpi_libraries
 
 RANKS = 3
 
@@ -14,7 +14,7 @@ def observed(call, environment, tmp_path):
     """Runs the measuring program under an engine with the options given; its stderr."""
 
     def run(engine: str, *options: object) -> str:
-        library = installation.implementation("mpich")
+        library = mpi_libraries.implementation("mpich")
         program = [library.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
         program += ["--engines", engine, "--repetitions", "2", "--pause-us", "0"]
         done = call(

@@ -2,7 +2,7 @@
 
 import json
 
-from weft import installation, offload
+from weft import mpi_libraries, offload
 
 OMPI_INFO = """mca:coll:han:version:"mca:2.1.0"
 mca:coll:hcoll:version:"mca:2.1.0"
@@ -43,5 +43,5 @@ def test_info_has_it_of_each_library_that_runs(call):
     assert set(facts["machine"]) >= {"infiniband", "offload_variables"}
     for mpi in facts["mpi"]:
         assert ("offload" in mpi) == ("problem" not in mpi)
-    if installation.implementation("openmpi").mpiexec.exists():
+    if mpi_libraries.implementation("openmpi").mpiexec.exists():
         assert "collectives by the network" in call("info").stdout

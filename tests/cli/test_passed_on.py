@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from programs import CONFORMANCE
 
-from weft import installation
+from weft import installation, mpi_libraries
 
-MPICH = installation.implementation("mpich")
+MPICH = mpi_libraries.implementation("mpich")
 BIN = MPICH.mpiexec.parent
 RANKS = 2
 
@@ -73,9 +73,9 @@ def test_processes_that_were_spawned_need_no_weft(tmp_path, engine):
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_comm_idup_is_known_from_the_first_persistent_call_on(tmp_path, mpi):
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     if not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     program, summary = tmp_path / "idup", tmp_path / "summary.json"
     source = installation.ROOT / "tests/cli/programs/idup.c"
     environment = {**os.environ, **library.environment()}

@@ -5,15 +5,15 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 
 def results(mpi: str, *options: str, ranks: int = 3, hosts: str = "") -> list[str]:
     """A hash of each rank's sums. hosts: nodes of Hydra's, all on this machine."""
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     program = library.program("reductions")
     if not program.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     launcher = library.launcher(ranks)
     if hosts:
         launcher += ["-launcher", "fork", "-hosts", hosts]

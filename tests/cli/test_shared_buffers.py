@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 COLLECTIVES = (
     "Allreduce",
@@ -28,10 +28,10 @@ STANDIN = installation.BUILD / "lib/libweft-xpmem-standin.so"
 
 
 def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function"):
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     program = library.program("shared_buffers")
     if not program.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     launcher = library.launcher(ranks)
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", "--engine", engine, "--transport", transport]
@@ -85,10 +85,10 @@ def test_not_where_memory_is_not_to_be_shared(memory, tmp_path):
 
 def run_with_an_odd_rank(tmp_path, odd, *, options=(), memory=""):
     """Two ranks, of which the second one is started by way of `odd`; without_copy by call."""
-    library = installation.implementation("mpich")
+    library = mpi_libraries.implementation("mpich")
     program = library.program("shared_buffers")
     if not program.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target('mpich')}")
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", "--engine", "function", "--blocking", *options]
     rank = [*weft, f"--summary=json:{summary}", "--", program]
@@ -124,10 +124,10 @@ def test_where_one_rank_can_attach_nothing(tmp_path):
 
 
 def test_a_library_that_is_not_there_is_named():
-    library = installation.implementation("mpich")
+    library = mpi_libraries.implementation("mpich")
     probe = library.program("weft-probe")
     if not probe.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target('mpich')}")
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
     weft = [installation.weft_command(), "run", "--xpmem", "/nowhere/libxpmem.so.0", "--", probe]
     command = [str(word) for word in [*library.launcher(2), *weft]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
-MPICH = installation.implementation("mpich")
+MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
 MOST_INSTRUCTIONS = 1500
 

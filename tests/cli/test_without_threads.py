@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
-MPICH = installation.implementation("mpich")
+MPICH = mpi_libraries.implementation("mpich")
 SOURCE = installation.ROOT / "tests/cli/programs/levels.c"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a,b"]
 REASON = "needs a thread, and inside one node engine auto starts none"
@@ -93,9 +93,9 @@ def test_hints_say_why_they_have_no_effect(run):
 
 
 def test_other_libraries_of_the_family_keep_their_threads(run):
-    intel = installation.implementation("intelmpi")
+    intel = mpi_libraries.implementation("intelmpi")
     if not intel.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target('intelmpi')}")
+        pytest.skip(f"needs {mpi_libraries.make_target('intelmpi')}")
     calls, said = run("funneled", "funneled", mpi=intel)
     assert calls["handled"] == 2
     assert SENTENCE not in said

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from job import HERE, MPIS
 
-from weft import installation
+from weft import mpi_libraries
 
 
 @pytest.fixture(params=MPIS)
@@ -27,7 +27,7 @@ def tool(tmp_path_factory):
     def compile_tool(mpi: str, name: str, source: Path | None = None) -> Path:
         target = directory / f"{name}-{mpi}.so"
         if not target.exists():
-            library = installation.implementation(mpi)
+            library = mpi_libraries.implementation(mpi)
             source = source or HERE / "programs" / f"{name}.c"
             command = [library.prefix / "bin/mpicc", "-shared", "-fPIC", source, "-o", target]
             environment = {**os.environ, **library.environment()}

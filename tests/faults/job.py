@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 HERE = Path(__file__).parent
 MPIS = ("mpich", "openmpi")
@@ -66,9 +66,9 @@ class Job:
     as_somebody: bool = False
 
     def __post_init__(self):
-        self.library = installation.implementation(self.mpi)
+        self.library = mpi_libraries.implementation(self.mpi)
         if not self.library.program("faults").exists():
-            pytest.skip(f"needs {installation.make_target(self.mpi)}")
+            pytest.skip(f"needs {mpi_libraries.make_target(self.mpi)}")
         self.run = uuid.uuid4().hex
         self.directory = Path(tempfile.mkdtemp(prefix="weft-faults-"))
         self.directory.chmod(0o777)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shrink import Setting
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 BUILDS = {"address": "build-asan", "thread": "build-tsan"}
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
@@ -48,7 +48,7 @@ LEAKS = {"mpich": "detect_leaks=1", "openmpi": "detect_leaks=0"}
 
 def library(sanitizer: str, mpi: str) -> Path:
     """Weft's library as built with the sanitizer; it need not exist."""
-    family = installation.FAMILY[mpi]
+    family = mpi_libraries.FAMILY[mpi]
     return installation.ROOT / BUILDS[sanitizer] / "lib" / f"libweft-{family}.so"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 # What each library gets wrong by itself, found by running without Weft.
 FAULTS: dict[str, str] = {
@@ -59,7 +59,7 @@ class Setting:
     nodes: str = ""  # Hydra's hosts ("a:2,b:1"), all on this machine
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
-        library = installation.implementation(self.mpi)
+        library = mpi_libraries.implementation(self.mpi)
         launcher = library.launcher(self.ranks)
         if self.nodes:
             launcher += ["-launcher", "fork", "-hosts", self.nodes]
@@ -89,10 +89,10 @@ class Setting:
         return ["--without", FAULTS[self.mpi] + blocking]
 
     def list_steps(self, *words: object) -> dict[int, str]:
-        program = installation.implementation(self.mpi).program("random")
+        program = mpi_libraries.implementation(self.mpi).program("random")
         faults = self.left_out()
         command = [program, "--list", 1, *faults, *self.options, *words]
-        variables = {**os.environ, **installation.implementation(self.mpi).environment()}
+        variables = {**os.environ, **mpi_libraries.implementation(self.mpi).environment()}
         text = subprocess.run(
             [str(word) for word in command],
             env=variables,
@@ -162,7 +162,7 @@ def shrink(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mpi", choices=installation.IMPLEMENTATIONS, default="mpich")
+    parser.add_argument("--mpi", choices=mpi_libraries.IMPLEMENTATIONS, default="mpich")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument(
         "--engine", help="of Weft, with more options of weft run; else it is left out"

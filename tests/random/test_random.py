@@ -11,7 +11,7 @@ import pytest
 import sanitize
 from shrink import Setting, shrink, smallest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 ENGINES = ("function", "thread", "tcc", "assist", "auto")
 PROGRAMS = 60
@@ -21,9 +21,9 @@ HANDLED = ("MPI_Iallreduce", "MPI_Ibcast", "MPI_Iallgather", "MPI_Ialltoall", "M
 
 
 def needs(mpi: str) -> None:
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     if not library.program("random").exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {installation.make_target(mpi)}")
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -69,7 +69,7 @@ def test_a_planted_race_is_found(mpi, tmp_path):
 def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
     needs("mpich")
     library = tmp_path / "libplanted.so"
-    compiler = installation.implementation("mpich").prefix / "bin" / "mpicc"
+    compiler = mpi_libraries.implementation("mpich").prefix / "bin" / "mpicc"
     command = [compiler, "-shared", "-fPIC", SOURCES / "planted_fault.c", "-o", library]
     subprocess.run([str(word) for word in command], check=True)
     setting = Setting("mpich", 3, variables={"LD_PRELOAD": str(library)})

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from weft import installation
+from weft import mpi_libraries
 from weft.bench import experiments, machine, places, result, settings, show
 from weft.bench.driver import Driver
 from weft.bench.result import ResultError
@@ -109,7 +109,7 @@ def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
             for word in settings.words("--bytes", given["size"])
         ],
         engines=settings.words("--engines", given["engines"], settings.ENGINES),
-        mpis=settings.words("--mpi", given["mpi"], installation.IMPLEMENTATIONS),
+        mpis=settings.words("--mpi", given["mpi"], mpi_libraries.IMPLEMENTATIONS),
         placements=settings.words("--placements", given["placements"]),
         backoffs=settings.words("--backoffs", given["backoffs"]),
         algorithms=settings.words("--algorithms", given["algorithms"]),
@@ -135,7 +135,7 @@ def run_preset(name: str, given: dict[str, Any], out: Path, *files: Path | None)
     """A preset's runs, with the time budget, seed and files that were asked for."""
     chosen = experiments.find(name)
     if chosen.program:
-        mpis = settings.words("--mpi", given["mpi"], installation.IMPLEMENTATIONS)
+        mpis = settings.words("--mpi", given["mpi"], mpi_libraries.IMPLEMENTATIONS)
         file = files[0] or out.with_name(f"{name}.json")
         return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
 

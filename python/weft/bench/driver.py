@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from weft import installation
+from weft import mpi_libraries
 from weft.bench import statistics
 from weft.bench.jobs import Outcome, Watch
 from weft.bench.places import Place
@@ -210,7 +210,7 @@ class Driver:
 
     def command(self, case: Case, variant: Variant, alive: list[Candidate], slice_s: float):
         settings = self.settings
-        program = installation.implementation(variant.mpi).program(self.program)
+        program = mpi_libraries.implementation(variant.mpi).program(self.program)
         engines = ["native" if variant.library_async else c.engine for c in alive]
         words = [*variant.front(case.collective), str(program)]
         words += ["--collective", case.collective, "--bytes", str(case.bytes)]

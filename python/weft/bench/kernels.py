@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.bench import places, settings, statistics
 from weft.bench.result import ResultError, Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
@@ -130,9 +130,9 @@ def load(path: Path) -> KernelResult | None:
 
 def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
     """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
-    library = installation.implementation(mpi)
+    library = mpi_libraries.implementation(mpi)
     if not library.program(program).exists():
-        target = installation.make_target(mpi)
+        target = mpi_libraries.make_target(mpi)
         raise SettingsError(f"{library.program(program)} is missing; build it with: {target}")
     place = place_of(options)
     with tempfile.TemporaryDirectory() as directory:
@@ -166,7 +166,7 @@ def ranks_of(options: dict[str, Any]) -> int:
 
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
     words: Sequence[Any] = (installation.weft_command(), "run", "--engine", "thread", "--")
-    words = (*words, installation.implementation(mpi).program(program))
+    words = (*words, mpi_libraries.implementation(mpi).program(program))
     words = (*words, "--elements", options["elements"], "--engines", options["engines"])
     words = (*words, "--json", figures)
     if options["lab"]:

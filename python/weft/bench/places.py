@@ -14,7 +14,7 @@ import tempfile
 import threading
 from typing import Protocol
 
-from weft import installation
+from weft import mpi_libraries
 from weft.bench.settings import Settings
 from weft.lab import Lab, LabError
 
@@ -144,7 +144,7 @@ class LauncherPlace:
         self.description = "shared memory of this machine" if own else launcher
 
     def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
-        library = installation.implementation(mpi)
+        library = mpi_libraries.implementation(mpi)
         words = list(self.words)
         if words[0] == "mpiexec":
             words[0] = str(library.mpiexec)

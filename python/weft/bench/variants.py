@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from weft import info, installation
+from weft import info, installation, mpi_libraries
 from weft.bench.result import CANNOT_RUN, Candidate
 from weft.bench.settings import LIBRARY_ASYNC, Settings
 from weft.probe import ProbeError, run_probe
@@ -81,8 +81,8 @@ def version_label(mpi: str, library: str) -> str:
 
 def mpi_facts(mpi: str) -> tuple[str, str, str]:
     """Label, thread level, and why no job of it can run (empty: one can)."""
-    library = installation.implementation(mpi)
-    target = installation.make_target(mpi)
+    library = mpi_libraries.implementation(mpi)
+    target = mpi_libraries.make_target(mpi)
     if not library.mpiexec.exists():
         return mpi, "", f"{mpi} is not in {library.prefix}; get it with: {target}"
     if not library.program("nbceff").exists():
@@ -108,7 +108,7 @@ def algorithm_problem(collective: str, algorithm: str, ranks: int) -> str:
 def engine_problem(mpi: str, engine: str, thread_level: str) -> str:
     if engine == LIBRARY_ASYNC:
         return "" if mpi in ASYNC_VARIABLES else NO_ASYNC
-    return info.engines(installation.FAMILY[mpi], thread_level)[engine] or ""
+    return info.engines(mpi_libraries.FAMILY[mpi], thread_level)[engine] or ""
 
 
 class Plan:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.lab import launch
 from weft.lab.plan import LabError, make_plan
 
@@ -69,13 +69,13 @@ class Lab:
         cores: str | None = None,
         check: bool = True,
     ) -> None:
-        if mpi not in installation.IMPLEMENTATIONS:
-            choices = ", ".join(installation.IMPLEMENTATIONS)
+        if mpi not in mpi_libraries.IMPLEMENTATIONS:
+            choices = ", ".join(mpi_libraries.IMPLEMENTATIONS)
             raise LabError(f"unknown MPI '{mpi}'; choose one of {choices}")
         self.plan = make_plan(nodes, per_node, rate, burst, cores)
-        self.mpi = installation.implementation(mpi)
+        self.mpi = mpi_libraries.implementation(mpi)
         if not self.mpi.mpiexec.exists():
-            command = installation.make_target(mpi)
+            command = mpi_libraries.make_target(mpi)
             raise LabError(f"{mpi} is not in {self.mpi.prefix}; get it with: {command}")
         self.check = check
         self.process: subprocess.Popen | None = None
