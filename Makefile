@@ -31,7 +31,7 @@ help:
 build: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building"
 	@cmake --build build
-	@cmake --install build --prefix $(VENV) >/dev/null
+	@cmake --install build --prefix $(VENV) --component native >/dev/null
 
 mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
 	@$(MAKE) --no-print-directory build
@@ -77,11 +77,14 @@ $(DEPS_STAMP): tools/setup-deps $(VENV_STAMP)
 	@tools/make-venv .mpi/$* $<
 	@touch $@
 
-$(PACKAGE_STAMP): pyproject.toml $(VENV_STAMP)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+# The package is used where it lies. -I: see cmake/weft-python.in.
+$(PACKAGE_STAMP): $(VENV_STAMP)
+	@echo $(CURDIR)/python >$$(echo $(VENV)/lib/python3.*/site-packages)/weft.pth
+	@printf '#!/bin/sh\nexec %s -I -m weft "$$@"\n' '$(CURDIR)/$(BIN)/python' >$(BIN)/weft-python
+	@chmod +x $(BIN)/weft-python
 	@touch $@
 
-$(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt cmake/mpi.cmake
+$(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt $(wildcard cmake/*)
 	$(say) "configuring"
 	@mkdir -p build
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
