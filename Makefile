@@ -58,6 +58,7 @@ lint: $(VENV_STAMP)
 
 generate: $(VENV_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
+	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
 clean:
 	rm -rf build build-asan build-tsan out
