@@ -41,6 +41,7 @@ test: mpis
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
+	@-tools/setup-modules
 	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/random
 
 demo: build
