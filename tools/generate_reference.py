@@ -20,6 +20,12 @@ from reference import commands, completion, man, pages  # noqa: E402
 from weft.cli import app  # noqa: E402
 
 
+def sources() -> list[Path]:
+    """What may read a variable."""
+    trees = (("src", "*.cc"), ("python/weft", "*.py"), ("cmake", "*.in"))
+    return sorted(path for folder, names in trees for path in (ROOT / folder).rglob(names))
+
+
 def documents(binaries: Path) -> dict[Path, str]:
     """Each file and what is to be in it."""
     run = commands.asked(binaries / "weft", "run", "--help=json")
@@ -29,7 +35,7 @@ def documents(binaries: Path) -> dict[Path, str]:
     reference = {
         "run.md": pages.run_page(native),
         "commands.md": pages.commands_page(everything),
-        "variables.md": pages.variables_page(native),
+        "variables.md": pages.variables_page(native, pages.described_variables(sources())),
         "hints.md": pages.hints_page(run["hints"]),
         "algorithms.md": pages.algorithms_page(run["algorithms"]),
         "c-interface.md": pages.interface_page(ROOT / "include"),

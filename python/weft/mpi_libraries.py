@@ -11,6 +11,7 @@ from pathlib import Path
 
 from weft import installation
 
+# Variable WEFT_MPI_DIR: the folder of embedded MPI libraries, if it is not .mpi/.
 MPI_DIR = Path(os.environ.get("WEFT_MPI_DIR", installation.ROOT / ".mpi"))
 IMPLEMENTATIONS = ("mpich", "openmpi", "intelmpi")
 FAMILY = {"mpich": "mpich", "intelmpi": "mpich", "openmpi": "openmpi"}

@@ -125,7 +125,7 @@ Result<std::int64_t> parse_duration(std::string_view text, const std::string& wh
 
 namespace {
 
-// The user's cache directory, by the XDG base directory specification.
+// Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/weft/plans";

@@ -76,7 +76,14 @@ def commands_page(everything: Command) -> str:
     return page("Other commands", lines)
 
 
-def variables_page(run: Command) -> str:
+def described_variables(files: list[Path]) -> dict[str, str]:
+    """Variables without an option, each described by a comment where it is read."""
+    pattern = re.compile(r"^(?:#|//) Variable (\w+): (.+)$", re.MULTILINE)
+    found = (match for path in files for match in pattern.findall(path.read_text()))
+    return {name: text[0].upper() + text[1:] for name, text in found}
+
+
+def variables_page(run: Command, others: dict[str, str]) -> str:
     rows = [
         [code(one.variable), code(one.synopsis), one.text] for one in run.options if one.variable
     ]
@@ -84,6 +91,10 @@ def variables_page(run: Command) -> str:
         "Each option of `weft run` has a variable. An option wins over its variable.",
         "",
         *table(["Variable", "Option", "Meaning"], rows),
+        "",
+        "These have no option:",
+        "",
+        *table(["Variable", "Meaning"], [[code(name), text] for name, text in others.items()]),
     ]
     return page("Environment variables", lines)
 
