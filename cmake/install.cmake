@@ -1,6 +1,7 @@
 # What an installation holds: cmake --install build --prefix P [--strip] [--component NAME].
 # Every path in it is relative to P, so that P can be moved afterwards; nothing of the tests is in it.
 #   native       the command, the preloaded libraries, the schedule printer: all that `weft run` needs
+#   documentation  man pages, shell completion, modulefiles
 #   development  weft.h and weft_compute.h, for pkg-config and CMake
 #   programs     the measuring programs, one set for each MPI family
 #   python       the Python package, its dependencies, and the command that starts it
@@ -32,6 +33,17 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/weft-config-version.cmake
 configure_file(cmake/weft.pc.in ${CMAKE_BINARY_DIR}/weft.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/weft-config-version.cmake DESTINATION lib/cmake/weft)
 install(FILES ${CMAKE_BINARY_DIR}/weft.pc DESTINATION lib/pkgconfig)
+
+# Written by tools/generate_reference.py, and the modulefiles; none of them names P.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME documentation)
+install(DIRECTORY packaging/man/ DESTINATION share/man/man1)
+install(FILES packaging/completion/weft DESTINATION share/bash-completion/completions)
+install(FILES packaging/completion/_weft DESTINATION share/zsh/site-functions)
+install(FILES packaging/completion/weft.fish DESTINATION share/fish/vendor_completions.d)
+set(modulefiles share/weft/modulefiles/weft)
+install(FILES packaging/modulefiles/weft.lua DESTINATION ${modulefiles}
+        RENAME ${PROJECT_VERSION}.lua)
+install(FILES packaging/modulefiles/weft.tcl DESTINATION ${modulefiles} RENAME ${PROJECT_VERSION})
 
 # A family's programs run on each MPI library of the family: its driver says where that one lies.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME programs)

@@ -14,10 +14,9 @@ import pytest
 from weft import __version__, installation
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGING = ROOT / "packaging"
 TOOLS = ROOT / ".deps" / "modules"
-# module tool, and the modulefile it is to use
-PAIRS = (("lmod", "weft.lua"), ("lmod", "weft.tcl"), ("environment-modules", "weft.tcl"))
+# module tool, and the end of its modulefile's name
+PAIRS = (("lmod", ".lua"), ("lmod", ""), ("environment-modules", ""))
 LOAD = """
 module() { eval "$(%s bash "$@")"; }
 module use "$1/share/weft/modulefiles"
@@ -25,36 +24,41 @@ module load weft || exit 1
 """
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
+@pytest.fixture(params=PAIRS, ids="{0[0]}{0[1]}".format)
 def module(request):
-    """The shell's `module`, and the modulefile with its name in an installation."""
-    tool, source = request.param
+    """The shell's `module`, and the name of the modulefile."""
+    tool, suffix = request.param
     if not (TOOLS / "unpacked").exists():
         pytest.skip(f"needs Debian's package {tool}; tools/setup-modules fetches it")
     libraries = next((TOOLS / "usr" / "lib").glob("*-linux-gnu"))
     command = f"env LD_LIBRARY_PATH={libraries} {TOOLS}/usr/bin/"
     command += f"lua5.3 {(TOOLS / 'lmod').resolve()}" if tool == "lmod" else "tclsh8.6 "
     command += "" if tool == "lmod" else f"{libraries}/modulecmd.tcl"
-    return LOAD % command, source, __version__ + (".lua" if source == "weft.lua" else "")
+    return LOAD % command, __version__ + suffix
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """The parts of an installation that the tests look at, moved after they were made."""
+    place = tmp_path_factory.mktemp("prefix")
+    for component in ("native", "documentation"):
+        command = ["cmake", "--install", installation.BUILD, "--strip", "--component", component]
+        subprocess.run(
+            [*command, "--prefix", place / "made"], check=True, stdout=subprocess.DEVNULL
+        )
+    return (place / "made").rename(place / "moved")
 
 
 @pytest.fixture
-def prefix(module, tmp_path):
-    """What an installation has of it, moved after it was made."""
-    made = tmp_path / "made"
-    _, source, name = module
-    native = installation.weft_command()
-    copies = {
-        native: "bin/weft",
-        installation.preload_library("mpich"): "lib/weft/libweft-mpich.so",
-        PACKAGING / "man" / "weft-run.1": "share/man/man1/weft-run.1",
-        PACKAGING / "completion" / "weft": "share/bash-completion/completions/weft",
-        PACKAGING / "modulefiles" / source: f"share/weft/modulefiles/weft/{name}",
-    }
-    for original, place in copies.items():
-        (made / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(original, made / place)
-    return made.rename(tmp_path / "moved")
+def prefix(module, installed):
+    """With the modulefile in question only: Lmod prefers its own to Tcl's."""
+    files = installed / "share" / "weft" / "modulefiles" / "weft"
+    hidden = [file for file in files.iterdir() if file.name != module[1]]
+    for file in hidden:
+        file.rename(installed / file.name)
+    yield installed
+    for file in hidden:
+        (installed / file.name).rename(file)
 
 
 @pytest.fixture
@@ -64,7 +68,7 @@ def shell(module, prefix):
     def run(script: str, **variables: str) -> str:
         done = subprocess.run(
             ["bash", "--norc", "-c", module[0] + script, "bash", prefix],
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(prefix), **variables},
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", **variables},
             capture_output=True,
             text=True,
             timeout=60,
@@ -104,3 +108,10 @@ def test_unload_leaves_nothing(shell, prefix):
     names = " ".join([*before, "CPATH"])
     script = f"module unload weft; for v in {names}; do echo ${{!v}}; done"
     assert shell(script, **before).splitlines() == [*before.values(), ""]
+
+
+def test_bash_and_fish_find_completion_there(shell, prefix):
+    for place in ("bash-completion/completions/weft", "fish/vendor_completions.d/weft.fish"):
+        found = shell(f'cat "${{XDG_DATA_DIRS%%:*}}/{place}"')
+        assert found == (prefix / "share" / place).read_text()
+        assert "weft" in found
