@@ -30,6 +30,12 @@ EXPECTED = {
     "lib/cmake/weft/weft-config-version.cmake",
     "lib/weft/libweft-heap.so",
     "lib/weft/libweft-abi.so",
+    *(f"share/man/man1/{page.name}" for page in (ROOT / "packaging" / "man").iterdir()),
+    "share/bash-completion/completions/weft",
+    "share/zsh/site-functions/_weft",
+    "share/fish/vendor_completions.d/weft.fish",
+    f"share/weft/modulefiles/weft/{__version__}",
+    f"share/weft/modulefiles/weft/{__version__}.lua",
     *(f"lib/weft/libweft-{family}.so" for family in FAMILIES),
     *(f"libexec/weft/{family}/{name}" for family in FAMILIES for name in PROGRAMS),
 }
