@@ -19,15 +19,15 @@ WERROR ?= OFF
 CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
 
-.PHONY: help build mpis test demo format lint generate clean deb check-deb easybuild check-easybuild
+.PHONY: help build mpis test demo format lint generate clean
 
 help:
 	@echo "make demo      build Weft and see it at work"
 	@echo "make test      set everything up and run all tests"
-	@echo "make build     .venv/bin/weft and the embedded MPI in .mpi/mpich"
-	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
+	@echo "make build     .venv/bin/weft and the embedded MPI in .mpi/mpich"
+	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make format | lint | generate | clean"
 
 build: $(CONFIGURED) $(PACKAGE_STAMP)
@@ -63,11 +63,12 @@ generate: $(VENV_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
+.PHONY: deb check-deb easybuild check-easybuild
 deb: mpis
 	@packaging/build-deb
 
 check-deb: deb
-	@packaging/check-deb dist/weft_*.deb
+	@packaging/check-deb $$(ls -t dist/weft_*.deb | head -n 1)
 
 easybuild:
 	@packaging/easybuild/write-recipe

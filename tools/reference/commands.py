@@ -155,7 +155,8 @@ def plain(text: str | None) -> str:
 
 def kind_and_choices(annotation) -> tuple[type, list[str]]:
     """What a parameter holds, and the words it may be."""
-    while get_origin(annotation) in (Union, types.UnionType, list, tuple):
+    unions = (Union, getattr(types, "UnionType", Union))
+    while get_origin(annotation) in (*unions, list, tuple):
         annotation = next(one for one in get_args(annotation) if one is not type(None))
     if get_origin(annotation) is Literal:
         return str, [str(choice) for choice in get_args(annotation)]
