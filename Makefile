@@ -120,9 +120,11 @@ $(PACKAGE_STAMP): tools/link-package $(RUN_STAMP)
 	@tools/link-package $(VENV)
 	@touch $@
 
+# What was built for other MPI libraries goes, so that nobody runs it by mistake.
 $(WRAPPERS): FORCE
 	@mkdir -p build
-	@echo "$(MPI)" | cmp -s - $@ || echo "$(MPI)" >$@
+	@echo "$(MPI)" | cmp -s - $@ || \
+	  { rm -rf build/lib build/bin $(VENV)/lib/weft && echo "$(MPI)" >$@; }
 
 $(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt cmake/mpi.cmake
 	$(say) "configuring"
