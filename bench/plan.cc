@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "options.h"
+#include "persistent.h"
 
 namespace {
 
@@ -73,6 +74,7 @@ class Persistent {
 
   // False: no such collective.
   bool initialise(MPI_Request* request) {
+    bench::need_persistent();
     return of_data(request) || of_irregular_data(request) || of_reduction(request);
   }
 

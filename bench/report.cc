@@ -17,7 +17,7 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -27,7 +27,7 @@ std::string quoted(const std::string& text) {
 }
 
 void put(std::ostream& out, const char* name, const Statistic& value) {
-  out << quoted(name) << ": {\"median\": " << value.median << ", \"low\": " << value.low
+  out << in_quotes(name) << ": {\"median\": " << value.median << ", \"low\": " << value.low
       << ", \"high\": " << value.high << ", \"n\": " << value.samples.size() << ", \"samples\": [";
   for (std::size_t i = 0; i < value.samples.size(); ++i) {
     out << (i ? ", " : "") << value.samples[i];
@@ -36,7 +36,7 @@ void put(std::ostream& out, const char* name, const Statistic& value) {
 }
 
 void put_engine(std::ostream& out, const Figures& figures, const EngineFigures& engine) {
-  out << "    {\"engine\": " << quoted(engine.engine) << ",\n     ";
+  out << "    {\"engine\": " << in_quotes(engine.engine) << ",\n     ";
   put(out, "immediate_us", engine.immediate_us);
   if (!figures.options.latency) {
     out << ",\n     ";
@@ -112,14 +112,14 @@ bool write_json(const Figures& figures, const std::string& path) {
   out << std::setprecision(9);
   out << "{\"schema\": \"weft-overlap/1\",\n \"mode\": "
       << (options.latency ? "\"latency\"" : "\"overlap\"")
-      << ",\n \"collective\": " << quoted(options.collective_name)
+      << ",\n \"collective\": " << in_quotes(options.collective_name)
       << ",\n \"bytes\": " << options.bytes << ",\n \"ranks\": " << figures.ranks
-      << ",\n \"mpi\": " << quoted(figures.mpi)
-      << ",\n \"weft\": " << (figures.weft.empty() ? "null" : quoted(figures.weft))
+      << ",\n \"mpi\": " << in_quotes(figures.mpi)
+      << ",\n \"weft\": " << (figures.weft.empty() ? "null" : in_quotes(figures.weft))
       << ",\n \"repetitions\": " << options.repetitions << ",\n \"ratio\": " << options.ratio
       << ",\n \"seed\": " << options.seed << ",\n \"pause_us\": " << options.pause_us
       << ",\n \"spread\": \"quartiles\",\n \"communication_us\": " << communication
-      << ",\n \"communication_by\": " << quoted(by) << ",\n \"checks\": " << figures.checks
+      << ",\n \"communication_by\": " << in_quotes(by) << ",\n \"checks\": " << figures.checks
       << ",\n \"wrong\": " << figures.wrong << ",\n ";
   if (options.latency) {
     out << "\"batch\": " << options.batch << ",\n ";

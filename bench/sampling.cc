@@ -20,7 +20,7 @@ constexpr std::size_t kFewest = 6;  // below, no two samples enclose the median 
 constexpr double kCalibrationUs = 20000;
 constexpr long kMostIterations = 1L << 40;  // work that takes no time is never enough
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -192,9 +192,9 @@ int Sampling::run() {
 
 std::string Sampling::name_of(const Cell& cell) const {
   constexpr const char* names[] = {"blocking", "immediate", "computation", "overlapped"};
-  std::string text = quoted(names[static_cast<int>(cell.kind)]);
+  std::string text = in_quotes(names[static_cast<int>(cell.kind)]);
   if (cell.kind == Kind::immediate || cell.kind == Kind::overlapped) {
-    text += ", \"engine\": " + quoted(options_.engines[cell.engine]);
+    text += ", \"engine\": " + in_quotes(options_.engines[cell.engine]);
   }
   if (cell.kind == Kind::computation || cell.kind == Kind::overlapped) {
     text += ", \"iterations\": " + std::to_string(cell.iterations);
@@ -213,9 +213,9 @@ void Sampling::write_job() {
   std::fprintf(out_,
                "{\"job\": %s, \"bytes\": %ld, \"ranks\": %d, \"nodes\": %d, \"mpi\": %s, "
                "\"weft\": %s, \"pause_us\": %ld, \"seed\": %u}\n",
-               quoted(options_.collective).c_str(), options_.bytes, ranks, node_count,
-               quoted(std::string(version, std::strcspn(version, "\n"))).c_str(),
-               weft ? quoted(weft()).c_str() : "null", options_.pause_us, options_.seed);
+               in_quotes(options_.collective).c_str(), options_.bytes, ranks, node_count,
+               in_quotes(std::string(version, std::strcspn(version, "\n"))).c_str(),
+               weft ? in_quotes(weft()).c_str() : "null", options_.pause_us, options_.seed);
   std::fflush(out_);
 }
 

@@ -1,11 +1,21 @@
-# The MPI families found below WEFT_MPI_DIR, each as an imported header-only target weft_mpi_<family>
-# (the preloaded library is never linked to an MPI library; programs that are use weft_mpi_program).
-#   family   header                     the library it stands before
-#   mpich    mpich/include/mpi.h        libmpi.so.12 (MPICH, Intel MPI, MVAPICH, Cray)
-#   openmpi  openmpi/include/mpi.h      libmpi.so.40
-#   abi      mpich/include/mpi_abi.h    libmpi_abi.so.1 (the MPI-5 standard ABI)
+# The MPI libraries that Weft is built for, and their families. Each family is an imported header-only
+# target weft_mpi_<family> (the preloaded library is never linked to an MPI library; programs that
+# are use weft_mpi_program).
+#   family   header      the library it stands before
+#   mpich    mpi.h       libmpi.so.12 (MPICH, Intel MPI, MVAPICH, Cray)
+#   openmpi  mpi.h       libmpi.so.40
+#   abi      mpi_abi.h   libmpi_abi.so.1 (the MPI-5 standard ABI), where MPICH has it
+# They are those below WEFT_MPI_DIR, or those of the compiler wrappers in WEFT_MPI.
+set(WEFT_MPI "" CACHE STRING "compiler wrappers (/path/to/mpicc;...) of MPI libraries to build for")
 set(WEFT_FAMILIES "")
 set(WEFT_IMPLEMENTATIONS "")
+
+# Ends the configuration with one sentence, which the Makefile shows alone.
+function(weft_give_up)
+  string(CONCAT sentence ${ARGN})
+  message(NOTICE "weft: ${sentence}")
+  message(FATAL_ERROR "Weft cannot be built here.")
+endfunction()
 
 macro(weft_family family header_dir)
   list(APPEND WEFT_FAMILIES ${family})
@@ -16,41 +26,116 @@ macro(weft_family family header_dir)
                              WEFT_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 endmacro()
 
-if(EXISTS ${WEFT_MPI_DIR}/mpich/include/mpi.h)
-  weft_family(mpich ${WEFT_MPI_DIR}/mpich/include)
-  list(APPEND WEFT_IMPLEMENTATIONS mpich)
-  # The standard ABI's header under the name that sources include.
-  configure_file(${WEFT_MPI_DIR}/mpich/include/mpi_abi.h ${CMAKE_BINARY_DIR}/abi/mpi.h COPYONLY)
-  weft_family(abi ${CMAKE_BINARY_DIR}/abi)
+# An MPI library: its name, the directory of its headers, and how its programs are compiled.
+macro(weft_implementation name header_dir)
+  if(${name} IN_LIST WEFT_IMPLEMENTATIONS)
+    weft_give_up("${name} is named twice in MPI=: name one of the two.")
+  endif()
+  list(APPEND WEFT_IMPLEMENTATIONS ${name})
+  set(WEFT_COMPILE_${name} ${ARGN})
+  set(family mpich)
+  if(${name} STREQUAL openmpi)
+    set(family openmpi)
+  endif()
+  if(NOT family IN_LIST WEFT_FAMILIES)
+    weft_family(${family} ${header_dir})
+  endif()
+  if(EXISTS ${header_dir}/mpi_abi.h AND NOT abi IN_LIST WEFT_FAMILIES)
+    # The standard ABI's header under the name that sources include.
+    configure_file(${header_dir}/mpi_abi.h ${CMAKE_BINARY_DIR}/abi/mpi.h COPYONLY)
+    weft_family(abi ${CMAKE_BINARY_DIR}/abi)
+  endif()
+endmacro()
+
+# One below WEFT_MPI_DIR.
+macro(weft_embedded name)
+  set(prefix ${WEFT_MPI_DIR}/${name})
+  if(EXISTS ${prefix}/include/mpi.h)
+    weft_implementation(${name} ${prefix}/include
+      ${CMAKE_COMMAND} -E env I_MPI_ROOT=${prefix} ${prefix}/bin/mpicxx -Wl,-rpath,${prefix}/lib)
+  elseif(EXISTS ${prefix})
+    weft_give_up("${prefix} has no include/mpi.h: remove that folder and run make again.")
+  endif()
+endmacro()
+
+# One that is known by its C compiler's wrapper.
+function(weft_ask wrapper)
+  find_program(found NAMES ${wrapper} NO_CACHE)
+  if(NOT found)
+    weft_give_up("There is no ${wrapper}: give MPI= the path of an MPI library's mpicc.")
+  endif()
+  set(question ${CMAKE_SOURCE_DIR}/cmake/which_mpi.c)
+  execute_process(COMMAND ${found} -E ${question} OUTPUT_VARIABLE answer ERROR_VARIABLE error
+                  RESULT_VARIABLE status)
+  string(REGEX MATCH "\"([^\"]*)/mpi\\.h\"" header "${answer}")
+  set(header_dir ${CMAKE_MATCH_1})
+  if(NOT status EQUAL 0 OR NOT header)
+    weft_give_up("${found} finds no mpi.h: install that MPI library's development files"
+                        " (Debian: libmpich-dev, libopenmpi-dev).")
+  endif()
+  string(REGEX MATCH "weft: ([a-z]+) ([a-z]+)" line "${answer}")
+  set(name "${CMAKE_MATCH_1}")
+  if(NOT CMAKE_MATCH_2 STREQUAL fits)
+    weft_give_up("${header_dir}/mpi.h is of no MPI library that Weft fits: it needs MPICH 3.4,"
+                        " Open MPI 4.1, Intel MPI 2021 or a later one.")
+  endif()
+  # Its flags, without the C compiler in front: our programs are C++.
+  execute_process(COMMAND ${found} -show OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  list(FILTER flags INCLUDE REGEX "^-[ILlW]")
+  set(searched ${flags})
+  list(FILTER searched INCLUDE REGEX "^-L")
+  list(TRANSFORM searched REPLACE "^-L" "-Wl,-rpath,")
+  set(header_dir ${header_dir} PARENT_SCOPE)
+  set(name ${name} PARENT_SCOPE)
+  set(flags ${flags} ${searched} PARENT_SCOPE)
+endfunction()
+
+if(WEFT_MPI)
+  foreach(wrapper ${WEFT_MPI})
+    weft_ask(${wrapper})
+    # Without the C++ bindings, which mpicc does not link.
+    weft_implementation(${name} ${header_dir}
+      ${CMAKE_CXX_COMPILER} -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
+    set(WEFT_LINK_${name} ${flags})
+  endforeach()
+else()
+  foreach(name mpich openmpi intelmpi)
+    weft_embedded(${name})
+  endforeach()
 endif()
-if(EXISTS ${WEFT_MPI_DIR}/openmpi/include/mpi.h)
-  weft_family(openmpi ${WEFT_MPI_DIR}/openmpi/include)
-  list(APPEND WEFT_IMPLEMENTATIONS openmpi)
-endif()
-if(EXISTS ${WEFT_MPI_DIR}/intelmpi/include/mpi.h)
-  list(APPEND WEFT_IMPLEMENTATIONS intelmpi)
+if(NOT WEFT_IMPLEMENTATIONS AND NOT WEFT_SANITIZE)
+  weft_give_up("There is no MPI library below ${WEFT_MPI_DIR}: run make build, or name the"
+                      " library's compiler wrapper: make build MPI=/path/to/mpicc.")
 endif()
 
 # An ordinary MPI program, compiled once per MPI library at hand as build/bin/<mpi>/<name>, with
-# that library's own compiler wrapper; it knows nothing of Weft.
+# that library's own flags; it knows nothing of Weft.
 function(weft_mpi_program name)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
        ${CMAKE_SOURCE_DIR}/tests/mpi/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
        ${CMAKE_SOURCE_DIR}/include/*.h)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   foreach(mpi ${WEFT_IMPLEMENTATIONS})
     set(out ${CMAKE_BINARY_DIR}/bin/${mpi}/${name})
-    set(prefix ${WEFT_MPI_DIR}/${mpi})
-    list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
     add_custom_command(
       OUTPUT ${out}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/bin/${mpi}
-      COMMAND ${CMAKE_COMMAND} -E env I_MPI_ROOT=${prefix} ${prefix}/bin/mpicxx
+      COMMAND ${WEFT_COMPILE_${mpi}}
               -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
-              -I${CMAKE_SOURCE_DIR}/include
-              -I${CMAKE_CURRENT_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/tests/mpi ${sources} -o ${out} -Wl,-rpath,${prefix}/lib -pthread
+              -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
+              -I${CMAKE_SOURCE_DIR}/tests/mpi ${sources} -o ${out} ${WEFT_LINK_${mpi}} -pthread
       DEPENDS ${sources} ${headers}
       COMMENT "MPI program ${name} (${mpi})"
       VERBATIM)
     add_custom_target(${name}_${mpi} ALL DEPENDS ${out})
   endforeach()
+endfunction()
+
+# What `weft demo` needs with the first of these MPI libraries, and nothing else.
+function(weft_demo_target)
+  list(GET WEFT_IMPLEMENTATIONS 0 mpi)
+  list(GET WEFT_FAMILIES 0 family)
+  add_custom_target(weft-demo)
+  add_dependencies(weft-demo weft weft_interpose_${family} overlap_${mpi} weft-probe_${mpi})
 endfunction()

@@ -307,6 +307,7 @@ def next_calls_h(calls, library):
 
 #include <mpi.h>
 
+#include "interpose/older_mpi.h"
 #include "interpose/this_thread.h"
 
 namespace weft::interpose {{

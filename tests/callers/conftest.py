@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -61,6 +62,7 @@ def debian_mpich() -> Library:
         family="mpich",
         headers=[
             DEBIAN / "usr/include" / directory.name / "mpich",
+            directory / "mpich/include",  # since Debian 13
             *directory.glob("fortran/gfortran-mod-*/mpich"),
         ],
         directory=directory,
@@ -75,6 +77,9 @@ def debian_mpich() -> Library:
 
 def debian_openmpi() -> Library:
     directory = debian_directory("libmpi.so.40")
+    header = (directory / "openmpi/include/mpi.h").read_text()
+    if not re.search(r"define OMPI_MAJOR_VERSION\s+4$", header, re.MULTILINE):
+        pytest.skip("Debian's Open MPI is no older release here than that in .mpi/openmpi")
     places = {
         "OPAL_PREFIX": DEBIAN / "usr",
         "OPAL_LIBDIR": directory / "openmpi/lib",

@@ -40,11 +40,13 @@ class TwoRanks {
     Places found;
     for (const Step& step : schedules_[i].steps) {
       if (!is_local(step.kind)) continue;
-      if (is_in_node(result_of(step).at.buffer))
-        found.written.push_back(operands.address(result_of(step).at));
-      if (is_in_node(step.first.at.buffer)) found.read.push_back(operands.address(step.first.at));
-      if (step.kind == StepKind::reduce && is_in_node(step.second.at.buffer))
-        found.read.push_back(operands.address(step.second.at));
+      const auto add = [&](const Location& at, std::vector<const std::byte*>* to) {
+        if (is_in_node(at.buffer))
+          to->push_back(operands.base[static_cast<std::size_t>(at.buffer)] + at.offset);
+      };
+      add(result_of(step).at, &found.written);
+      add(step.first.at, &found.read);
+      if (step.kind == StepKind::reduce) add(step.second.at, &found.read);
     }
     return found;
   }

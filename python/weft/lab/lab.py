@@ -257,6 +257,5 @@ def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:
 
 def search_path() -> str:
     """PATH with the places where ip and tc lie, which a user's PATH may lack."""
-    deps = installation.ROOT / ".deps"
-    extra = ["/usr/sbin", "/sbin", f"{deps}/sbin", f"{deps}/usr/sbin", f"{deps}/bin"]
+    extra = ["/usr/sbin", "/sbin", str(installation.ROOT / ".deps" / "tools")]
     return os.pathsep.join([os.environ.get("PATH", os.defpath), *extra])

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include "interpose/older_mpi.h"
 #include "interpose/this_thread.h"
 
 namespace weft::interpose {

