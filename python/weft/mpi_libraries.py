@@ -30,7 +30,7 @@ FAMILY = {"mpich": "mpich", "intelmpi": "mpich", "openmpi": "openmpi"}
 FAMILY_LIBRARY = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
 
 LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun")
-# Debian gives each library's launcher a name of its own, beside the one that an administrator chose.
+# Debian's names for each library's launcher, beside the one that the administrator chose.
 PACKAGED_LAUNCHERS = ("mpiexec.mpich", "mpiexec.openmpi")
 # Names of the library's file: Debian's MPICH has one of its own.
 FILES = {"mpich": ("libmpi.so.12", "libmpich.so.12"), "openmpi": ("libmpi.so.40", "libmpi.so")}
@@ -132,7 +132,7 @@ def implementation(word: str) -> Implementation:
         raise MpiError(
             f"unknown MPI '{word}'; choose one of {choices}, or name a prefix or an mpiexec"
         )
-    named = Path(os.path.abspath(Path(path).expanduser()))
+    named = Path.cwd() / Path(path).expanduser()
     if named.is_dir():
         mpi = at_prefix(named.parent if named.name == "bin" else named, "named")
     else:
@@ -179,6 +179,16 @@ def chosen(word: str | None) -> Implementation:
     if not mpi.present:
         raise MpiError(f"{word} is not here; get it with: {make_target(word)}")
     return mpi
+
+
+def words(text: str | None) -> list[str]:
+    """`--mpi a,b`, each checked; without a word the default. What is not here may be among them."""
+    if not text:
+        return [default().name]
+    found = list(dict.fromkeys(word.strip() for word in text.split(",")))
+    for word in found:
+        implementation(word)
+    return found
 
 
 def make_target(name: str) -> str:

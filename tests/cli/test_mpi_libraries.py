@@ -1,6 +1,6 @@
 """MPI libraries are found where they lie: by name, in Weft's environment, in PATH, in modules.
 
-Fake trees stand in for what cannot be installed here; Debian's packages, unpacked, are the real thing.
+Fake trees stand in for what cannot be installed here; Debian's unpacked packages are real.
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ def test_what_is_no_mpi_is_refused_with_what_was_looked_for(tmp_path, word):
     program(tmp_path / "mpiexec", "echo hello")
     program(tmp_path / "program", "echo hello")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(MpiError, match="is no MPI library: looked for .*libmpi.so.40") as refused:
+    with pytest.raises(
+        MpiError, match=r"is no MPI library: looked for .*libmpi\.so\.40"
+    ) as refused:
         mpi_libraries.implementation(word.format(tmp_path))
     assert "\n" not in str(refused.value)
 

@@ -258,7 +258,7 @@ class Server:
         self.job = 0
         after = self.network.sent_bytes()
         self.network.sweep()
-        sent = [now - then for now, then in zip(after, self.before, strict=False)]
+        sent = [now - self.before[number] for number, now in enumerate(after)]
         answer = {"status": os.waitstatus_to_exitcode(status), "sent_bytes": sent}
         self.channel.send(json.dumps(answer).encode())
 

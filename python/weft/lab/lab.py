@@ -22,6 +22,7 @@ from pathlib import Path
 from weft import installation, mpi_libraries
 from weft.lab import launch
 from weft.lab.plan import LabError, make_plan
+from weft.mpi_libraries import Implementation, MpiError
 
 NAMESPACES = [
     "--net",
@@ -33,6 +34,9 @@ NAMESPACES = [
     "--kill-child",
     "--mount-proc",
 ]
+# Wherever this package was loaded from: an installation may have it outside Python's own places.
+PACKAGES = Path(__file__).resolve().parents[2]
+INSIDE = "import sys; sys.path[:0] = [sys.argv.pop(1)]; import weft.lab.inside as lab; lab.main()"
 START_SECONDS = 20
 GRACE_SECONDS = 3
 PROBE_SECONDS = 60
@@ -65,18 +69,17 @@ class Lab:
         per_node: int = 1,
         rate: str = "200mbit",
         burst: str = "256kb",
-        mpi: str = "mpich",
+        mpi: str | Implementation | None = None,
         cores: str | None = None,
         check: bool = True,
     ) -> None:
-        if mpi not in mpi_libraries.IMPLEMENTATIONS:
-            choices = ", ".join(mpi_libraries.IMPLEMENTATIONS)
-            raise LabError(f"unknown MPI '{mpi}'; choose one of {choices}")
         self.plan = make_plan(nodes, per_node, rate, burst, cores)
-        self.mpi = mpi_libraries.implementation(mpi)
+        try:
+            self.mpi = mpi if isinstance(mpi, Implementation) else mpi_libraries.chosen(mpi)
+        except MpiError as error:
+            raise LabError(str(error)) from None
         if not self.mpi.mpiexec.exists():
-            command = mpi_libraries.make_target(mpi)
-            raise LabError(f"{mpi} is not in {self.mpi.prefix}; get it with: {command}")
+            raise LabError(f"{self.mpi.prefix} has no mpiexec, which the lab starts its ranks by")
         self.check = check
         self.process: subprocess.Popen | None = None
         self.channel: socket.socket | None = None
@@ -118,7 +121,7 @@ class Lab:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_ORDER_BYTES)
         plan = json.dumps(asdict(self.plan))
-        inside = [sys.executable, "-I", "-m", "weft.lab.inside", str(theirs.fileno()), plan]
+        inside = [sys.executable, "-I", "-c", INSIDE, str(PACKAGES), str(theirs.fileno()), plan]
         with tempfile.TemporaryFile("w+") as errors:
             self.process = subprocess.Popen(
                 ["unshare", *way, *NAMESPACES, *inside],
