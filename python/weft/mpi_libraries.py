@@ -193,7 +193,7 @@ def words(text: str | None) -> list[str]:
 
 def make_target(name: str) -> str:
     """The command that brings an MPI library."""
-    if (installation.ROOT / "Makefile").is_file():
+    if installation.SOURCE:
         return "make build" if name == "mpich" else "make mpis"
     if sys.prefix != sys.base_prefix:
         return f"{sys.executable} -m pip install {PYTHON_PACKAGES[name]}"

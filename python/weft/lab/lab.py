@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -245,6 +246,16 @@ class Lab:
             output = (result.stderr + result.stdout).strip()
             raise LabError(f"{self.mpi.name} does not run in the lab:\n{output}")
         judge_bytes(self.mpi.name, size, result.sent_bytes)
+
+
+@functools.cache
+def lab_problem() -> str:
+    """Why this machine permits no lab; empty if it does."""
+    try:
+        with Lab(nodes=1, check=False):
+            return ""
+    except LabUnavailable as error:
+        return str(error)
 
 
 def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:
