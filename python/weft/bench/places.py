@@ -20,6 +20,8 @@ from weft.bench.settings import Settings, SettingsError
 from weft.lab import Lab, LabError, lab_problem
 
 GRACE_SECONDS = 3
+# In a job of Slurm, PBS or LSF mpiexec starts ranks on the job's nodes, not on this machine alone.
+BATCH_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 
 
 class Job(Protocol):
@@ -144,7 +146,7 @@ class LauncherPlace:
 
     def __init__(self, launcher: str) -> None:
         self.words = launcher_words(launcher)
-        own = self.words == ["mpiexec"]
+        own = self.words == ["mpiexec"] and not any(name in os.environ for name in BATCH_JOB)
         self.description = "shared memory of this machine" if own else launcher
 
     def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
