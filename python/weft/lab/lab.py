@@ -174,6 +174,34 @@ class Lab:
         if program and program[0] == "weft":
             program[0] = str(installation.weft_command())
         full = launch.job_command(self.mpi, self.plan, self.shell, program)
+        return self.carry_out(program, full, env, cwd, capture, timeout)
+
+    def run_on_head(
+        self,
+        command: Sequence[str | os.PathLike],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike | None = None,
+        capture: bool = False,
+        timeout: float | None = None,
+    ) -> LabResult:
+        """Runs one command beside the nodes, on the bridge: no MPI job.
+
+        It starts commands on the nodes by $WEFT_LAB_SHELL NODE COMMAND..., and what it leaves
+        running ends when it does.
+        """
+        words = [str(word) for word in command]
+        variables = {"WEFT_LAB_SHELL": self.shell, **(env or {})}
+        return self.carry_out(words, words, variables, cwd, capture, timeout)
+
+    def carry_out(
+        self,
+        program: list[str],
+        full: list[str],
+        env: Mapping[str, str] | None,
+        cwd: str | os.PathLike | None,
+        capture: bool,
+        timeout: float | None,
+    ) -> LabResult:
         # Plans are kept by machine, and this one has links of any rate.
         environment = {"WEFT_PLAN_CACHE": "none", **os.environ, "PATH": search_path()}
         environment |= {**launch.job_environment(self.mpi, self.plan), **(env or {})}
