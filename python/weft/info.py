@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import resource
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft import __version__, installation, mpi_libraries, offload, xpmem
+from weft.mpi_libraries import Implementation
 from weft.probe import ProbeError, run_probe
 
 # Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
@@ -34,7 +36,8 @@ def collect() -> dict:
         "schema": "weft-info/1",
         "weft": __version__,
         "machine": machine(),
-        "mpi": [describe(mpi) for mpi in mpi_libraries.IMPLEMENTATIONS],
+        "mpi": [describe(mpi) for mpi in mpi_libraries.found()],
+        "not_here": not_here(),
         "preload_libraries": preload_libraries(),
     }
 
@@ -73,14 +76,19 @@ def preload_libraries() -> dict:
     return {family: str(path) if path else None for family, path in found.items()}
 
 
-def describe(name: str) -> dict:
-    """One MPI library; with `problem` and no version if it is not there or does not run."""
-    mpi = mpi_libraries.implementation(name)
-    facts: dict = {"name": name, "family": mpi.family, "prefix": str(mpi.prefix)}
+def not_here() -> dict:
+    """Kind of MPI library that was not found -> the command that brings it."""
+    there = {mpi.name for mpi in mpi_libraries.found()}
+    absent = [name for name in mpi_libraries.IMPLEMENTATIONS if name not in there]
+    return {name: mpi_libraries.make_target(name) for name in absent}
+
+
+def describe(mpi: Implementation) -> dict:
+    """One MPI library; with `problem` and no version if it does not run."""
+    facts: dict = {"name": mpi.name, "family": mpi.family, "found_by": mpi.where}
+    facts |= {"prefix": str(mpi.prefix), "mpiexec": str(mpi.mpiexec), "file": str(mpi.library)}
     facts["stands_before"] = mpi_libraries.FAMILY_LIBRARY[mpi.family]
-    facts["abi"] = sorted(path.name for path in (mpi.prefix / "lib").glob("libmpi_abi.so.*"))[:1]
-    if not mpi.mpiexec.exists():
-        return facts | {"problem": f"not installed; get it with: {mpi_libraries.make_target(name)}"}
+    facts["abi"] = sorted(path.name for path in mpi.library.parent.glob("libmpi_abi.so.*"))[:1]
     try:
         facts |= run_probe(mpi)
     except ProbeError as error:
@@ -111,14 +119,23 @@ def show(facts: dict) -> None:
     able = {mpi["name"]: mpi["offload"] for mpi in facts["mpi"] if "offload" in mpi}
     words = offload.in_words(able, hardware["infiniband"], hardware["offload_variables"])
     console.print(f"collectives by the network: {words}", highlight=False, soft_wrap=True)
+    if facts["mpi"]:
+        show_libraries(console, facts["mpi"])
+    for name, command in facts["not_here"].items():
+        line = f"{name}: not here; get it with: {command}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_libraries(console: Console, libraries: list[dict]) -> None:
+    """A row each, in the order in which commands take them; below, where each lies."""
     table = Table(box=None, header_style="bold")
-    for column in ("MPI", "family", "ABI", "library", "thread level", "engines"):
+    for column in ("MPI", "stands before", "library", "thread level", "engines"):
         table.add_column(column, overflow="fold")
-    for mpi in facts["mpi"]:
-        table.add_row(*row(mpi))
+    for number, mpi in enumerate(libraries):
+        table.add_row(*row(mpi), style="bold" if number == 0 else None)
     console.print(table)
-    for mpi in facts["mpi"]:
-        for line in cannot_run(mpi):
+    for mpi in libraries:
+        for line in (f"{mpi['name']}: {mpi['mpiexec']} ({mpi['found_by']})", *cannot_run(mpi)):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -133,10 +150,17 @@ def cannot_run(mpi: dict) -> list[str]:
 
 
 def row(mpi: dict) -> list[str]:
-    abi = ", ".join([mpi["stands_before"], *mpi["abi"]])
+    before = ", ".join([mpi["stands_before"], *mpi["abi"]])
     if "problem" in mpi:
-        return [mpi["name"], mpi["family"], abi, "-", "-", "none"]
+        return [mpi["name"], before, "-", "-", "none"]
     runs = [engine for engine, reason in mpi["engines"].items() if not reason]
     level = mpi["thread_level"].removeprefix("MPI_THREAD_")
-    library = " ".join(mpi["library"].split(",")[0].split()[:4])
-    return [mpi["name"], mpi["family"], abi, library, level, " ".join(runs) or "none"]
+    all_run = len(runs) == len(mpi["engines"])
+    words = "all" if all_run else " ".join(runs) or "none"
+    return [mpi["name"], before, title(mpi["library"]), level, words]
+
+
+def title(library: str) -> str:
+    """`MPICH 5.0.2`, from the library's own words."""
+    name, number = re.match(r"(.*?)(?:\s*Version:)?\s*v?(\d+(?:\.\d+)+|$)", library, re.S).groups()
+    return f"{' '.join(name.split())} {number}".strip()

@@ -26,11 +26,10 @@ DEVICES = Path("/sys/class/infiniband")
 
 def offload_of(mpi: Implementation) -> list[str]:
     """Those of OFFLOADING that the library can use, as far as it shows."""
-    ompi_info = mpi.prefix / "bin" / "ompi_info"
-    if ompi_info.exists():
+    if mpi.name == "openmpi":
+        ompi_info = mpi.mpiexec.with_name("ompi_info")
         return components(output_of([ompi_info, "--parsable"], mpi))
-    libraries = sorted((mpi.prefix / "lib").rglob("libmpi.so.12"))
-    return linked(output_of(["ldd", libraries[0]], mpi)) if libraries else []
+    return linked(output_of(["ldd", mpi.library], mpi)) if mpi.library else []
 
 
 def components(listing: str) -> list[str]:

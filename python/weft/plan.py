@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -138,7 +138,13 @@ def plan(
     datatype: Annotated[str, typer.Option("--type", help="|".join(TYPES))] = "double",
     operator: Annotated[str, typer.Option("--op", help="|".join(OPERATORS))] = "sum",
     ranks: Annotated[int, typer.Option("-n", "--ranks", help="All on this node.")] = 2,
-    mpi: Annotated[str, typer.Option(help="mpich, openmpi or intelmpi.")] = "mpich",
+    mpi: Annotated[
+        Optional[str],
+        typer.Option(
+            help="The MPI library: mpich, openmpi, intelmpi, or where one is installed.",
+            show_default="the first that weft info lists",
+        ),
+    ] = None,
     engine: Annotated[str, typer.Option(help="As of weft run.")] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure without the cache.")] = False,
 ) -> None:
@@ -148,17 +154,16 @@ def plan(
         choice("COLLECTIVE", collective, COLLECTIVES)
         choice("--type", datatype, TYPES)
         choice("--op", operator, OPERATORS)
-        choice("--mpi", mpi, mpi_libraries.IMPLEMENTATIONS)
+        library = mpi_libraries.chosen(mpi)
         sizes = [settings.size_bytes("--bytes", word) for word in size.split(",")]
         weft = ["--engine", engine, *(["--plan-cache", "none"] if fresh else [])]
         program = ["--collective", collective, "--type", datatype, "--op", operator]
         for count in sizes:
-            library = mpi_libraries.implementation(mpi)
             line, summary = initialise(library, ranks, weft, [*program, "--bytes", str(count)])
             for decided in summary["plans"]:
                 show_plan(console, decided, line)
             if not summary["plans"]:
                 show_why_none(console, summary, count)
-    except (PlanError, settings.SettingsError) as error:
+    except (PlanError, settings.SettingsError, mpi_libraries.MpiError) as error:
         print(f"weft: {error}", file=sys.stderr)
         raise typer.Exit(2) from None

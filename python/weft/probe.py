@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from weft import installation
+from weft import installation, mpi_libraries
 from weft.mpi_libraries import Implementation
 
 PROBE_SECONDS = 30
@@ -16,11 +16,15 @@ class ProbeError(Exception):
     """The probe did not run; the message says why and what to do."""
 
 
+class NotBuilt(ProbeError):
+    """There are no measuring programs for this MPI library."""
+
+
 def run_probe(mpi: Implementation, ranks: int = 1, under_weft: bool = False) -> dict:
     """The probe's JSON, or ProbeError."""
     program = mpi.program("weft-probe")
     if not program.exists():
-        raise ProbeError(f"{program} is missing; build it with: make build")
+        raise NotBuilt(f"{program} is missing; {how_to_build(mpi)}")
     command = mpi.launcher(ranks)
     if under_weft:
         command += [str(installation.weft_command()), "run", "--"]
@@ -44,3 +48,12 @@ def run_probe(mpi: Implementation, ranks: int = 1, under_weft: bool = False) -> 
             return json.loads(line)
     output = (done.stderr + done.stdout).strip().splitlines()
     raise ProbeError(output[0] if output else f"exit status {done.returncode}")
+
+
+def how_to_build(mpi: Implementation) -> str:
+    if not installation.SOURCE:
+        return "install Weft again"
+    compiler = mpi.mpiexec.with_name("mpicc")
+    if mpi.where != "embedded" and compiler.exists():
+        return f"build it with: make build MPI={compiler}"
+    return f"build it with: {mpi_libraries.make_target(mpi.name)}"

@@ -112,3 +112,27 @@ def test_bad_preset_on_the_command_line(call):
     done = call("bench", "--preset", "moon")
     assert done.returncode == 2
     assert "choose one of tcc, threads-per-core" in done.stderr
+
+
+def test_a_launcher_reaches_every_run_of_every_preset():
+    for preset in presets(16).values():
+        for options in experiments.through(preset, "srun --mpi=pmi2", None).runs:
+            assert options["launcher"] == "srun --mpi=pmi2" and options["lab"] is None
+    per_node = experiments.through(presets(16)["nbc-eff"], "mpiexec", None).runs
+    assert [options["ranks"] for options in per_node] == ["2", "16"]
+    (asked,) = experiments.through(presets(16)["nbc-eff"], "mpiexec", "4").runs
+    assert asked["ranks"] == "4"
+
+
+def test_a_kernel_runs_through_the_launcher(tmp_path, environment, call, script):
+    if not mpi_libraries.implementation("mpich").program("iallreduce_kernel").exists():
+        pytest.skip("needs a build for mpich")
+    mpiexec = mpi_libraries.implementation("mpich").mpiexec
+    srun = script("srun", f'echo "$@" >>{tmp_path}/calls; shift; exec {mpiexec} "$@"')
+    words = ["--preset", "iallreduce-kernel", "--mpi", "mpich", "--ranks", "2"]
+    out = tmp_path / "x.sqlite"
+    path = f"{srun.parent}:{environment['PATH']}"
+    done = call("bench", *words, "--launcher", "srun --mpi=pmi2", "-o", out, PATH=path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    (line,) = (tmp_path / "calls").read_text().splitlines()
+    assert line.startswith("--mpi=pmi2 -n 2 ") and "iallreduce_kernel" in line

@@ -286,3 +286,51 @@ def test_library_words_are_checked(tmp_path):
     mine = tmp_path / "mine.so"
     mine.touch()
     assert settings.library(mine) == str(mine)
+
+
+REFUSE = "#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2\nexit 1\n"
+
+
+def without_namespaces(directory, environment) -> dict[str, str]:
+    program = directory / "unshare"
+    program.write_text(REFUSE)
+    program.chmod(0o755)
+    return {**environment, "PATH": f"{directory}:{environment['PATH']}"}
+
+
+@NEEDS_BUILD
+def test_without_namespaces_ranks_share_memory_and_it_says_so(environment, tmp_path):
+    where = without_namespaces(tmp_path, environment)
+    out = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
+    done = bench(where, *SMALL, *out)
+    assert done.returncode == 0, done.stderr + done.stdout
+    (line,) = done.stderr.splitlines()
+    assert "not permitted" in line and "--launcher mpiexec" in line
+    data = json.loads((tmp_path / "x.json").read_text())
+    assert data["machine"]["network"] == "shared memory of this machine"
+
+
+def test_a_lab_that_was_asked_for_is_not_replaced(environment, tmp_path):
+    where = without_namespaces(tmp_path, environment)
+    done = bench(where, *SMALL, "--lab", "nodes=2", "-o", tmp_path / "x.sqlite")
+    assert done.returncode == 2, done.stdout
+    assert "measure without a lab: --launcher mpiexec" in done.stderr
+
+
+@pytest.mark.parametrize("launcher", ["moon -n", "'", " "])
+def test_a_launcher_that_is_nowhere_is_refused(environment, tmp_path, launcher):
+    done = bench(environment, *SMALL, "--launcher", launcher, "-o", tmp_path / "x.sqlite")
+    assert done.returncode == 2, done.stdout
+    assert "it takes mpiexec" in done.stderr and done.stderr.count("\n") == 1
+
+
+@NEEDS_BUILD
+def test_another_library_is_named_by_its_place(environment, tmp_path):
+    files = ["--json", tmp_path / "x.json", "-o", tmp_path / "x.sqlite"]
+    where = ["--launcher", "mpiexec -genv A b", "--mpi", MPICH.prefix]
+    done = bench(environment, *SMALL, *where, *files)
+    assert done.returncode == 0, done.stderr + done.stdout
+    data = json.loads((tmp_path / "x.json").read_text())
+    assert {p["mpi"].endswith(f"({MPICH.prefix})") for p in data["points"]} == {True}
+    refused = bench(environment, *SMALL, "--mpi", tmp_path, "-o", tmp_path / "y.sqlite")
+    assert refused.returncode == 2 and "libmpi.so.12" in refused.stderr

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+import pytest
+
 from weft import doctor, info, installation, mpi_libraries, xpmem
 
 
@@ -14,28 +16,31 @@ def test_everything_that_make_sets_up_is_good():
         # What else ran on this machine, and what it permits, is not of our making.
         if "leftovers" in what or "lab" in what or "/dev/shm" in what:
             continue
-        assert finding.good, finding
+        assert finding.good is True, finding
         assert not finding.fix
 
 
-def test_missing_parts_are_named_with_their_fix(call, tmp_path):
-    result = call("doctor", WEFT_MPI_DIR=str(tmp_path / "no-mpi"))
-    assert result.returncode == 1
-    assert "make build" in result.stdout
-    assert "make mpis" in result.stdout
+def test_mpi_libraries_that_are_not_here_are_no_fault(call, tmp_path):
+    result = call("doctor", WEFT_MPI_DIR=str(tmp_path / "no-mpi"), PATH=str(tmp_path))
+    for name, command in (("mpich", "make build"), ("openmpi", "make mpis")):
+        assert f"none {name}: not here\n       to get it: {command}\n" in result.stdout
+    others = [line for line in result.stdout.splitlines() if "leftovers" not in line]
+    assert not any(line.startswith("bad") for line in others), result.stdout
 
 
-def test_missing_library(monkeypatch):
+@pytest.mark.parametrize(("wanted", "good"), [(True, False), (False, None)])
+def test_missing_library(monkeypatch, wanted, good):
+    """It is missed only where there is an MPI library that it is for."""
     monkeypatch.setattr(installation, "preload_library", lambda family: None)
-    finding = doctor.check_library("openmpi")
-    assert (finding.good, finding.fix) == (False, "make mpis")
+    finding = doctor.check_library("openmpi", wanted)
+    assert (finding.good, finding.fix) == (good, "make mpis")
 
 
 def test_library_that_cannot_be_loaded(monkeypatch, tmp_path):
     broken = tmp_path / "libweft-mpich.so"
     broken.write_text("not a library")
     monkeypatch.setattr(installation, "preload_library", lambda family: broken)
-    finding = doctor.check_library("mpich")
+    finding = doctor.check_library("mpich", wanted=True)
     assert (finding.good, finding.fix) == (False, "make build")
 
 
@@ -46,6 +51,15 @@ def test_leftovers_are_named(monkeypatch, tmp_path):
     finding = doctor.check_leftovers()
     assert not finding.good
     assert finding.fix == f"rm -r {tmp_path}/mpich_shm_1f0e804_0"
+
+
+def test_leftovers_of_other_users_are_theirs(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "SHM", tmp_path)
+    monkeypatch.setattr(doctor.tempfile, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / "mpich_shm_1f0e804_0").touch()
+    (tmp_path / "ompi.99999999").mkdir()
+    monkeypatch.setattr(doctor.os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    assert doctor.check_leftovers().good and doctor.check_dead_launchers().good
 
 
 def test_dead_launchers_are_named(monkeypatch, tmp_path):
@@ -65,15 +79,56 @@ def test_too_little_shared_memory(monkeypatch):
     assert "remount" in finding.fix
 
 
+def examined(monkeypatch, **answers) -> list[doctor.Finding]:
+    """What is said of MPICH, if its probe answers so, alone and under Weft."""
+    mpich = mpi_libraries.implementation("mpich")
+
+    def run_probe(mpi, ranks, under_weft=False):
+        return answers["under_weft" if under_weft else "alone"]
+
+    monkeypatch.setattr(doctor, "run_probe", run_probe)
+    return list(doctor.check_mpi(mpich))
+
+
 def test_library_without_threads(monkeypatch):
-    level = {"thread_level": "MPI_THREAD_FUNNELED"}
-    monkeypatch.setattr(doctor, "run_probe", lambda mpi, ranks: level)
-    finding = doctor.check_mpi(mpi_libraries.implementation("mpich"))
-    assert not finding.good
-    assert "--engine function" in finding.fix
+    alone, under_weft = {"thread_level": "MPI_THREAD_FUNNELED"}, {"weft": "0.1"}
+    level, ranks = examined(monkeypatch, alone=alone, under_weft=under_weft)
+    assert level.good is False and ranks.good is True
+    assert "--engine function" in level.fix
     reasons = info.engines("mpich", "MPI_THREAD_FUNNELED")
     assert [engine for engine, why in reasons.items() if not why] == ["native", "function", "auto"]
     assert "MPI_THREAD_MULTIPLE" in reasons["thread"]
+
+
+def test_ranks_without_weft(monkeypatch):
+    alone, under_weft = {"thread_level": "MPI_THREAD_MULTIPLE"}, {"weft": None}
+    level, ranks = examined(monkeypatch, alone=alone, under_weft=under_weft)
+    assert level.good is True and ranks.good is False
+    assert "--verbose" in ranks.fix
+
+
+def test_measuring_programs_that_were_not_built_are_no_fault(monkeypatch, tmp_path):
+    monkeypatch.setattr(installation, "mpi_program", lambda mpi, name: tmp_path / name)
+    (finding,) = doctor.check_mpi(mpi_libraries.implementation("mpich"))
+    assert (finding.good, finding.fix) == (None, "make build")
+
+
+@pytest.mark.parametrize(
+    ("devices", "limit", "good"),
+    [([], 8 << 20, True), (["mlx5_0"], 8 << 20, False), (["mlx5_0"], -1, True)],
+)
+def test_locked_memory_matters_to_infiniband(monkeypatch, devices, limit, good):
+    monkeypatch.setattr(doctor.offload, "network_devices", lambda: devices)
+    monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (limit, limit))
+    finding = doctor.check_locked_memory()
+    assert finding.good is good
+    assert ("MEMLOCK" in finding.fix) != good
+
+
+def test_limited_addresses(monkeypatch):
+    monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (1 << 30, 1 << 30))
+    finding = doctor.check_addresses()
+    assert (finding.good, finding.fix) == (False, "ulimit -v unlimited")
 
 
 def test_xpmem(monkeypatch, tmp_path):
@@ -97,7 +152,31 @@ def test_fix_for_the_lab():
         "the lab needs 'tc'; install it with: apt-get install x"
     )
     assert doctor.lab_fix("RTNETLINK: tbf unknown") == "sudo modprobe sch_tbf"
-    assert doctor.lab_fix("unshare failed: Operation not permitted")
+
+
+@pytest.mark.parametrize(
+    ("settings", "fix"),
+    [
+        ({"kernel/apparmor_restrict_unprivileged_userns": "1"}, "kernel.apparmor_restrict"),
+        ({"kernel/unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"),
+        ({"user/max_user_namespaces": "0"}, "user.max_user_namespaces=10000"),
+        ({"user/max_user_namespaces": "9"}, "ask the administrator"),
+    ],
+)
+def test_the_setting_that_refuses_namespaces_is_named(monkeypatch, tmp_path, settings, fix):
+    for name, value in settings.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{value}\n")
+    monkeypatch.setattr(doctor, "SYSCTL", tmp_path)
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
+    assert fix in doctor.lab_fix("unshare failed: Operation not permitted")
+
+
+def test_a_machine_that_permits_no_lab_is_no_fault(monkeypatch):
+    monkeypatch.setattr(doctor, "lab_problem", lambda: "the lab cannot be set up here: refused")
+    finding = doctor.check_lab()
+    assert finding.good is None
+    assert "--launcher mpiexec" in finding.note
 
 
 def test_info_as_json(call):
@@ -105,7 +184,8 @@ def test_info_as_json(call):
     assert facts["schema"] == "weft-info/1"
     assert facts["machine"]["usable_cores"]
     assert facts["machine"]["without_a_copy"]["shared buffers"] is None
-    assert [mpi["name"] for mpi in facts["mpi"]] == list(mpi_libraries.IMPLEMENTATIONS)
+    assert [mpi["name"] for mpi in facts["mpi"]][:3] == list(mpi_libraries.IMPLEMENTATIONS)
+    assert facts["not_here"] == {}
     for mpi in facts["mpi"]:
         assert mpi["thread_level"] == "MPI_THREAD_MULTIPLE"
         assert all(reason is None for reason in mpi["engines"].values())
@@ -116,3 +196,23 @@ def test_info_as_text(call):
     assert "NUMA" in text
     assert "without a copy: shared buffers: yes; process_vm_readv: slower" in text
     assert "libmpi.so.40" in text
+    assert f"openmpi: {mpi_libraries.implementation('openmpi').mpiexec} (embedded)" in text
+
+
+def test_info_says_what_is_not_here(call, tmp_path):
+    text = call("info", WEFT_MPI_DIR=str(tmp_path), PATH=str(tmp_path)).stdout
+    assert "mpich: not here; get it with: make build\n" in text
+    assert "intelmpi: not here; get it with: make mpis\n" in text
+
+
+@pytest.mark.parametrize(
+    ("library", "title"),
+    [
+        ("MPICH Version:      4.0.2\nMPICH Release date: Thu", "MPICH 4.0.2"),
+        ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", "Open MPI 4.1.4"),
+        ("Intel(R) MPI Library 2021.18 for Linux* OS", "Intel(R) MPI Library 2021.18"),
+        ("somebody's own", "somebody's own"),
+    ],
+)
+def test_title_of_a_library(library, title):
+    assert info.title(library) == title

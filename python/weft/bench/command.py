@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import typer
 from rich.console import Console
@@ -16,6 +16,7 @@ from weft.bench.result import ResultError
 from weft.bench.settings import Settings, SettingsError
 from weft.bench.store import Store
 from weft.lab import LabError
+from weft.mpi_libraries import MpiError
 
 INTERRUPTED = 130
 
@@ -26,7 +27,13 @@ def bench(
     engines: Annotated[
         str, typer.Option(help="Engines; library-async is the MPI library's own progress.")
     ] = settings.DEFAULT_ENGINES,
-    mpi: Annotated[str, typer.Option(help="MPI libraries: mpich,openmpi,intelmpi.")] = "mpich",
+    mpi: Annotated[
+        Optional[str],
+        typer.Option(
+            help="MPI libraries: mpich,openmpi,intelmpi, or where they are installed.",
+            show_default="the first that weft info lists",
+        ),
+    ] = None,
     placements: Annotated[str, typer.Option(help="Placements of threads: bind,numa.")] = "bind",
     backoffs: Annotated[str, typer.Option(help="Back-offs of threads: yield,spin.")] = "yield",
     algorithms: Annotated[
@@ -72,6 +79,9 @@ def bench(
     try:
         if resume:
             raise typer.Exit(go_on(resume, time_budget, *files))
+        if not lab and not launcher and (instead := places.without_a_lab()):
+            print(f"weft bench: {instead}", file=sys.stderr)
+            launcher = "mpiexec"
         given = {
             "collective": collective,
             "size": size,
@@ -95,7 +105,7 @@ def bench(
         if preset:
             raise typer.Exit(run_preset(preset, given, out, *files))
         raise typer.Exit(start(settings_of(given), out, *files))
-    except (SettingsError, ResultError, LabError) as error:
+    except (SettingsError, ResultError, LabError, MpiError) as error:
         print(f"weft bench: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
 
@@ -109,7 +119,7 @@ def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
             for word in settings.words("--bytes", given["size"])
         ],
         engines=settings.words("--engines", given["engines"], settings.ENGINES),
-        mpis=settings.words("--mpi", given["mpi"], mpi_libraries.IMPLEMENTATIONS),
+        mpis=mpi_libraries.words(given["mpi"]),
         placements=settings.words("--placements", given["placements"]),
         backoffs=settings.words("--backoffs", given["backoffs"]),
         algorithms=settings.words("--algorithms", given["algorithms"]),
@@ -135,9 +145,10 @@ def run_preset(name: str, given: dict[str, Any], out: Path, *files: Path | None)
     """A preset's runs, with the time budget, seed and files that were asked for."""
     chosen = experiments.find(name)
     if chosen.program:
-        mpis = settings.words("--mpi", given["mpi"], mpi_libraries.IMPLEMENTATIONS)
+        mpis = mpi_libraries.words(given["mpi"])
         file = files[0] or out.with_name(f"{name}.json")
-        return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
+        page = out.with_name(f"{name}.html")
+        return experiments.carry_out_kernel(through(chosen, given), mpis, file, page)
 
     def measure(options: dict[str, Any]) -> result.Result:
         status = start(settings_of({**given, **options}, preset=name), out, *files)
@@ -146,7 +157,12 @@ def run_preset(name: str, given: dict[str, Any], out: Path, *files: Path | None)
         with Store(out, create=False) as store:
             return store.result(store.last_run())
 
-    return experiments.carry_out(chosen, measure, out.with_name(f"{name}.html"))
+    return experiments.carry_out(through(chosen, given), measure, out.with_name(f"{name}.html"))
+
+
+def through(preset: experiments.Preset, given: dict[str, Any]) -> experiments.Preset:
+    """The preset, through the launcher if one is named."""
+    return experiments.through(preset, given["launcher"], given["ranks"])
 
 
 def start(wanted: Settings, out: Path, json_file: Path | None, csv_file: Path | None) -> int:

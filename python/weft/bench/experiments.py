@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from weft.bench import kernels, machine
+from weft.bench import kernels, machine, settings
 from weft.bench.presets import Preset, presets, remarks
 from weft.bench.result import Result
 from weft.bench.settings import SettingsError
@@ -24,6 +25,20 @@ def find(name: str) -> Preset:
     if name not in known:
         raise SettingsError(f"unknown preset '{name}'; choose one of {', '.join(known)}")
     return known[name]
+
+
+def through(preset: Preset, launcher: str | None, ranks: str | None) -> Preset:
+    """Its runs through a launcher, with as many ranks as its lab or asked for; each run once."""
+    if not launcher:
+        return preset
+    runs: list[dict[str, Any]] = []
+    for options in preset.runs:
+        lab = settings.lab_words(options["lab"]) if options.get("lab") else None
+        count = lab["nodes"] * lab["per_node"] if lab else options.get("ranks", 2)
+        place = {"lab": None, "launcher": launcher, "ranks": ranks or str(count)}
+        if (run := {**options, **place}) not in runs:
+            runs.append(run)
+    return replace(preset, runs=runs)
 
 
 def tell(text: str, style: str | None = None) -> None:

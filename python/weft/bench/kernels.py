@@ -132,7 +132,7 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
     """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
     library = mpi_libraries.implementation(mpi)
     if not library.program(program).exists():
-        target = mpi_libraries.make_target(mpi)
+        target = mpi_libraries.make_target(library.name)
         raise SettingsError(f"{library.program(program)} is missing; build it with: {target}")
     place = place_of(options)
     with tempfile.TemporaryDirectory() as directory:
@@ -154,12 +154,12 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
 def place_of(options: dict[str, Any]) -> places.Place:
     if options["lab"]:
         return places.LabPlace(settings.lab_words(options["lab"]))
-    return places.LauncherPlace("mpiexec")
+    return places.LauncherPlace(options.get("launcher") or "mpiexec")
 
 
 def ranks_of(options: dict[str, Any]) -> int:
     if not options["lab"]:
-        return options["ranks"]
+        return settings.counts("--ranks", str(options["ranks"]))[0]
     words = settings.lab_words(options["lab"])
     return words["nodes"] * words["per_node"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,10 +16,12 @@ import threading
 from typing import Protocol
 
 from weft import mpi_libraries
-from weft.bench.settings import Settings
-from weft.lab import Lab, LabError
+from weft.bench.settings import Settings, SettingsError
+from weft.lab import Lab, LabError, lab_problem
 
 GRACE_SECONDS = 3
+# In a job of Slurm, PBS or LSF mpiexec starts ranks on the job's nodes, not on this machine alone.
+BATCH_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 
 
 class Job(Protocol):
@@ -136,26 +139,57 @@ class ProcessJob:
 
 
 class LauncherPlace:
-    """mpiexec of each MPI library, or the user's launcher, with `-n RANKS` after its words."""
+    """mpiexec of each MPI library, or the user's launcher, with `-n RANKS` after its words.
+
+    `mpiexec -hosts a,b` is that of each MPI library, too, with more words.
+    """
 
     def __init__(self, launcher: str) -> None:
-        self.words = shlex.split(launcher)
-        own = self.words == ["mpiexec"]
+        self.words = launcher_words(launcher)
+        own = self.words == ["mpiexec"] and not any(name in os.environ for name in BATCH_JOB)
         self.description = "shared memory of this machine" if own else launcher
 
     def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
         library = mpi_libraries.implementation(mpi)
+        variables = {**library.environment(), **environment}
         words = list(self.words)
         if words[0] == "mpiexec":
-            words[0] = str(library.mpiexec)
-            if mpi == "openmpi":
-                words += ["--oversubscribe", "--bind-to", "none"]
-        full = [*words, "-n", str(ranks), *command]
-        return ProcessJob(full, {**library.environment(), **environment})
+            words[:1] = [str(library.mpiexec), *library.unbound()]
+            if library.name == "openmpi":  # to other nodes it takes along only what it is told to
+                words += ["-x", "LD_LIBRARY_PATH"]
+        return ProcessJob([*words, "-n", str(ranks), *command], variables)
 
     def close(self) -> None:
         pass
 
 
+def launcher_words(text: str) -> list[str]:
+    """The words of --launcher; SettingsError says what it takes."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words or not (words[0] == "mpiexec" or shutil.which(words[0])):
+        raise SettingsError(
+            f"--launcher: there is no program '{words[0] if words else text}'; it takes mpiexec,"
+            " 'mpiexec -hosts a,b', srun or 'srun --mpi=pmi2'"
+        )
+    return words
+
+
+def without_a_lab() -> str:
+    """Why jobs cannot run in a lab here, and where they run instead; empty if they can."""
+    if not (why := lab_problem()):
+        return ""
+    return (
+        f"{why}; the ranks share this machine's memory instead, as with --launcher mpiexec, where"
+        " the cores themselves move the data and little can be hidden"
+    )
+
+
 def place(settings: Settings) -> Place:
-    return LabPlace(settings.lab) if settings.lab else LauncherPlace(settings.launcher)
+    if not settings.lab:
+        return LauncherPlace(settings.launcher)
+    if why := lab_problem():
+        raise SettingsError(f"{why}; measure without a lab: --launcher mpiexec")
+    return LabPlace(settings.lab)

@@ -47,7 +47,8 @@ class Variant:
 
     @property
     def environment(self) -> dict[str, str]:
-        return ASYNC_VARIABLES[self.mpi] if self.library_async else {}
+        kind = mpi_libraries.implementation(self.mpi).name
+        return ASYNC_VARIABLES[kind] if self.library_async else {}
 
     def front(self, collective: str) -> list[str]:
         """What stands before the program; nothing where the MPI library is alone."""
@@ -74,17 +75,19 @@ def candidate(mpi: str, engine: str, placement: str, backoff: str, algorithm: st
 
 
 def version_label(mpi: str, library: str) -> str:
-    """`mpich 5.0.2`, from the library's own words."""
+    """`mpich 5.0.2`, from the library's own words; of a library that was named also its place."""
     found = re.search(r"\d+(\.\d+)+", library)
-    return f"{mpi} {found[0]}" if found else mpi
+    kind = mpi_libraries.implementation(mpi).name
+    place = "" if mpi == kind else f" ({mpi})"
+    return (f"{kind} {found[0]}" if found else kind) + place
 
 
 def mpi_facts(mpi: str) -> tuple[str, str, str]:
     """Label, thread level, and why no job of it can run (empty: one can)."""
     library = mpi_libraries.implementation(mpi)
-    target = mpi_libraries.make_target(mpi)
-    if not library.mpiexec.exists():
-        return mpi, "", f"{mpi} is not in {library.prefix}; get it with: {target}"
+    target = mpi_libraries.make_target(library.name)
+    if not library.present:
+        return mpi, "", f"{mpi} is not here; get it with: {target}"
     if not library.program("nbceff").exists():
         return mpi, "", f"{library.program('nbceff')} is missing; build it with: {target}"
     try:
@@ -106,9 +109,10 @@ def algorithm_problem(collective: str, algorithm: str, ranks: int) -> str:
 
 
 def engine_problem(mpi: str, engine: str, thread_level: str) -> str:
+    library = mpi_libraries.implementation(mpi)
     if engine == LIBRARY_ASYNC:
-        return "" if mpi in ASYNC_VARIABLES else NO_ASYNC
-    return info.engines(mpi_libraries.FAMILY[mpi], thread_level)[engine] or ""
+        return "" if library.name in ASYNC_VARIABLES else NO_ASYNC
+    return info.engines(library.family, thread_level)[engine] or ""
 
 
 class Plan:

@@ -3,6 +3,6 @@
 Why: overlap shows only where communication takes time that no core has to work for.
 """
 
-from weft.lab.lab import Lab, LabError, LabResult, LabUnavailable
+from weft.lab.lab import Lab, LabError, LabResult, LabUnavailable, lab_problem
 
-__all__ = ["Lab", "LabError", "LabResult", "LabUnavailable"]
+__all__ = ["Lab", "LabError", "LabResult", "LabUnavailable", "lab_problem"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -21,22 +21,28 @@ def run(
     burst: Annotated[
         str, typer.Option(help="What passes at full speed; keep messages above it.")
     ] = "256kb",
-    mpi: Annotated[str, typer.Option(help="mpich, openmpi or intelmpi.")] = "mpich",
+    mpi: Annotated[
+        Optional[str],
+        typer.Option(
+            help="The MPI library: mpich, openmpi, intelmpi, or where one is installed.",
+            show_default="the first that weft info lists",
+        ),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check/--no-check", help="Prove that traffic uses the links.")
     ] = True,
     counts: Annotated[
-        Path | None, typer.Option(help="Write the bytes on the links as JSON.")
+        Optional[Path], typer.Option(help="Write the bytes on the links as JSON.")
     ] = None,
     cores: Annotated[
-        str | None, typer.Option(help="Cores of the nodes in turn: 0,1 or 0-1,2-3.")
+        Optional[str], typer.Option(help="Cores of the nodes in turn: 0,1 or 0-1,2-3.")
     ] = None,
 ) -> None:
     """Run an MPI program with each node in a network namespace of its own."""
     try:
         with Lab(nodes, per_node, rate, burst, mpi, cores, check) as lab:
             result = lab.run(command)
-            plan = lab.plan
+            plan, used = lab.plan, lab.mpi.name
     except LabError as error:
         print(f"weft: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
@@ -44,14 +50,17 @@ def run(
         raise typer.Exit(130) from None
     tell(plan, result)
     if counts:
-        write_counts(counts, plan, mpi, result)
+        write_counts(counts, plan, used, result)
     raise typer.Exit(result.returncode)
 
 
 def tell(plan: Plan, result: LabResult) -> None:
-    links = zip(plan.hosts, result.sent_bytes, strict=False)
-    sent = ", ".join(f"{host} {sent:,}" for host, sent in links)
+    sent = ", ".join(f"{host} {sent:,}" for host, sent in by_host(plan, result).items())
     print(f"weft lab: bytes sent: {sent}", file=sys.stderr)
+
+
+def by_host(plan: Plan, result: LabResult) -> dict[str, int]:
+    return {host: result.sent_bytes[number] for number, host in enumerate(plan.hosts)}
 
 
 def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
@@ -61,7 +70,7 @@ def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
         "rate": plan.rate,
         "burst": plan.burst,
         "per_node": plan.per_node,
-        "sent_bytes": dict(zip(plan.hosts, result.sent_bytes, strict=False)),
+        "sent_bytes": by_host(plan, result),
         "status": result.returncode,
     }
     path.write_text(json.dumps(facts, indent=2) + "\n")

@@ -193,6 +193,10 @@ def prepare_files(plan: Plan) -> None:
     lines += [f"{plan.address(i)} {host}" for i, host in enumerate(plan.hosts)]
     hosts = PRIVATE / "hosts"
     hosts.write_text("\n".join(lines) + "\n")
+    if not Path("/etc/hosts").exists():
+        raise OSError(
+            "there is no /etc/hosts to lay the nodes' own over; make one: touch /etc/hosts"
+        )
     mount(str(hosts), "/etc/hosts", None, bind=True)
     shell = PRIVATE / "shell"
     shell.write_text(SHELL % {"private": PRIVATE})
@@ -258,7 +262,7 @@ class Server:
         self.job = 0
         after = self.network.sent_bytes()
         self.network.sweep()
-        sent = [now - then for now, then in zip(after, self.before, strict=False)]
+        sent = [now - self.before[number] for number, now in enumerate(after)]
         answer = {"status": os.waitstatus_to_exitcode(status), "sent_bytes": sent}
         self.channel.send(json.dumps(answer).encode())
 

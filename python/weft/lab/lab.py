@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from pathlib import Path
 from weft import installation, mpi_libraries
 from weft.lab import launch
 from weft.lab.plan import LabError, make_plan
+from weft.mpi_libraries import Implementation, MpiError
 
 NAMESPACES = [
     "--net",
@@ -33,6 +35,9 @@ NAMESPACES = [
     "--kill-child",
     "--mount-proc",
 ]
+# Wherever this package was loaded from: an installation may have it outside Python's own places.
+PACKAGES = Path(__file__).resolve().parents[2]
+INSIDE = "import sys; sys.path[:0] = [sys.argv.pop(1)]; import weft.lab.inside as lab; lab.main()"
 START_SECONDS = 20
 GRACE_SECONDS = 3
 PROBE_SECONDS = 60
@@ -65,18 +70,17 @@ class Lab:
         per_node: int = 1,
         rate: str = "200mbit",
         burst: str = "256kb",
-        mpi: str = "mpich",
+        mpi: str | Implementation | None = None,
         cores: str | None = None,
         check: bool = True,
     ) -> None:
-        if mpi not in mpi_libraries.IMPLEMENTATIONS:
-            choices = ", ".join(mpi_libraries.IMPLEMENTATIONS)
-            raise LabError(f"unknown MPI '{mpi}'; choose one of {choices}")
         self.plan = make_plan(nodes, per_node, rate, burst, cores)
-        self.mpi = mpi_libraries.implementation(mpi)
+        try:
+            self.mpi = mpi if isinstance(mpi, Implementation) else mpi_libraries.chosen(mpi)
+        except MpiError as error:
+            raise LabError(str(error)) from None
         if not self.mpi.mpiexec.exists():
-            command = mpi_libraries.make_target(mpi)
-            raise LabError(f"{mpi} is not in {self.mpi.prefix}; get it with: {command}")
+            raise LabError(f"{self.mpi.prefix} has no mpiexec, which the lab starts its ranks by")
         self.check = check
         self.process: subprocess.Popen | None = None
         self.channel: socket.socket | None = None
@@ -118,7 +122,7 @@ class Lab:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_ORDER_BYTES)
         plan = json.dumps(asdict(self.plan))
-        inside = [sys.executable, "-I", "-m", "weft.lab.inside", str(theirs.fileno()), plan]
+        inside = [sys.executable, "-I", "-c", INSIDE, str(PACKAGES), str(theirs.fileno()), plan]
         with tempfile.TemporaryFile("w+") as errors:
             self.process = subprocess.Popen(
                 ["unshare", *way, *NAMESPACES, *inside],
@@ -170,6 +174,34 @@ class Lab:
         if program and program[0] == "weft":
             program[0] = str(installation.weft_command())
         full = launch.job_command(self.mpi, self.plan, self.shell, program)
+        return self.carry_out(program, full, env, cwd, capture, timeout)
+
+    def run_on_head(
+        self,
+        command: Sequence[str | os.PathLike],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike | None = None,
+        capture: bool = False,
+        timeout: float | None = None,
+    ) -> LabResult:
+        """Runs one command beside the nodes, on the bridge: no MPI job.
+
+        It starts commands on the nodes by $WEFT_LAB_SHELL NODE COMMAND..., and what it leaves
+        running ends when it does.
+        """
+        words = [str(word) for word in command]
+        variables = {"WEFT_LAB_SHELL": self.shell, **(env or {})}
+        return self.carry_out(words, words, variables, cwd, capture, timeout)
+
+    def carry_out(
+        self,
+        program: list[str],
+        full: list[str],
+        env: Mapping[str, str] | None,
+        cwd: str | os.PathLike | None,
+        capture: bool,
+        timeout: float | None,
+    ) -> LabResult:
         # Plans are kept by machine, and this one has links of any rate.
         environment = {"WEFT_PLAN_CACHE": "none", **os.environ, "PATH": search_path()}
         environment |= {**launch.job_environment(self.mpi, self.plan), **(env or {})}
@@ -242,6 +274,16 @@ class Lab:
             output = (result.stderr + result.stdout).strip()
             raise LabError(f"{self.mpi.name} does not run in the lab:\n{output}")
         judge_bytes(self.mpi.name, size, result.sent_bytes)
+
+
+@functools.cache
+def lab_problem() -> str:
+    """Why this machine permits no lab; empty if it does."""
+    try:
+        with Lab(nodes=1, check=False):
+            return ""
+    except LabUnavailable as error:
+        return str(error)
 
 
 def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:

@@ -15,7 +15,8 @@ COMMON = {"TMPDIR": "/dev/shm"}
 def job_environment(mpi: Implementation, plan: Plan) -> dict[str, str]:
     environment = {**COMMON, **mpi.environment()}
     if mpi.name == "mpich":
-        environment |= {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0", "FI_PROVIDER": "tcp"}
+        environment |= {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+        environment |= {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
     elif mpi.name == "intelmpi":
         environment |= {
             "I_MPI_FABRICS": "ofi" if plan.per_node == 1 else "shm:ofi",
@@ -32,13 +33,21 @@ def job_command(mpi: Implementation, plan: Plan, shell: str, program: list[str])
     mpiexec = str(mpi.mpiexec)
     if mpi.name == "openmpi":
         slots = ",".join(f"{host}:{plan.per_node}" for host in plan.hosts)
-        transports = "tcp,self" if plan.per_node == 1 else "tcp,self,sm"
-        settings = {"pml": "ob1", "btl": transports, "btl_tcp_if_include": NETWORK}
-        command = [mpiexec, "--prtemca", "plm_ssh_agent", shell, "--host", slots]
-        command += ["-n", ranks, "--bind-to", "none", "--map-by", "slot"]
-        for name, value in settings.items():
-            command += ["--mca", name, value]
-        return command + program
+        command = [mpiexec, *openmpi_settings(mpi, plan, shell), "--host", slots]
+        return [*command, "-n", ranks, "--bind-to", "none", "--map-by", "slot", *program]
     hosts = ",".join(plan.hosts)
     command = [mpiexec, "-launcher", "ssh", "-launcher-exec", shell, "-hosts", hosts]
     return [*command, "-ppn", str(plan.per_node), "-n", ranks, *program]
+
+
+def openmpi_settings(mpi: Implementation, plan: Plan, shell: str) -> list[str]:
+    """Before 5.0, launcher and shared memory have other names."""
+    older = mpi.version.startswith(("3.", "4."))
+    agent = (
+        [("--mca", "plm_rsh_agent", shell)] if older else [("--prtemca", "plm_ssh_agent", shell)]
+    )
+    inside = "vader" if older else "sm"
+    transports = "tcp,self" if plan.per_node == 1 else f"tcp,self,{inside}"
+    settings = {"pml": "ob1", "btl": transports, "btl_tcp_if_include": NETWORK}
+    words = [*agent, *(("--mca", name, value) for name, value in settings.items())]
+    return [word for setting in words for word in setting]
