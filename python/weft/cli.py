@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from weft import __version__, doctor, info, installation
 from weft import plan as plan_command
 from weft.bench import command as bench_command
+from weft.demo import command as demo_command
 from weft.lab import command as lab_command
 from weft.report import command as report_command
 
@@ -28,6 +28,7 @@ lab_app = typer.Typer(
 )
 app.add_typer(lab_app, name="lab")
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
+app.command("demo")(demo_command.demo)
 app.command("bench")(bench_command.bench)
 app.command("plan")(plan_command.plan)
 app.command("report")(report_command.report)
@@ -93,19 +94,6 @@ def options(
     ] = False,
 ) -> None:
     pass
-
-
-@app.command("demo")
-def demo_command(
-    mpi: Annotated[str, typer.Option(help="mpich, openmpi or intelmpi.")] = "mpich",
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("out/demo.html"),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,
-) -> None:
-    """Run one unmodified MPI program without and with Weft, and show the difference."""
-    # Loaded here: its report library takes longer to load than the other commands take.
-    from weft import demo
-
-    raise typer.Exit(demo.run(mpi, out, quick))
 
 
 def main() -> None:

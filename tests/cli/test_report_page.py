@@ -135,9 +135,9 @@ def test_compare_finds_what_became_faster_and_the_changed_winner():
     after = result({"thread": hides(0.3), "tcc": hides(0.9)})
     found = versus.compare(before, after)
     by_name = {r.name: r for r in found.ratios if r.amount == 4}
-    assert by_name["tcc"].median == pytest.approx(1100 / 1700)
+    assert by_name["tcc"].times.median == pytest.approx(1100 / 1700)
     assert by_name["tcc"].verdict == "faster"
-    assert by_name["tcc"].low == pytest.approx(1100 * 0.995 / (1700 * 1.005))
+    assert by_name["tcc"].times.low == pytest.approx(1100 * 0.995 / (1700 * 1.005))
     assert by_name["thread"].verdict == "slower"
     assert by_name["blocking"].verdict == "same"
     change = next(c for c in found.changes if c.computation_us == 1000.0)
@@ -158,7 +158,7 @@ def test_other_amounts_are_read_between_the_points():
     ]
     ratios = [r for r in versus.compare(a, b).ratios if r.name == "thread"]
     assert len(ratios) == 10
-    assert all(r.median == pytest.approx(1.0, abs=0.004) for r in ratios)
+    assert all(r.times.median == pytest.approx(1.0, abs=0.004) for r in ratios)
 
 
 def test_what_only_one_result_has_is_said(several):

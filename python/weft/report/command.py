@@ -131,7 +131,8 @@ def compare(
 
 def ratio_tables(found) -> Iterator[Table]:
     """A table per case, since the case's name is longer than any column."""
-    from weft.report.effect import FASTER, SAME, SLOWER, duration
+    from weft.bench.statistics import FASTER, SAME, SLOWER
+    from weft.report.effect import duration
 
     style = {FASTER: "green", SLOWER: "red", SAME: None}
     for title, ratios in groupby(found.ratios, lambda ratio: ratio.case.title):
@@ -144,8 +145,8 @@ def ratio_tables(found) -> Iterator[Table]:
             table.add_row(
                 "  " + ratio.name,
                 duration(ratio.computation_us),
-                f"{ratio.median:.3f}",
-                f"{ratio.low:.3f}–{ratio.high:.3f}",
+                f"{ratio.times.median:.3f}",
+                f"{ratio.times.low:.3f}–{ratio.times.high:.3f}",
                 {FASTER: "faster", SLOWER: "slower", SAME: "same"}[ratio.verdict],
                 style=style[ratio.verdict],
             )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.report import html
-from weft.report.overlap import Comparison
+from weft.report.overlap import Comparison, interval
 
 
 def machine() -> str:
@@ -33,7 +33,7 @@ def chart(comparison: Comparison) -> dict:
         "above": [row.total.high - row.total.median for row in comparison.rows],
         "below": [row.total.median - row.total.low for row in comparison.rows],
         "hidden": [row.hidden for row in comparison.rows],
-        "best": comparison.best.name,
+        "best": comparison.best.name if comparison.best else "",
         "ideal": comparison.ideal_ms,
         "sum": comparison.sum_ms,
     }
@@ -45,6 +45,8 @@ def render(comparisons: Sequence[Comparison], network: str) -> str:
         "comparison.html.j2",
         comparisons=comparisons,
         charts=[chart(comparison) for comparison in comparisons],
+        samples=min(comparison.samples for comparison in comparisons),
+        interval=interval,
         machine=machine(),
         network=network,
     )
