@@ -53,6 +53,16 @@ def read(kind: type[T], path: Path, schema: str = "") -> T:
     return parse(kind, contents(path), str(path), schema)
 
 
+def schema_of(path: Path) -> str | None:
+    """Which schema a file says it has; None if it says nothing, or is no JSON at all."""
+    from pydantic import ValidationError
+
+    try:
+        return adapter(dict[str, Any]).validate_json(contents(path)).get("schema")
+    except (ResultError, ValidationError):
+        return None
+
+
 def contents(path: Path) -> bytes:
     try:
         return path.read_bytes()

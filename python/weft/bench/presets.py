@@ -31,6 +31,7 @@ class Preset:
     `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
     dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
     runs are options of that program of kernels/ instead, and `judge` gets a run's figures.
+    `about`: options with whose values the experiment stands or falls.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Preset:
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_available: str | None = None
     program: str = ""
+    about: tuple[str, ...] = ("collective",)
 
 
 def presets(cores: int) -> dict[str, Preset]:
@@ -131,6 +133,7 @@ def placement() -> Preset:
         ),
         runs=[run],
         judge=judge_placement,
+        about=("collective", "placements"),
         not_available=(
             "placement odd-even, which comes later; and cores without ranks, without which numa"
             " puts a thread where bind does."
