@@ -311,7 +311,7 @@ def run_preset(
 ) -> int:
     """A preset's runs; what was said on the command line wins over the preset's own options."""
     from weft import mpi_libraries
-    from weft.bench import experiments, settings
+    from weft.bench import experiments
     from weft.bench.store import Store
 
     chosen = experiments.adapted(experiments.find(name), given, said)

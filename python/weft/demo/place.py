@@ -76,7 +76,7 @@ def open_place(mpi: mpi_libraries.Implementation, warn: Callable[[str], None]) -
     """The lab, or shared memory with a warning where this machine does not permit a lab."""
     with contextlib.ExitStack() as stack:
         try:
-            lab = Lab(nodes=RANKS, rate=RATE, mpi=mpi.name)
+            lab = Lab(nodes=RANKS, rate=RATE, mpi=mpi)
             found: Place = LabPlace(stack.enter_context(lab))
         except LabUnavailable as error:
             warn(

@@ -11,10 +11,12 @@ from rich.table import Table
 
 from weft import mpi_libraries
 from weft.bench import settings
+from weft.bench.settings import SettingsError
 from weft.demo.command import typed, weft_typed
 from weft.demo.place import RANKS, DemoError, open_place
 from weft.demo.rounds import Rounds, State, Subject
 from weft.lab import LabError
+from weft.mpi_libraries import MpiError
 from weft.report import overlap, page
 from weft.report.overlap import Comparison, percent
 from weft.stored import ResultError
@@ -36,7 +38,7 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
         with open_place(library, warn) as where:
             comparisons = measure(console, Rounds(where, library, seconds, lambda _: None))
             network, is_lab = where.network, where.is_lab
-    except (DemoError, LabError, ResultError, settings.SettingsError) as error:
+    except (DemoError, LabError, ResultError, MpiError, SettingsError) as error:
         Console(stderr=True).print(f"weft demo: {error}", style="red", markup=False)
         return 2
     except KeyboardInterrupt:
@@ -56,17 +58,7 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
 
 def choose(name: str | None) -> mpi_libraries.Implementation:
     """The MPI library asked for, or the first that is here; DemoError if it cannot run the demo."""
-    if name is None:
-        here = mpi_libraries.present_implementations()
-        if not here:
-            raise DemoError("no MPI library was found; get one with: pip install mpich")
-        able = [mpi for mpi in here if mpi.program("overlap").exists()]
-        library = (able or here)[0]
-    elif name not in mpi_libraries.IMPLEMENTATIONS:
-        choices = ", ".join(mpi_libraries.IMPLEMENTATIONS)
-        raise DemoError(f"unknown MPI '{name}'; choose one of {choices}")
-    else:
-        library = mpi_libraries.implementation(name)
+    library = mpi_libraries.chosen(name)
     program = library.program("overlap")
     if not program.exists():
         command = mpi_libraries.make_target(library.name)
