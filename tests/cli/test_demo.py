@@ -83,7 +83,7 @@ def test_the_interval_holds_what_both_medians_permit():
 def test_a_wide_gain_says_what_is_certain_and_asks_for_more():
     wide = compared(120000.0, spread=0.2, native=120000.0, thread=60000.0)
     assert wide.finding == overlap.GAIN and not wide.decided
-    assert re.search(r"at least 1\.\d\d times as fast with Weft", wide.sentence)
+    assert re.search(r"at least 1\.\d\d \(in the median 2.00\) times as fast", wide.sentence)
 
 
 def test_native_is_right_where_no_engine_can_be_faster():
@@ -132,6 +132,23 @@ def test_more_than_all_hidden_is_called_impossible(gain):
     assert "thread cannot hide 112 %" in sentence
 
 
+def calls_compared(without_us: float, weft_us: float, spread: float = 0.002):
+    def call_job(us: float) -> overlap.CallJob:
+        figures = {**job({}), "blocking_us": times(us, spread)}
+        text = json.dumps(figures)
+        return overlap.stored.parse(overlap.CallJob, text, "x.json", overlap.SCHEMA)
+
+    return overlap.compare_calls([call_job(without_us)], [call_job(weft_us)])
+
+
+def test_blocking_calls_in_shared_memory():
+    found = calls_compared(14.0, 3.5)
+    assert found.decided and found.gain.median == pytest.approx(4.0)
+    assert "MPI_Allreduce of 2 MiB, blocking: 3.98 to 4.02 times as fast" in found.sentence
+    assert calls_compared(14.0, 14.0).finding == overlap.NO_GAIN
+    assert calls_compared(14.0, 13.0, 0.2).finding == overlap.CANNOT_TELL
+
+
 # ---- Rounds -----------------------------------------------------------------------------------
 
 
@@ -139,6 +156,7 @@ class Machine:
     """Stands for time and the jobs' place: each job takes `job_s` and finds the same times."""
 
     size = "2MiB"
+    is_lab = True
 
     def __init__(self, job_s: float, spread: float) -> None:
         self.job_s = job_s
@@ -157,16 +175,18 @@ class Machine:
         option = dict(zip(words, words[1:]))
         engines = option["--engines"].split(",")
         loaded = len(engines) > 1
+        loaded |= "run" in words
         totals = {name: 82000.0 if name == "thread" else 112000.0 for name in engines}
         figures = job(totals, weft=loaded, spread=self.spread, n=int(option["--repetitions"]))
         figures["collective"] = option["--collective"]
+        figures["blocking_us"] = times(20.0 if loaded else 80.0, self.spread)
         Path(option["--json"]).write_text(json.dumps(figures))
         return 0, ""
 
 
 def measured(machine: Machine, seconds: float = 180.0) -> rounds.Rounds:
     mpi = mpi_libraries.implementation("mpich")
-    found = rounds.Rounds(machine, mpi, seconds, lambda state: None, machine.clock)
+    found = rounds.Rounds(machine, mpi, seconds, clock=machine.clock)
     for _ in found.measure():
         pass
     return found
@@ -196,6 +216,21 @@ def test_jobs_with_and_without_weft_take_turns_and_have_the_same_work():
     assert "--iterations" not in first[0]
     for words in first[1:]:
         assert words[words.index("--iterations") + 1] == "100"
+
+
+def test_without_a_lab_blocking_calls_are_measured_first():
+    class Memory(Machine):
+        is_lab = False
+
+    machine = Memory(job_s=5.0, spread=0.001)
+    found = measured(machine)
+    assert [s.name for s in found.subjects[:2]] == [
+        "MPI_Allreduce of 64KiB",
+        "MPI_Allreduce of 1MiB",
+    ]
+    assert all(subject.decided for subject in found.subjects)
+    (first, second, *_) = machine.commands
+    assert "--latency" in first and "auto" in second[: second.index("--")]
 
 
 def test_a_slow_machine_still_measures_each_once():
@@ -256,6 +291,13 @@ def test_a_page_where_nothing_can_be_told(tmp_path):
     assert noisy.sentence in (tmp_path / "x.html").read_text()
 
 
+def test_a_page_of_blocking_calls_only(tmp_path):
+    found = calls_compared(14.0, 3.5)
+    page.write(tmp_path / "x.html", [found], "shared memory")
+    text = (tmp_path / "x.html").read_text()
+    assert found.sentence in text and overlap.interval(found.gain) in text
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -284,8 +326,8 @@ def test_one_round_from_end_to_end():
     """In shared memory, a tiny message: only that everything fits together."""
     mpi = mpi_libraries.implementation("mpich")
     place = SharedMemory(mpi, size="64KiB")
-    one = rounds.Rounds(place, mpi, 60.0, lambda state: None)
-    subject = one.subjects[2]
+    one = rounds.Rounds(place, mpi, 60.0)
+    subject = rounds.Subject("bcast", place.size)
     one.round(subject)
     without, weft = subject.without[0], subject.weft[0]
     assert without.weft is None and weft.weft

@@ -16,11 +16,14 @@ from pathlib import Path
 from weft import installation, mpi_libraries
 from weft.demo.place import DemoError, Place
 from weft.report import overlap
-from weft.report.overlap import Comparison, Job
+from weft.report.overlap import CallComparison, CallJob, Comparison, Job
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast")
 ENGINES = ("native", "function", "thread", "tcc", "assist")
 REPETITIONS = 3  # of a job: short, so that the two kinds of job take turns often
+# Blocking calls are measured in batches; they show what Weft wins in shared memory.
+CALLS = (("allreduce", "64KiB"), ("allreduce", "1MiB"))
+BATCHES, BATCH = 9, 50
 LEAST_JOB_SECONDS = 10.0
 EXPECTED_ROUND_SECONDS = 10.0  # until the first one has been timed
 
@@ -30,17 +33,26 @@ class Subject:
     """One collective, and the jobs that have measured it."""
 
     collective: str
-    without: list[Job] = field(default_factory=list)
-    weft: list[Job] = field(default_factory=list)
-    round_s: float = EXPECTED_ROUND_SECONDS  # what the last one took
+    size: str
+    blocking: bool = False
+    without: list = field(default_factory=list)  # of Job, or of CallJob if blocking
+    weft: list = field(default_factory=list)
+    round_s: float = EXPECTED_ROUND_SECONDS  # what the longest one took
+
+    @property
+    def name(self) -> str:
+        if self.blocking:
+            return f"MPI_{self.collective.capitalize()} of {self.size}"
+        return f"MPI_I{self.collective}"
 
     @property
     def rounds(self) -> int:
         return min(len(self.without), len(self.weft))
 
     @property
-    def comparison(self) -> Comparison | None:
-        return overlap.compare(self.without, self.weft) if self.rounds else None
+    def comparison(self) -> Comparison | CallComparison | None:
+        compare = overlap.compare_calls if self.blocking else overlap.compare
+        return compare(self.without, self.weft) if self.rounds else None
 
     @property
     def decided(self) -> bool:
@@ -71,7 +83,7 @@ class Rounds:
         where: Place,
         mpi: mpi_libraries.Implementation,
         seconds: float,
-        tell: Callable[[State], None],
+        tell: Callable[[State], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.where = where
@@ -80,7 +92,9 @@ class Rounds:
         self.begin = clock()
         self.seconds = seconds
         self.tell = tell
-        self.subjects = [Subject(collective) for collective in COLLECTIVES]
+        calls = () if where.is_lab else CALLS
+        self.subjects = [Subject(*call, blocking=True) for call in calls]
+        self.subjects += [Subject(collective, where.size) for collective in COLLECTIVES]
 
     @property
     def left_s(self) -> float:
@@ -111,9 +125,10 @@ class Rounds:
             self.tell(State(subject, with_weft, self.clock() - self.begin, self.left_s))
             jobs = subject.weft if with_weft else subject.without
             jobs.append(self.job(subject, with_weft))
-        subject.round_s = self.clock() - begin
+        took_s = self.clock() - begin
+        subject.round_s = max(took_s, subject.round_s) if subject.rounds > 1 else took_s
 
-    def job(self, subject: Subject, with_weft: bool) -> Job:
+    def job(self, subject: Subject, with_weft: bool) -> Job | CallJob:
         """One job; all but the first have the first one's work."""
         with tempfile.TemporaryDirectory() as directory:
             answer = Path(directory) / "overlap.json"
@@ -126,16 +141,20 @@ class Rounds:
                 raise DemoError(text) from None
             if status != 0:
                 raise DemoError(f"{' '.join(command)} ended with status {status}:\n{said.strip()}")
-            return overlap.read(answer)
+            return (overlap.read_calls if subject.blocking else overlap.read)(answer)
 
     def command(self, subject: Subject, with_weft: bool, answer: Path) -> list[str]:
         # The engines are hints; where none is named, Weft may leave the whole job alone.
-        front = [str(installation.weft_command()), "run", "--engine", "thread", "--"]
-        engines = ENGINES if with_weft else ENGINES[:1]
+        engine = "auto" if subject.blocking else "thread"
+        front = [str(installation.weft_command()), "run", "--engine", engine, "--"]
         words = [*(front if with_weft else []), str(self.mpi.program("overlap"))]
-        words += ["--collective", subject.collective, "--bytes", self.where.size]
-        words += ["--engines", ",".join(engines), "--repetitions", str(REPETITIONS)]
+        words += ["--collective", subject.collective, "--bytes", subject.size]
         words += ["--seed", str(subject.rounds + 1), "--json", str(answer)]
+        if subject.blocking:
+            words += ["--latency", "--engines", engine]
+            return [*words, "--repetitions", str(BATCHES), "--batch", str(BATCH)]
+        engines = ENGINES if with_weft else ENGINES[:1]
+        words += ["--engines", ",".join(engines), "--repetitions", str(REPETITIONS)]
         if subject.without:
             words += ["--iterations", str(subject.without[0].iterations)]
         return words

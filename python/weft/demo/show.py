@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from weft.demo.rounds import Rounds, State, Subject
 from weft.lab import LabError
 from weft.mpi_libraries import MpiError
 from weft.report import overlap, page
-from weft.report.overlap import Comparison, percent
+from weft.report.overlap import CallComparison, Comparison, percent
 from weft.stored import ResultError
 
 
@@ -35,22 +36,25 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
         def warn(text: str) -> None:
             console.print(text, style="yellow", markup=False)
 
+        begin = time.monotonic()
         with open_place(library, warn) as where:
-            comparisons = measure(console, Rounds(where, library, seconds, lambda _: None))
+            left_s = seconds - (time.monotonic() - begin)
+            found = measure(console, Rounds(where, library, left_s))
             network, is_lab = where.network, where.is_lab
     except (DemoError, LabError, ResultError, MpiError, SettingsError) as error:
         Console(stderr=True).print(f"weft demo: {error}", style="red", markup=False)
         return 2
     except KeyboardInterrupt:
         return 130
-    console.print(table(comparisons))
-    console.print(
-        f"Medians of at least {min(c.samples for c in comparisons)}, with the 95 % confidence"
-        " interval of each; green: the engine to use.",
-        style="dim",
-    )
-    page.write(out, comparisons, network)
-    text = advice(comparisons, library, is_lab)
+    if comparisons := [one for one in found if isinstance(one, Comparison)]:
+        console.print(table(comparisons))
+        console.print(
+            f"Medians of at least {min(one.samples for one in comparisons)}, with the 95 %"
+            " confidence interval of each; green: the engine to use.",
+            style="dim",
+        )
+    page.write(out, found, network)
+    text = advice(found, library, is_lab)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print(f"Report: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
     return 0
@@ -88,7 +92,7 @@ class Display:
 
     def tell(self, state: State) -> None:
         how = "with Weft" if state.with_weft else "without Weft"
-        text = f"MPI_I{state.subject.collective}, round {state.subject.rounds + 1}, {how}"
+        text = f"{state.subject.name}, round {state.subject.rounds + 1}, {how}"
         text += so_far(state.subject)
         left = f"at most {max(0.0, state.left_s):.0f} s left"
         self.bar.update(self.task, description=text, completed=state.elapsed_s, left=left)
@@ -97,14 +101,14 @@ class Display:
 
     def known(self, subject: Subject) -> None:
         """Something of a collective as soon as it can be said, and its sentence once decided."""
-        found, name = subject.comparison, subject.collective
+        found, name = subject.comparison, subject.name
         if subject.decided and name not in self.told:
             self.told.add(name)
             self.bar.console.print(found.sentence, markup=False, highlight=False)
-        elif found.fastest.gain.is_certain and name not in self.begun:
-            text = f"{found.call}{so_far(subject)}; more rounds will tell"
+        elif found.gain.is_certain and name not in self.begun:
+            text = f"{name}{so_far(subject)}; more rounds will tell"
             self.bar.console.print(text, style="dim", markup=False, highlight=False)
-        if found.fastest.gain.is_certain:
+        if found.gain.is_certain:
             self.begun.add(name)
 
 
@@ -112,21 +116,21 @@ def so_far(subject: Subject) -> str:
     found = subject.comparison
     if found is None:
         return ""
-    gain = overlap.interval(found.fastest.gain)
-    return f"; so far {gain or f'about {found.fastest.gain.median:.2f}'} times as fast"
+    gain = overlap.interval(found.gain) or f"about {found.gain.median:.2f}"
+    return f": so far {gain} times as fast"
 
 
-def measure(console: Console, rounds: Rounds) -> list[Comparison]:
+def measure(console: Console, rounds: Rounds) -> list[Comparison | CallComparison]:
     display = Display(console, rounds.seconds)
     rounds.tell = display.tell
     with display.bar:
         for subject in rounds.measure():
             display.known(subject)
         for subject in rounds.subjects:
-            if subject.comparison and subject.collective not in display.told:
+            if subject.comparison and subject.name not in display.told:
                 console.print(subject.comparison.sentence, markup=False, highlight=False)
             if not subject.comparison:
-                text = f"MPI_I{subject.collective}: not measured; the time was up"
+                text = f"{subject.name}: not measured; the time was up"
                 console.print(text, style="yellow", markup=False, highlight=False)
     found = [subject.comparison for subject in rounds.subjects]
     return [comparison for comparison in found if comparison]
@@ -171,11 +175,12 @@ def cells(row: overlap.Row) -> list[str]:
 
 
 def advice(
-    comparisons: Sequence[Comparison], mpi: mpi_libraries.Implementation, is_lab: bool
+    found: Sequence[Comparison | CallComparison], mpi: mpi_libraries.Implementation, is_lab: bool
 ) -> str:
     """Three commands to try on one's own program, as they would be typed here."""
     weft, launcher = weft_typed(), typed(mpi.mpiexec)
-    gains = [c.best.name for c in comparisons if c.finding == overlap.GAIN]
+    overlaps = [one for one in found if isinstance(one, Comparison)]
+    gains = [one.best.name for one in overlaps if one.finding == overlap.GAIN]
     engine = max(gains, key=gains.count, default="auto")
     start = f"{launcher} -n {RANKS} {weft} run"
     commands = [

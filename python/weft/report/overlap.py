@@ -61,9 +61,26 @@ class Job:
     engines: list[EngineTimes]
 
 
+@dataclass(frozen=True)
+class CallJob:
+    """The same of calls one after the other (--latency), of which the blocking ones are taken."""
+
+    collective: str
+    bytes: int
+    ranks: int
+    mpi: str
+    weft: Optional[str]
+    wrong: int
+    blocking_us: Times
+
+
 def read(path: Path) -> Job:
     """A measurement; ResultError if the file is something else."""
     return stored.read(Job, path, SCHEMA)
+
+
+def read_calls(path: Path) -> CallJob:
+    return stored.read(CallJob, path, SCHEMA)
 
 
 # ---- Figures ----------------------------------------------------------------------------------
@@ -148,10 +165,18 @@ class Comparison:
         return NO_GAIN if certain and fastest.gain.high < WORTH else CANNOT_TELL
 
     @property
+    def gain(self) -> Statistic:
+        """Of the fastest engine."""
+        return self.fastest.gain
+
+    @property
     def decided(self) -> bool:
         """More measuring would change little."""
-        gain = self.fastest.gain
-        return self.finding == NO_GAIN or (self.finding == GAIN and is_narrow(gain))
+        return is_decided(self.finding, self.gain)
+
+    @property
+    def headline(self) -> str:
+        return headline(self.finding, self.gain)
 
     @property
     def best(self) -> Row | None:
@@ -188,18 +213,17 @@ class Comparison:
     def _gain(self) -> str:
         fastest, without = self.fastest, self.without
         return (
-            f"{times(fastest.gain)} as fast with Weft. Engine {fastest.name} hides"
+            f"{self.headline} with Weft. Engine {fastest.name} hides"
             f" {share(fastest.hidden)} and takes {fastest.total.median:.0f} ms; without Weft the"
             f" same program hides {share(without.hidden)} and takes {without.total.median:.0f} ms."
         )
 
     def _no_gain(self) -> str:
-        fastest, without = self.fastest, self.without
+        without = self.without
         return (
             f"Weft has nothing to add. The MPI library by itself hides {share(without.hidden)}"
-            f" ({without.total.median:.0f} ms), and the program is at most"
-            f" {ceiling(fastest.gain.high)} times as fast with an engine of Weft's; leave the call"
-            " to the library (engine native)."
+            f" ({without.total.median:.0f} ms), and the program is {self.headline} with an engine"
+            " of Weft's; leave the call to the library (engine native)."
         )
 
     def _cannot_tell(self) -> str:
@@ -207,10 +231,68 @@ class Comparison:
         if not fastest.gain.is_certain:
             return f"cannot tell: fewer than {FEWEST} measurements fitted into the time."
         return (
-            f"cannot tell on this machine now: between {floor(fastest.gain.low)} and"
-            f" {ceiling(fastest.gain.high)} times as fast with engine {fastest.name}. A quieter"
-            " machine can."
+            f"cannot tell on this machine now: {self.headline} with engine {fastest.name}. A"
+            " quieter machine can."
         )
+
+
+@dataclass(frozen=True)
+class CallComparison:
+    """A blocking call in shared memory, without Weft and with it. Times in microseconds."""
+
+    collective: str
+    size_bytes: int
+    ranks: int
+    mpi: str
+    without: Statistic
+    weft: Statistic
+
+    @property
+    def call(self) -> str:
+        return f"MPI_{self.collective.capitalize()} of {size(self.size_bytes)}"
+
+    @property
+    def gain(self) -> Statistic:
+        return statistics.ratio(self.without, self.weft)
+
+    @property
+    def finding(self) -> str:
+        if statistics.leads(self.weft, self.without):
+            return GAIN
+        certain = self.gain.is_certain
+        return NO_GAIN if certain and self.gain.high < WORTH else CANNOT_TELL
+
+    @property
+    def decided(self) -> bool:
+        return is_decided(self.finding, self.gain)
+
+    @property
+    def headline(self) -> str:
+        return headline(self.finding, self.gain)
+
+    @property
+    def samples(self) -> int:
+        return self.gain.n
+
+    @property
+    def sentence(self) -> str:
+        took = f"{self.weft.median:.1f} µs instead of {self.without.median:.1f}"
+        return f"{self.call}, blocking: {self.headline} with Weft ({took})."
+
+
+def is_decided(finding: str, gain: Statistic) -> bool:
+    return finding == NO_GAIN or (finding == GAIN and is_narrow(gain))
+
+
+def headline(finding: str, gain: Statistic) -> str:
+    """What is known of a gain, in a few words."""
+    if not gain.is_certain:
+        return "not known"
+    if finding == GAIN:
+        return f"{times(gain)} as fast"
+    if finding == NO_GAIN:
+        return f"at most {ceiling(gain.high)} times as fast"
+    return f"between {floor(gain.low)} and {ceiling(gain.high)} times as fast"
 
 
 def is_narrow(gain: Statistic) -> bool:
@@ -220,7 +302,7 @@ def is_narrow(gain: Statistic) -> bool:
 def times(gain: Statistic) -> str:
     """`1.31 to 1.42 times`, or only what is certain where the interval is wide."""
     if not is_narrow(gain):
-        return f"at least {floor(gain.low)} times"
+        return f"at least {floor(gain.low)} (in the median {gain.median:.2f}) times"
     return f"{floor(gain.low)} to {ceiling(gain.high)} times"
 
 
@@ -235,6 +317,10 @@ def ceiling(value: float) -> str:
 def interval(gain: Statistic | None) -> str:
     """Of one row; nothing where there is none, or too few samples for one."""
     return f"{gain.low:.2f}–{gain.high:.2f}" if gain and gain.is_certain else ""
+
+
+def size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
 def share(hidden: float) -> str:
@@ -271,3 +357,10 @@ def compare(without: Sequence[Job], weft: Sequence[Job]) -> Comparison:
     one = weft[0]
     mpi = " ".join(one.mpi.split())
     return Comparison(one.collective, one.bytes, one.ranks, mpi, tuple(rows))
+
+
+def compare_calls(without: Sequence[CallJob], weft: Sequence[CallJob]) -> CallComparison:
+    one = weft[0]
+    pools = [[us for job in jobs for us in job.blocking_us.samples] for jobs in (without, weft)]
+    mpi = " ".join(one.mpi.split())
+    return CallComparison(one.collective, one.bytes, one.ranks, mpi, *map(statistics.of, pools))
