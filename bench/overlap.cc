@@ -77,6 +77,7 @@ Measurement::Measurement(const Options& options)
       size_(size_of(MPI_COMM_WORLD)),
       operation_(options.collective, options.bytes, rank_, size_),
       order_(options.seed) {
+  if (options.iterations) iterations_ = options.iterations;
   MPI_Comm_dup(MPI_COMM_WORLD, &control_);
   MPI_Comm_dup(MPI_COMM_WORLD, &plain_);
   for (const auto& engine : options.engines) {
@@ -160,14 +161,11 @@ void Measurement::repeat(int repetitions, bool keep) {
 // Finds how many iterations take ratio times the communication of the fastest candidate, all ranks
 // computing at once, as they will.
 void Measurement::calibrate() {
+  repeat(kWarmUps, true);
   double communication_us = 1e300;
   for (auto& candidate : candidates_) {
     communication_us = std::min(communication_us, statistic(candidate.samples_us).median);
     candidate.samples_us.clear();
-  }
-  if (options_.iterations) {
-    iterations_ = options_.iterations;
-    return;
   }
   const Candidate work{[this] { kernel_right_ = kernel_.run(iterations_); }, false};
   const double target_us = options_.ratio * communication_us;
@@ -186,11 +184,10 @@ void Measurement::calibrate() {
 Figures Measurement::take() {
   add_communication();
   repeat(1, false);
-  repeat(kWarmUps, true);
   if (options_.latency) {
-    for (auto& candidate : candidates_) candidate.samples_us.clear();
+    repeat(kWarmUps, false);
   } else {
-    calibrate();
+    if (!options_.iterations) calibrate();
     add_computation();
     repeat(1, false);
   }

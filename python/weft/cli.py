@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from weft import __version__, doctor, info, installation
+from weft import __version__
 from weft import plan as plan_command
 from weft.bench import command as bench_command
+from weft.demo import command as demo_command
 from weft.lab import command as lab_command
 from weft.report import command as report_command
 
@@ -28,6 +27,7 @@ lab_app = typer.Typer(
 )
 app.add_typer(lab_app, name="lab")
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
+app.command("demo")(demo_command.demo)
 app.command("bench")(bench_command.bench)
 app.command("plan")(plan_command.plan)
 app.command("report")(report_command.report)
@@ -41,7 +41,12 @@ NATIVE = {
 }
 
 
+INTERRUPTED = 130
+
+
 def become_native(verb: str, arguments: list[str]) -> None:
+    from weft import installation
+
     native = installation.weft_command()
     if not native.exists():
         print(f"weft: {native} is missing; build it with: make build", file=sys.stderr)
@@ -66,6 +71,10 @@ def info_command(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
 ) -> None:
     """Say which MPI libraries, engines, cores and NUMA nodes are there."""
+    import json
+
+    from weft import info
+
     facts = info.collect()
     if as_json:
         print(json.dumps(facts, indent=2))
@@ -76,6 +85,8 @@ def info_command(
 @app.command("doctor")
 def doctor_command() -> None:
     """Test the set-up, and name the fix for what is wrong."""
+    from weft import doctor
+
     raise typer.Exit(doctor.report(doctor.examine()))
 
 
@@ -95,18 +106,17 @@ def options(
     pass
 
 
-@app.command("demo")
-def demo_command(
-    mpi: Annotated[str, typer.Option(help="mpich, openmpi or intelmpi.")] = "mpich",
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("out/demo.html"),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,
-) -> None:
-    """Run one unmodified MPI program without and with Weft, and show the difference."""
-    # Loaded here: its report library takes longer to load than the other commands take.
-    from weft import demo
-
-    raise typer.Exit(demo.run(mpi, out, quick))
-
-
 def main() -> None:
-    app(prog_name="weft")
+    """Errors of the command line are one sentence, as all others are."""
+    try:
+        status = app(prog_name="weft", standalone_mode=False)
+    except typer.Abort:
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # of the command line's parser
+            raise
+        if text := error.format_message().replace("Value error, ", ""):
+            context = getattr(error, "ctx", None)
+            print(f"{context.command_path if context else 'weft'}: {text}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -7,29 +7,41 @@ the next program.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional, get_args
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from weft import installation, mpi_libraries
-from weft.bench import settings
+if TYPE_CHECKING:
+    from rich.console import Console
 
-COLLECTIVES = (
-    *("barrier", "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce"),
-    *("allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"),
-)
-TYPES = ("double", "float", "int", "long", "char")
-OPERATORS = ("sum", "prod", "max", "min")
+    from weft import mpi_libraries
+
+Collective = Literal[
+    "barrier",
+    "bcast",
+    "gather",
+    "scatter",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "exscan",
+]
+Type = Literal["double", "float", "int", "long", "char"]
+Operator = Literal["sum", "prod", "max", "min"]
+Engine = Literal["auto", "native", "assist", "function", "thread", "tcc"]
+SUMMARY_SCHEMA = "weft-summary/1"
 JOB_SECONDS = 120
-CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")  # what is chosen
 HOW = {"measured": "measured now", "cache": "from the cache", "rule": "by the rule"}
 
 
@@ -37,14 +49,75 @@ class PlanError(Exception):
     """The message says what to do."""
 
 
-def choice(option: str, word: str, choices: tuple[str, ...]) -> None:
-    if word not in choices:
-        raise PlanError(f"{option}: unknown '{word}'; choose one of {', '.join(choices)}")
+# ---- What the program and Weft's summary say --------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One initialisation, as bench/plan prints it."""
+
+    init_us: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way that was measured."""
+
+    algorithm: str
+    part_bytes: int
+    radix: int
+    radix_across: int
+    ns: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A way that was chosen, and why."""
+
+    call: str
+    bytes: int
+    ranks: int
+    operation: str
+    algorithm: str
+    part_bytes: int
+    radix: int
+    radix_across: int
+    source: Literal["measured", "cache", "rule"]
+    why: str
+    trial_bytes: int
+    doubts: int
+    candidates: list[Candidate]
+
+
+@dataclass(frozen=True)
+class Call:
+    """How often a call went which way."""
+
+    call: str
+    handled: int
+    in_memory: int
+    passed_on: dict[str, int]  # reason -> how often
+
+
+@dataclass(frozen=True)
+class Summary:
+    mpi: str
+    calls: list[Call]
+    plans: list[Plan]
+
+
+def choice(way: Plan | Candidate) -> tuple[str, int, int, int]:
+    return (way.algorithm, way.part_bytes, way.radix, way.radix_across)
+
+
+# ---- Asking -----------------------------------------------------------------------------------
 
 
 def command_line(mpi: mpi_libraries.Implementation, ranks: int, words: list[str]) -> list[str]:
+    from weft import installation, mpi_libraries
+
     program = mpi.program("plan")
-    if not program.exists() or not mpi.mpiexec.exists():
+    if not program.exists():
         raise PlanError(
             f"{program} is missing; build it with: {mpi_libraries.make_target(mpi.name)}"
         )
@@ -55,115 +128,145 @@ def command_line(mpi: mpi_libraries.Implementation, ranks: int, words: list[str]
 
 def initialise(
     mpi: mpi_libraries.Implementation, ranks: int, weft: list[str], program: list[str]
-) -> tuple[dict, dict]:
+) -> tuple[Measured, Summary]:
     """One job: what the program printed, and Weft's summary."""
+    from weft import stored
+
     with tempfile.TemporaryDirectory() as directory:
         summary = Path(directory) / "summary.json"
         words = [*weft, f"--summary=json:{summary}", "--", str(mpi.program("plan")), *program]
-        command = command_line(mpi, ranks, words)
         done = subprocess.run(
-            command,
+            command_line(mpi, ranks, words),
             env={**os.environ, **mpi.environment()},
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=JOB_SECONDS,
         )
-        if done.returncode != 0 or not summary.exists():
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0 or not summary.exists() or not lines:
             raise PlanError(f"the ranks failed:\n{done.stdout}{done.stderr}".rstrip())
-        line = next(line for line in done.stdout.splitlines() if line.startswith("{"))
-        return json.loads(line), json.loads(summary.read_text())
+        measured = stored.parse(Measured, lines[0], "the program's output")
+        return measured, stored.read(Summary, summary, SUMMARY_SCHEMA)
+
+
+# ---- Showing ----------------------------------------------------------------------------------
 
 
 def size_text(count: int) -> str:
-    for unit in ("MiB", "KiB"):
-        if count >= settings.SIZES[unit] and count % settings.SIZES[unit] == 0:
-            return f"{count // settings.SIZES[unit]} {unit}"
+    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale and count % scale == 0:
+            return f"{count // scale} {unit}"
     return f"{count} bytes"
 
 
-def tree_text(plan: dict) -> str:
+def tree_text(way: Plan | Candidate) -> str:
     """What a tree's radices are; nothing of other algorithms."""
-    if not plan["algorithm"].endswith("-tree"):
+    if not way.algorithm.endswith("-tree"):
         return ""
-    radices = [plan["radix"]]
-    if plan["algorithm"].startswith("domain-"):
-        radices.append(plan["radix_across"])
+    radices = [way.radix]
+    if way.algorithm.startswith("domain-"):
+        radices.append(way.radix_across)
     return " × ".join(str(radix) if radix else "all" for radix in radices)
 
 
-def show_plan(console: Console, plan: dict, line: dict) -> None:
-    words = [plan["call"], size_text(plan["bytes"]), f"{plan['ranks']} ranks", plan["operation"]]
+def show_plan(console: Console, plan: Plan, measured: Measured) -> None:
+    words = [plan.call, size_text(plan.bytes), f"{plan.ranks} ranks", plan.operation]
     console.print(", ".join(word for word in words if word), style="bold")
-    parts = f", parts of {size_text(plan['part_bytes'])}"
+    parts = f", parts of {size_text(plan.part_bytes)}"
     if radices := tree_text(plan):
         parts += f", radix {radices}"
-    again = ", but not for certain: the next run measures again" if plan["doubts"] else ""
+    again = ", but not for certain: the next run measures again" if plan.doubts else ""
     console.print(
-        f"{plan['algorithm']}{parts}: {HOW[plan['source']]}, {plan['why']}{again};"
-        f" the initialisation took {line['init_us'] / 1e3:.2f} ms",
+        f"{plan.algorithm}{parts}: {HOW[plan.source]}, {plan.why}{again};"
+        f" the initialisation took {measured.init_us / 1e3:.2f} ms",
         highlight=False,
     )
-    if not plan["candidates"]:
-        return
-    on_trial = plan["trial_bytes"]
-    title = "µs" if on_trial in (0, plan["bytes"]) else f"µs, on {size_text(on_trial)}"
+    if plan.candidates:
+        show_candidates(console, plan)
+
+
+def show_candidates(console: Console, plan: Plan) -> None:
+    from rich.table import Table
+
+    title = "µs"
+    if plan.trial_bytes not in (0, plan.bytes):
+        title = f"µs, on {size_text(plan.trial_bytes)}"
     table = Table("", "algorithm", "parts of", "radix", title)
     table.columns[4].justify = "right"
-    for candidate in sorted(plan["candidates"], key=lambda one: one["ns"]):
-        chosen = all(candidate[key] == plan[key] for key in CHOICE)
+    for candidate in sorted(plan.candidates, key=lambda one: one.ns):
+        chosen = choice(candidate) == choice(plan)
         table.add_row(
             "→" if chosen else "",
-            candidate["algorithm"],
-            size_text(candidate["part_bytes"]),
+            candidate.algorithm,
+            size_text(candidate.part_bytes),
             tree_text(candidate),
-            f"{candidate['ns'] / 1e3:.2f}",
+            f"{candidate.ns / 1e3:.2f}",
             style="bold" if chosen else None,
         )
     console.print(table)
 
 
-def show_why_none(console: Console, summary: dict, size: int) -> None:
+def show_why_none(console: Console, summary: Summary, size: int) -> None:
     """Only what is done in a node's memory has a plan."""
-    for entry in summary["calls"]:
-        name = f"{entry['call']}, {size_text(size)}"
-        for reason in entry["passed_on"]:
-            console.print(f"{name}: left to {summary['mpi']}: {reason}", highlight=False)
-        if entry["handled"] > entry["in_memory"]:
+    for entry in summary.calls:
+        name = f"{entry.call}, {size_text(size)}"
+        for reason in entry.passed_on:
+            console.print(f"{name}: left to {summary.mpi}: {reason}", highlight=False)
+        if entry.handled > entry.in_memory:
             console.print(f"{name}: by messages, where nothing is tuned", highlight=False)
 
 
 def plan(
-    collective: Annotated[str, typer.Argument(help="allreduce, bcast, …")] = "allreduce",
-    size: Annotated[str, typer.Option("--bytes", help="Sizes: 8,4KiB,1MiB.")] = "8",
-    datatype: Annotated[str, typer.Option("--type", help="|".join(TYPES))] = "double",
-    operator: Annotated[str, typer.Option("--op", help="|".join(OPERATORS))] = "sum",
-    ranks: Annotated[int, typer.Option("-n", "--ranks", help="All on this node.")] = 2,
+    collective: Annotated[
+        Collective, typer.Argument(metavar="COLLECTIVE", help=", ".join(get_args(Collective)) + ".")
+    ] = "allreduce",
+    size: Annotated[
+        str,
+        typer.Option(
+            "--bytes",
+            metavar="SIZES",
+            help="Sizes of the buffer, separated by commas, such as 8,4KiB,1MiB.",
+        ),
+    ] = "8",
+    datatype: Annotated[Type, typer.Option("--type", help="The elements' type.")] = "double",
+    operator: Annotated[
+        Operator, typer.Option("--op", help="The operator of a reduction.")
+    ] = "sum",
+    ranks: Annotated[
+        int, typer.Option("-n", "--ranks", metavar="NUMBER", help="Ranks, all on this node.")
+    ] = 2,
     mpi: Annotated[
         Optional[str],
         typer.Option(
+            metavar="NAME",
             help="The MPI library: mpich, openmpi, intelmpi, or where one is installed.",
             show_default="the first that weft info lists",
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="As of weft run.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure without the cache.")] = False,
+    engine: Annotated[Engine, typer.Option(help="The engine, as of weft run.")] = "auto",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again, whatever is in the cache of plans.")
+    ] = False,
 ) -> None:
     """Say how a persistent collective is done in a node's memory, and why."""
+    from rich.console import Console
+
+    from weft import mpi_libraries, stored
+    from weft.bench import settings
+
     console = Console()
     try:
-        choice("COLLECTIVE", collective, COLLECTIVES)
-        choice("--type", datatype, TYPES)
-        choice("--op", operator, OPERATORS)
         library = mpi_libraries.chosen(mpi)
         sizes = [settings.size_bytes("--bytes", word) for word in size.split(",")]
         weft = ["--engine", engine, *(["--plan-cache", "none"] if fresh else [])]
         program = ["--collective", collective, "--type", datatype, "--op", operator]
         for count in sizes:
-            line, summary = initialise(library, ranks, weft, [*program, "--bytes", str(count)])
-            for decided in summary["plans"]:
-                show_plan(console, decided, line)
-            if not summary["plans"]:
+            measured, summary = initialise(library, ranks, weft, [*program, "--bytes", str(count)])
+            for decided in summary.plans:
+                show_plan(console, decided, measured)
+            if not summary.plans:
                 show_why_none(console, summary, count)
-    except (PlanError, settings.SettingsError, mpi_libraries.MpiError) as error:
-        print(f"weft: {error}", file=sys.stderr)
+    except (PlanError, settings.SettingsError, mpi_libraries.MpiError, stored.ResultError) as error:
+        print(f"weft plan: {error}", file=sys.stderr)
         raise typer.Exit(2) from None

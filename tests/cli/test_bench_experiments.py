@@ -87,8 +87,9 @@ def figures_of_a_kernel(path, **changes) -> None:
     ("changes", "said"),
     [
         ({"variants": []}, "at least one engine"),
-        ({"variants": [{"engine": "thread"}]}, "samples_us"),
-        ({"ranks": None, "variants": 5}, "damaged"),
+        ({"variants": [{"engine": "thread"}]}, "variants[0].samples_us is missing"),
+        ({"variants": [{"engine": "", "samples_us": []}]}, "variants[0].samples_us"),
+        ({"ranks": None}, "ranks should be a valid integer, not None"),
     ],
 )
 def test_damaged_figures_of_a_kernel_are_refused(call, tmp_path, changes, said):
@@ -111,17 +112,44 @@ def test_a_preset_s_result_reports_its_finding(call, tmp_path):
 def test_bad_preset_on_the_command_line(call):
     done = call("bench", "--preset", "moon")
     assert done.returncode == 2
-    assert "choose one of tcc, threads-per-core" in done.stderr
+    assert done.stderr.startswith("weft bench: Invalid value for '--preset': 'moon' is not one of")
+    assert done.stderr.count("\n") == 1
+
+
+GIVEN = {"launcher": None, "lab": None, "ranks": None, "collective": "allreduce", "mpi": None}
+
+
+def runs(preset, **said):
+    return experiments.adapted(preset, {**GIVEN, **said}, set(said)).runs
 
 
 def test_a_launcher_reaches_every_run_of_every_preset():
     for preset in presets(16).values():
-        for options in experiments.through(preset, "srun --mpi=pmi2", None).runs:
+        for options in runs(preset, launcher="srun --mpi=pmi2"):
             assert options["launcher"] == "srun --mpi=pmi2" and options["lab"] is None
-    per_node = experiments.through(presets(16)["nbc-eff"], "mpiexec", None).runs
+    per_node = runs(presets(16)["nbc-eff"], launcher="mpiexec")
     assert [options["ranks"] for options in per_node] == ["2", "16"]
-    (asked,) = experiments.through(presets(16)["nbc-eff"], "mpiexec", "4").runs
+    (asked,) = runs(presets(16)["nbc-eff"], launcher="mpiexec", ranks="4")
     assert asked["ranks"] == "4"
+
+
+def test_what_is_said_wins_over_the_preset_and_defaults_do_not():
+    preset = presets(2)["tcc"]
+    (plain,) = experiments.adapted(preset, {**GIVEN, "engines": "native", "amounts": "10"}, ()).runs
+    assert plain == preset.runs[0]
+    (said,) = runs(preset, engines="thread", amounts="1x", mpi="openmpi")
+    assert (said["engines"], said["amounts"], said["mpi"]) == ("thread", "1x", "openmpi")
+    assert said["collective"] == "alltoall"
+
+
+def test_a_value_that_makes_another_experiment_is_refused_in_one_sentence():
+    with pytest.raises(SettingsError, match=r"--collective bcast makes another .* needs alltoall"):
+        runs(presets(2)["tcc"], collective="bcast")
+    with pytest.raises(SettingsError, match=r"--placements bind makes another .* needs bind,numa"):
+        runs(presets(2)["placement"], placements="bind")
+    assert runs(presets(2)["placement"], placements="bind,numa,list:0")
+    with pytest.raises(SettingsError, match="--amounts has no effect on preset iallreduce-kernel"):
+        runs(presets(2)["iallreduce-kernel"], amounts="3")
 
 
 def test_a_kernel_runs_through_the_launcher(tmp_path, environment, call, script):

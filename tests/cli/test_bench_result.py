@@ -13,8 +13,9 @@ from dataclasses import replace
 import pytest
 
 from weft.bench import result, settings, statistics, store
-from weft.bench.result import Candidate, ResultError, Statistic
+from weft.bench.result import Candidate, Statistic
 from weft.bench.settings import SettingsError
+from weft.stored import ResultError
 
 NATIVE = Candidate("mpich 5.0.2", "native")
 HALF = Candidate("mpich 5.0.2", "half", "bind", "yield")
@@ -186,11 +187,12 @@ def test_a_cut_database_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "names"),
     [
-        (lambda t: t[: t.rindex('"half"')], r"line \d+"),
-        (lambda t: t.replace("weft-bench/1", "weft-overlap/1"), "schema weft-bench/1"),
-        (lambda t: t.replace('"ranks": 2', '"ranks": "two"', 1), r"points\[0\]: ranks"),
-        (lambda t: t.replace('"hidden"', '"hiden"', 1), r"points\[0\]"),
-        (lambda t: "[]", "schema weft-bench/1"),
+        (lambda t: t[: t.rindex('"half"')], r"no JSON: .* at line \d+"),
+        (lambda t: t.replace("weft-bench/1", "weft-overlap/1"), "schema weft-bench/1 is needed"),
+        (lambda t: t.replace('"ranks": 2', '"ranks": "two"', 1), r"points\[0\]\.ranks should be"),
+        (lambda t: t.replace('"hidden"', '"hiden"', 1), r"points\[0\]\.hidden is missing"),
+        (lambda t: t.replace('"status": "measured"', '"status": "lost"', 1), r"\.status should be"),
+        (lambda t: "[]", "the whole should be"),
     ],
 )
 def test_damaged_json_is_refused_with_the_place(half, tmp_path, change, names):

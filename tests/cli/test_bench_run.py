@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import pytest
 
 from weft import installation, mpi_libraries
+from weft.bench import driver as driver_module
 from weft.bench import places, settings, store, variants
 from weft.bench.driver import Driver
 from weft.bench.result import CANNOT_RUN, STOPPED, Candidate
@@ -45,22 +47,32 @@ class PlantedVariant(Variant):
         return []
 
 
-def run_planted(path, *engines: str, begun: dict | None = None, **changes):
-    """`begun`: iterations by the cases that an earlier run, now resumed, has begun."""
-    asked = wanted(**changes)
+def plan_of(*engines: str, variants: int = 1):
+    """Each of the variants has all engines; they differ in their placement."""
 
     class Planted:
         def __init__(self, *_: object) -> None:
-            candidates = [Candidate("mpich 5", engine) for engine in engines]
-            variant = PlantedVariant("mpich", "bind", "yield", "selected", candidates)
-            self.variants, self.left_out = [variant], []
+            self.left_out: list = []
+            self.variants = [
+                PlantedVariant(
+                    *("mpich", f"place{n}", "yield", "selected"),
+                    [Candidate("mpich 5", engine, f"place{n}") for engine in engines],
+                )
+                for n in range(variants)
+            ]
 
+    return Planted
+
+
+def run_planted(path, *engines: str, begun: dict | None = None, **changes):
+    """`begun`: iterations by the cases that an earlier run, now resumed, has begun."""
+    asked = wanted(**changes)
     with store.Store(path) as file:
         run = file.new_run({}, asked.to_json())
         for case, iterations in (begun or {}).items():
             file.case(run, case, asked.kernel, iterations)
         place = places.place(asked)
-        Driver(asked, place, file, run, program="planted", plan=Planted).measure()
+        Driver(asked, place, file, run, program="planted", plan=plan_of(*engines)).measure()
         return file.result(run)
 
 
@@ -259,6 +271,80 @@ def test_resume_goes_on_with_the_same_work(environment, tmp_path):
     assert found.complete and {p.amount for p in found.points} == {0, 1}
 
 
+class Stopped(Exception):
+    """Stands for Ctrl-C."""
+
+
+def measure_until(path, jobs: int | None, plan, asked: Settings, retry: bool = False) -> int:
+    """Measures the file's last run until so many more jobs have begun; how many jobs it has."""
+    with store.Store(path) as file:
+        run = file.last_run()
+        most = None if jobs is None else file.jobs(run) + jobs
+
+        def tick(_: object) -> None:
+            if most is not None and file.jobs(run) > most:
+                raise Stopped
+
+        place = places.place(asked)
+        driver = Driver(asked, place, file, run, tick, "planted", plan, retry)
+        with contextlib.suppress(Stopped):
+            driver.measure()
+        return file.jobs(run)
+
+
+def new_run(path, asked: Settings) -> None:
+    with store.Store(path) as file:
+        file.new_run({}, asked.to_json())
+
+
+def jobs_of(path) -> list[tuple[int, int]]:
+    """(case, round) of each job, in order."""
+    with store.Store(path) as file:
+        query = "SELECT measured_case, round FROM job ORDER BY id"
+        return file.connection.execute(query).fetchall()
+
+
+# With this tolerance, three rounds of all that is measured settle nothing.
+QUICK = {"amounts": "1ms", "time_budget_s": 600.0, "tolerance": 1e-9}
+
+
+@NEEDS_BUILD
+def test_resume_measures_only_what_is_missing(tmp_path, monkeypatch):
+    """Two cases of two variants: a job for the range and one in each of two rounds."""
+    monkeypatch.setattr(driver_module, "ROUNDS", 2)
+    monkeypatch.setattr(Settings, "cases", lambda _: [("allreduce", 8, 2), ("allreduce", 16, 2)])
+    asked, plan, path = wanted(**QUICK), plan_of("half", variants=2), tmp_path / "x.sqlite"
+    monkeypatch.setattr(Driver, "slice_s", lambda *_: 0.2)
+    new_run(path, asked)
+    measure_until(path, 4, plan, asked)
+    before = jobs_of(path)
+    assert before == [(1, 0), (1, 0), (1, 1), (1, 1), (1, 2)], "the last one was stopped"
+    measure_until(path, None, plan, asked)
+    after = jobs_of(path)[len(before) :]
+    expected = [(1, 2), (1, 2), *[(2, number) for number in (0, 0, 1, 1, 2, 2)]]
+    assert after == expected, "the stopped job again, and what had not begun"
+    measure_until(path, None, plan, asked)
+    assert len(jobs_of(path)) == len(before) + len(after), "all was there"
+    assert {(p.bytes, p.placement) for p in store.load(path).points} == {
+        (size, place) for size in (8, 16) for place in ("place0", "place1")
+    }
+
+
+@NEEDS_BUILD
+def test_what_hung_is_tried_again_only_if_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver_module, "ROUNDS", 1)
+    monkeypatch.setattr(Driver, "slice_s", lambda *_: 0.2)
+    asked, path = wanted(**QUICK, hang_s=1.0), tmp_path / "x.sqlite"
+    new_run(path, asked)
+    first = measure_until(path, None, plan_of("half", "stuck"), asked)
+    assert first == 3, "the range with the one that hangs, the range without it, a round"
+    assert measure_until(path, None, plan_of("half", "stuck"), asked) == first
+    assert next(c for c in store.load(path).candidates if c.engine == "stuck").status == STOPPED
+    again = measure_until(path, None, plan_of("half", "stuck"), asked, retry=True)
+    assert again == first + 1, "alone, and it hangs again"
+    assert next(c for c in store.load(path).candidates if c.engine == "stuck").status == STOPPED
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
@@ -272,7 +358,9 @@ def test_resume_goes_on_with_the_same_work(environment, tmp_path):
         (["--backoffs", "nap"], "yield, spin"),
         (["--fixed-work"], "--ranks"),
         (["--compute-library", "nothing.so"], "no file nothing.so"),
-        (["--resume", "nothing.sqlite"], "no such file"),
+        (["--retry"], "--resume FILE --retry"),
+        (["--preset", "tcc", "--collective", "bcast"], "another experiment than preset tcc"),
+        (["--preset", "iallreduce-kernel", "--bytes", "8"], "--bytes has no effect on preset"),
     ],
 )
 def test_bad_input_is_refused(environment, tmp_path, arguments, names):
@@ -280,6 +368,19 @@ def test_bad_input_is_refused(environment, tmp_path, arguments, names):
     assert done.returncode == 2, done.stdout
     assert names in done.stderr
     assert not (tmp_path / "x.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ([], "no such file"),
+        (["--engines", "thread"], "the run's own settings; leave out --engines"),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused(environment, tmp_path, arguments, names):
+    done = bench(environment, "--resume", tmp_path / "nothing.sqlite", *arguments)
+    assert done.returncode == 2, done.stdout
+    assert names in done.stderr
 
 
 def test_library_words_are_checked(tmp_path):

@@ -1,25 +1,35 @@
-"""The demo: what its figures say, and the page it writes."""
+"""The demo: what its figures say, when it stops, what it shows where it cannot tell, its page."""
 
 import json
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from weft import demo, mpi_libraries
+from weft import mpi_libraries
+from weft.demo import command, rounds, show
+from weft.demo.place import SharedMemory
 from weft.report import overlap, page
+from weft.stored import ResultError
+
+COMMUNICATION_US = COMPUTATION_US = 80000.0
 
 
-def statistic(median: float, spread: float = 100.0) -> dict:
-    return {"median": median, "low": median - spread, "high": median + spread, "n": 7}
+def times(median: float, spread: float = 0.002, n: int = 9) -> dict:
+    """Samples evenly around the median."""
+    half = n // 2
+    return {"samples": [median * (1 + spread * (i - half) / max(1, half)) for i in range(n)]}
 
 
-def run(totals_us: dict[str, float], communication_us=80000.0, computation_us=80000.0) -> dict:
-    def hidden(total):
-        saved = communication_us + computation_us - total
-        return {"median": saved / min(communication_us, computation_us)}
-
+def job(totals_us: dict[str, float], weft: bool = True, spread: float = 0.002, n: int = 9) -> dict:
+    """What bench/overlap writes."""
     engines = [
-        {"engine": name, "total_us": statistic(total), "hidden": hidden(total)}
+        {
+            "engine": name,
+            "immediate_us": times(COMMUNICATION_US, spread, n),
+            "total_us": times(total, spread, n),
+        }
         for name, total in totals_us.items()
     ]
     return {
@@ -28,61 +38,238 @@ def run(totals_us: dict[str, float], communication_us=80000.0, computation_us=80
         "bytes": 2 << 20,
         "ranks": 2,
         "mpi": "MPICH Version:      5.0.2",
-        "repetitions": 7,
-        "communication_us": communication_us,
-        "computation_us": statistic(computation_us),
+        "weft": "0.1.0" if weft else None,
+        "iterations": 100,
+        "wrong": 0,
+        "computation_us": times(COMPUTATION_US, spread, n),
+        "blocking_us": times(COMMUNICATION_US, spread, n),
         "engines": engines,
     }
 
 
+def read(figures: dict) -> overlap.Job:
+    return overlap.stored.parse(overlap.Job, json.dumps(figures), "x.json", overlap.SCHEMA)
+
+
+def compared(without_us: float, spread: float = 0.002, n: int = 9, **engines_us: float):
+    without = job({"native": without_us}, weft=False, spread=spread, n=n)
+    return overlap.compare([read(without)], [read(job(engines_us, spread=spread, n=n))])
+
+
 @pytest.fixture
 def gain() -> overlap.Comparison:
-    return overlap.compare(run({"native": 112000.0}), run({"native": 110000.0, "thread": 82000.0}))
+    return compared(112000.0, native=110000.0, thread=82000.0)
 
 
-def test_speed_up_is_against_the_program_without_weft(gain):
+def test_a_gain_is_an_interval_against_the_program_without_weft(gain):
     assert [row.name for row in gain.rows] == ["without Weft", "native", "thread"]
     thread = gain.rows[2]
-    assert thread.against_without == pytest.approx(112 / 82)
-    assert thread.against_native == pytest.approx(110 / 82)
+    assert thread.gain.median == pytest.approx(112 / 82)
+    assert thread.gain.low == pytest.approx(thread.gain.median, rel=0.005)
+    assert thread.gain.low < thread.gain.median < thread.gain.high
     assert thread.hidden == pytest.approx(78 / 80)
     assert (gain.ideal_ms, gain.sum_ms) == (80.0, 160.0)
-    assert gain.best.name == "thread"
-    assert "1.37 times as fast" in gain.sentence
+    assert gain.best is thread and gain.decided
+    assert "1.36 to 1.37 times as fast with Weft" in gain.sentence
 
 
-def test_native_wins_where_no_engine_is_noticeably_faster():
-    same = overlap.compare(run({"native": 81000.0}), run({"native": 81000.0, "thread": 80500.0}))
-    assert same.best.name == "native"
-    assert "nothing to add" in same.sentence
+def test_the_interval_holds_what_both_medians_permit():
+    pooled = compared(100000.0, spread=0.1, native=100000.0, thread=50000.0)
+    without, thread = pooled.without.total, pooled.fastest.total
+    assert pooled.fastest.gain.low == pytest.approx(without.low / thread.high)
+    assert pooled.fastest.gain.high == pytest.approx(without.high / thread.low)
 
 
-def test_a_gain_within_the_spread_is_none():
-    weft = run({"native": 90000.0, "thread": 84000.0})
-    for engine in weft["engines"]:
-        engine["total_us"] = statistic(engine["total_us"]["median"], 5000.0)
-    compared = overlap.compare(run({"native": 90000.0}), weft)
-    assert compared.best.name == "native"
-    assert "engine thread took 84 ms" in compared.sentence
-    assert "nothing to add" not in compared.sentence
+def test_a_wide_gain_says_what_is_certain_and_asks_for_more():
+    wide = compared(120000.0, spread=0.2, native=120000.0, thread=60000.0)
+    assert wide.finding == overlap.GAIN and not wide.decided
+    assert re.search(r"at least 1\.\d\d \(in the median 2.00\) times as fast", wide.sentence)
+
+
+def test_native_is_right_where_no_engine_can_be_faster():
+    same = compared(81000.0, native=81000.0, thread=80500.0)
+    assert same.best.name == "native" and same.decided
+    assert "nothing to add" in same.sentence and "at most 1.01 times" in same.sentence
+
+
+def test_what_cannot_be_told_is_an_interval_and_no_engine_is_green():
+    noisy = compared(90000.0, spread=0.3, native=90000.0, thread=84000.0)
+    assert noisy.best is None and not noisy.decided
+    found = re.search(r"between (0\.\d\d) and (1\.\d\d) times as fast with engine", noisy.sentence)
+    assert found and "cannot tell on this machine now" in noisy.sentence
+    assert "nothing to add" not in noisy.sentence
+
+
+def test_a_gain_over_native_too_is_needed():
+    chance = compared(112000.0, native=82500.0, thread=82000.0)
+    assert chance.finding == overlap.CANNOT_TELL
+
+
+def test_few_samples_tell_nothing():
+    few = compared(112000.0, n=5, native=112000.0, thread=60000.0)
+    assert few.finding == overlap.CANNOT_TELL and "fewer than 6" in few.sentence
+    assert overlap.interval(few.fastest.gain) == ""
+
+
+def test_samples_of_all_jobs_count():
+    without = [read(job({"native": us}, weft=False, n=3)) for us in (110000.0, 114000.0)]
+    weft = [read(job({"native": us, "thread": us - 3e4}, n=3)) for us in (110000.0, 114000.0)]
+    found = overlap.compare(without, weft)
+    assert found.samples == 6
+    assert found.without.total.median == pytest.approx(112.0, rel=1e-3)
 
 
 def test_hidden_share_may_be_negative():
-    slow = overlap.compare(run({"native": 248000.0}), run({"native": 248000.0, "thread": 85000.0}))
+    slow = compared(248000.0, native=248000.0, thread=85000.0)
     assert slow.without.hidden == pytest.approx(-1.1)
     assert overlap.percent(slow.without.hidden) == "−110 %"
     assert "hides nothing" in slow.sentence
 
 
-def test_more_than_all_hidden_asks_to_measure_again(gain):
-    assert "measure again" not in gain.sentence
-    weft = run({"native": 110000.0, "thread": 70000.0})
-    sentence = overlap.compare(run({"native": 112000.0}), weft).sentence
-    assert "thread cannot hide 112 %" in sentence and sentence.endswith(overlap.MEASURE_AGAIN)
-    for engine in weft["engines"]:
-        engine["total_us"] = statistic(engine["total_us"]["median"], 50000.0)
-    sentence = overlap.compare(run({"native": 112000.0}), weft).sentence
-    assert "cannot hide" in sentence and sentence.count(overlap.MEASURE_AGAIN) == 1
+def test_more_than_all_hidden_is_called_impossible(gain):
+    assert "cannot hide" not in gain.sentence
+    sentence = compared(112000.0, native=110000.0, thread=70000.0).sentence
+    assert "thread cannot hide 112 %" in sentence
+
+
+def calls_compared(without_us: float, weft_us: float, spread: float = 0.002):
+    def call_job(us: float) -> overlap.CallJob:
+        figures = {**job({}), "blocking_us": times(us, spread)}
+        text = json.dumps(figures)
+        return overlap.stored.parse(overlap.CallJob, text, "x.json", overlap.SCHEMA)
+
+    return overlap.compare_calls([call_job(without_us)], [call_job(weft_us)])
+
+
+def test_blocking_calls_in_shared_memory():
+    found = calls_compared(14.0, 3.5)
+    assert found.decided and found.gain.median == pytest.approx(4.0)
+    assert "MPI_Allreduce of 2 MiB, blocking: 3.98 to 4.02 times as fast" in found.sentence
+    assert calls_compared(14.0, 14.0).finding == overlap.NO_GAIN
+    assert calls_compared(14.0, 13.0, 0.2).finding == overlap.CANNOT_TELL
+
+
+# ---- Rounds -----------------------------------------------------------------------------------
+
+
+class Machine:
+    """Stands for time and the jobs' place: each job takes `job_s` and finds the same times."""
+
+    size = "2MiB"
+    is_lab = True
+
+    def __init__(self, job_s: float, spread: float) -> None:
+        self.job_s = job_s
+        self.spread = spread
+        self.now_s = 0.0
+        self.commands: list[list[str]] = []
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def run(self, words: list[str], limit_s: float) -> tuple[int, str]:
+        self.commands.append(words)
+        self.now_s += self.job_s
+        if self.job_s > limit_s:
+            raise subprocess.TimeoutExpired(words, limit_s)
+        option = dict(zip(words, words[1:]))
+        engines = option["--engines"].split(",")
+        loaded = len(engines) > 1
+        loaded |= "run" in words
+        totals = {name: 82000.0 if name == "thread" else 112000.0 for name in engines}
+        figures = job(totals, weft=loaded, spread=self.spread, n=int(option["--repetitions"]))
+        figures["collective"] = option["--collective"]
+        figures["blocking_us"] = times(20.0 if loaded else 80.0, self.spread)
+        Path(option["--json"]).write_text(json.dumps(figures))
+        return 0, ""
+
+
+def measured(machine: Machine, seconds: float = 180.0) -> rounds.Rounds:
+    mpi = mpi_libraries.implementation("mpich")
+    found = rounds.Rounds(machine, mpi, seconds, clock=machine.clock)
+    for _ in found.measure():
+        pass
+    return found
+
+
+def test_a_quiet_machine_is_left_as_soon_as_all_is_decided():
+    machine = Machine(job_s=5.0, spread=0.001)
+    found = measured(machine)
+    assert [subject.rounds for subject in found.subjects] == [2, 2, 2]
+    assert all(subject.decided for subject in found.subjects)
+
+
+def test_a_noisy_machine_is_measured_until_the_time_is_up():
+    machine = Machine(job_s=5.0, spread=0.5)
+    found = measured(machine)
+    assert not any(subject.decided for subject in found.subjects)
+    assert 170.0 <= machine.now_s <= 180.0
+    assert max(s.rounds for s in found.subjects) - min(s.rounds for s in found.subjects) <= 1
+
+
+def test_jobs_with_and_without_weft_take_turns_and_have_the_same_work():
+    machine = Machine(job_s=5.0, spread=0.5)
+    measured(machine, 130.0)
+    first = [words for words in machine.commands if "allreduce" in words]
+    loaded = ["run" in words for words in first]
+    assert loaded[:8] == [False, True, True, False, False, True, True, False]
+    assert "--iterations" not in first[0]
+    for words in first[1:]:
+        assert words[words.index("--iterations") + 1] == "100"
+
+
+def test_without_a_lab_blocking_calls_are_measured_first():
+    class Memory(Machine):
+        is_lab = False
+
+    machine = Memory(job_s=5.0, spread=0.001)
+    found = measured(machine)
+    assert [s.name for s in found.subjects[:2]] == [
+        "MPI_Allreduce of 64KiB",
+        "MPI_Allreduce of 1MiB",
+    ]
+    assert all(subject.decided for subject in found.subjects)
+    (first, second, *_) = machine.commands
+    assert "--latency" in first and "auto" in second[: second.index("--")]
+
+
+def test_a_slow_machine_still_measures_each_once():
+    found = measured(Machine(job_s=29.0, spread=0.001))
+    assert [subject.rounds for subject in found.subjects] == [1, 1, 1]
+
+
+def test_a_job_that_does_not_end_names_the_command():
+    with pytest.raises(rounds.DemoError, match=r"overlap .*did not end within 180 s"):
+        measured(Machine(job_s=200.0, spread=0.001))
+
+
+# ---- Words and files --------------------------------------------------------------------------
+
+
+def test_the_advice_names_three_commands_and_the_engine_that_won(gain):
+    mpi = mpi_libraries.implementation("mpich")
+    text = show.advice([gain], mpi, True)
+    commands = [line for line in text.splitlines() if line.startswith("    ")]
+    assert len(commands) == 3
+    assert "run --engine thread --summary -- ./app" in commands[0]
+    assert "run --engine native --summary -- ./app" in commands[1]
+    assert "lab run --nodes 2 -- ./app" in commands[2]
+    assert "doctor" in show.advice([gain], mpi, False)
+
+
+def test_programs_are_named_as_the_user_would_type_them(tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "weft"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert command.typed(program) == "bin/weft"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert command.typed(program) == "weft"
+    monkeypatch.setenv("PATH", "/nowhere")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert command.typed(program) == str(program)
 
 
 def test_page_needs_nothing_from_outside(gain, tmp_path):
@@ -92,33 +279,58 @@ def test_page_needs_nothing_from_outside(gain, tmp_path):
     assert not re.search(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=", text)
     assert "Plotly.react" in text and len(text) > 1_000_000  # the drawing library is inside
     assert gain.sentence in text and "a link of 200 Mbit/s" in text
+    assert overlap.interval(gain.fastest.gain) in text
     assert "prefers-color-scheme: dark" in text
     data = json.loads(re.search(r"const charts = (\[.*\]);", text)[1])
-    assert data[0]["totals"] == [112.0, 110.0, 82.0]
+    assert data[0]["totals"] == pytest.approx([112.0, 110.0, 82.0])
 
 
-def test_other_files_are_refused(tmp_path):
+def test_a_page_where_nothing_can_be_told(tmp_path):
+    noisy = compared(90000.0, spread=0.3, native=90000.0, thread=84000.0)
+    page.write(tmp_path / "x.html", [noisy], "a link")
+    assert noisy.sentence in (tmp_path / "x.html").read_text()
+
+
+def test_a_page_of_blocking_calls_only(tmp_path):
+    found = calls_compared(14.0, 3.5)
+    page.write(tmp_path / "x.html", [found], "shared memory")
+    text = (tmp_path / "x.html").read_text()
+    assert found.sentence in text and overlap.interval(found.gain) in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": "something/1"}, r"schema weft-overlap/1 is needed, .* 'something/1'"),
+        ({"engines": [{"engine": "thread"}]}, r"engines\[0\]\.immediate_us is missing"),
+        ({"ranks": "two"}, r"ranks should be a valid integer, not 'two'"),
+    ],
+)
+def test_other_files_are_refused_by_file_and_field(tmp_path, change, said):
     path = tmp_path / "x.json"
-    path.write_text('{"schema": "something/1"}')
-    with pytest.raises(ValueError, match="weft-overlap/1"):
+    path.write_text(json.dumps({**job({"native": 1.0}), **change}))
+    with pytest.raises(ResultError, match=said) as error:
         overlap.read(path)
+    assert str(error.value).startswith(str(path))
 
 
 def test_unknown_mpi_names_the_choices(capsys):
-    assert demo.run(mpi="lam") == 2
-    assert "mpich, openmpi, intelmpi" in capsys.readouterr().err
+    assert show.run("lam", "180s", None) == 2
+    assert "mpich, openmpi, intelmpi" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.skipif(
     not mpi_libraries.implementation("mpich").program("overlap").exists(), reason="needs a build"
 )
-def test_one_comparison_from_end_to_end():
+def test_one_round_from_end_to_end():
     """In shared memory, a tiny message: only that everything fits together."""
-    place = demo.SharedMemory(mpi_libraries.implementation("mpich"), size="64KiB")
-    without = demo.measure(place, "mpich", "bcast", None, 1)
-    weft = demo.measure(place, "mpich", "bcast", without, 1)
-    assert without["weft"] is None and weft["weft"]
-    assert without["wrong"] == weft["wrong"] == 0
-    assert weft["iterations"] == without["iterations"]
-    comparison = overlap.compare(without, weft)
-    assert [row.name for row in comparison.engines] == list(demo.ENGINES)
+    mpi = mpi_libraries.implementation("mpich")
+    place = SharedMemory(mpi, size="64KiB")
+    one = rounds.Rounds(place, mpi, 60.0)
+    subject = rounds.Subject("bcast", place.size)
+    one.round(subject)
+    without, weft = subject.without[0], subject.weft[0]
+    assert without.weft is None and weft.weft
+    assert without.wrong == weft.wrong == 0
+    assert weft.iterations == without.iterations
+    assert [row.name for row in subject.comparison.engines] == list(rounds.ENGINES)

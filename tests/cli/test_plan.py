@@ -347,5 +347,5 @@ def test_plan_says_what_is_left_to_the_library(weft_plan):
 def test_plan_refuses_what_it_does_not_know(weft_plan, words, word):
     result = weft_plan(*words)
     assert result.returncode == 2
-    assert result.stderr.startswith("weft: ")
+    assert result.stderr.startswith("weft plan: ") and result.stderr.count("\n") == 1
     assert word in result.stderr

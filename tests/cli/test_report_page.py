@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from synthetic import MPI, hides, result, sizes, statistic
@@ -12,6 +13,7 @@ from weft.bench.result import Candidate, save_json
 from weft.cli import app
 from weft.report import effect_page, versus
 from weft.report.effect_page import Source
+from weft.report.picture import HEIGHT, WIDTH, Axis
 
 MOST_BYTES = 6_000_000
 
@@ -91,19 +93,31 @@ def test_report_of_several_results_names_each(tmp_path, several):
 
 
 def test_picture_for_papers(tmp_path, several):
-    pytest.importorskip("matplotlib", reason="make build installs it")
     save_json(several, tmp_path / "a.json")
-    done = run(
-        "report", tmp_path / "a.json", "-o", tmp_path / "p.html", "--png", tmp_path / "p.png"
-    )
+    picture = tmp_path / "p.svg"
+    done = run("report", tmp_path / "a.json", "-o", tmp_path / "p.html", "--svg", picture)
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    drawn = ElementTree.parse(picture).getroot()
+    lines = drawn.findall(".//{http://www.w3.org/2000/svg}polyline")
+    assert len(lines) == 3 * 4, "ideal, blocking, native and thread, for three sizes"
+    for line in lines:
+        for x, y in (map(float, point.split(",")) for point in line.get("points").split()):
+            assert 0 <= x <= WIDTH and 0 <= y <= HEIGHT
+    said = {text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"thread", "computation alone, ms"} <= said
+
+
+def test_ticks_are_round_and_within_the_axis():
+    for last in (0.7, 3.0, 47.0, 999.0, 12345.0):
+        labels = [float(label) for _, label in Axis(last, 0.0, 100.0).ticks]
+        steps = {round(b - a, 6) for a, b in zip(labels, labels[1:])}
+        assert len(steps) == 1 and 3 <= len(labels) <= 7 and labels[-1] <= last
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"schema": "weft-bench/1",\n "points": [}', "line 2"),
+        ('{"schema": "weft-bench/1",\n "points": [}', "at line 2"),
         ('{"schema": "something"}', "schema weft-bench/1"),
         ('{"schema": "weft-bench/1", "machine": {}, "points": []}', "nothing was measured"),
     ],
@@ -135,9 +149,9 @@ def test_compare_finds_what_became_faster_and_the_changed_winner():
     after = result({"thread": hides(0.3), "tcc": hides(0.9)})
     found = versus.compare(before, after)
     by_name = {r.name: r for r in found.ratios if r.amount == 4}
-    assert by_name["tcc"].median == pytest.approx(1100 / 1700)
+    assert by_name["tcc"].times.median == pytest.approx(1100 / 1700)
     assert by_name["tcc"].verdict == "faster"
-    assert by_name["tcc"].low == pytest.approx(1100 * 0.995 / (1700 * 1.005))
+    assert by_name["tcc"].times.low == pytest.approx(1100 * 0.995 / (1700 * 1.005))
     assert by_name["thread"].verdict == "slower"
     assert by_name["blocking"].verdict == "same"
     change = next(c for c in found.changes if c.computation_us == 1000.0)
@@ -158,7 +172,7 @@ def test_other_amounts_are_read_between_the_points():
     ]
     ratios = [r for r in versus.compare(a, b).ratios if r.name == "thread"]
     assert len(ratios) == 10
-    assert all(r.median == pytest.approx(1.0, abs=0.004) for r in ratios)
+    assert all(r.times.median == pytest.approx(1.0, abs=0.004) for r in ratios)
 
 
 def test_what_only_one_result_has_is_said(several):

@@ -1,12 +1,14 @@
 """Presets: their options are those of weft bench, and their judgements follow from the figures."""
 
 import inspect
+import json
 import re
 from dataclasses import replace
 
 import pytest
 from synthetic import hides, points, result, statistic
 
+from weft import stored
 from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
@@ -110,6 +112,11 @@ def test_nbc_eff_holds_where_the_winner_changes():
     assert "does not hold here" in judge(found)
 
 
+def kernel_run(figures: dict) -> kernels.Run:
+    text = json.dumps(figures)
+    return kernels.run_of(stored.parse(kernels.RunFigures, text, "x", kernels.RUN_SCHEMA), "x")
+
+
 def kernel(**times_us: float) -> kernels.Run:
     def samples(time_us):
         return [time_us * (1 + 0.001 * i) for i in range(-5, 6)]
@@ -119,7 +126,7 @@ def kernel(**times_us: float) -> kernels.Run:
         for name, time in times_us.items()
     ]
     about = {"schema": "weft-kernel/1", "kernel": "k", "mpi": "MPICH 5.0.2", "ranks": 2}
-    return kernels.run_of({**about, "elements": 10000, "variants": variants})
+    return kernel_run({**about, "elements": 10000, "variants": variants})
 
 
 def test_iallreduce_kernel_holds_where_overlap_saves_time():
@@ -133,5 +140,5 @@ def test_iallreduce_kernel_holds_where_overlap_saves_time():
 
 
 def test_iallreduce_kernel_refuses_other_figures():
-    with pytest.raises(ValueError, match="weft-kernel/1"):
-        kernels.run_of({"schema": "weft-bench/1"})
+    with pytest.raises(stored.ResultError, match="weft-kernel/1"):
+        kernel_run({"schema": "weft-bench/1"})

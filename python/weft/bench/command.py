@@ -4,115 +4,280 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
-from rich.console import Console
 
-from weft import mpi_libraries
-from weft.bench import experiments, machine, places, result, settings, show
-from weft.bench.driver import Driver
-from weft.bench.result import ResultError
-from weft.bench.settings import Settings, SettingsError
-from weft.bench.store import Store
-from weft.lab import LabError
-from weft.mpi_libraries import MpiError
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weft.bench.places import Place
+    from weft.bench.result import Result
+    from weft.bench.settings import Settings
+    from weft.bench.store import Store
 
 INTERRUPTED = 130
+WHAT = "What is measured"
+WHERE = "Where it is measured"
+HOW = "How long and how exactly"
+FILES = "Results"
+Kernel = Literal["gemm", "gemv", "stencil"]
+PresetName = Literal[
+    "tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel"
+]
+# With --resume, the run's own settings hold; these may be named anew.
+OF_RESUME = {"resume", "retry", "time_budget", "json_file", "csv_file"}
 
 
 def bench(
-    collective: Annotated[str, typer.Option(help="Collectives: allreduce,bcast,…")] = "allreduce",
-    size: Annotated[str, typer.Option("--bytes", help="Sizes: 64KiB,1MiB.")] = "1MiB",
+    context: typer.Context,
+    collective: Annotated[
+        str,
+        typer.Option(
+            help="Collectives, separated by commas: allreduce, alltoall, bcast, reduce, allgather,"
+            " scan, barrier.",
+            metavar="NAMES",
+            rich_help_panel=WHAT,
+        ),
+    ] = "allreduce",
+    size: Annotated[
+        str,
+        typer.Option(
+            "--bytes",
+            help="Sizes, separated by commas, such as 64KiB,1MiB.",
+            metavar="SIZES",
+            rich_help_panel=WHAT,
+        ),
+    ] = "1MiB",
     engines: Annotated[
-        str, typer.Option(help="Engines; library-async is the MPI library's own progress.")
-    ] = settings.DEFAULT_ENGINES,
+        str,
+        typer.Option(
+            help="Engines, separated by commas: native, function, thread, tcc, assist, auto, and"
+            " library-async, the MPI library's own asynchronous progress.",
+            metavar="NAMES",
+            rich_help_panel=WHAT,
+        ),
+    ] = "native,function,thread,tcc,assist",
     mpi: Annotated[
         Optional[str],
         typer.Option(
-            help="MPI libraries: mpich,openmpi,intelmpi, or where they are installed.",
+            help="MPI libraries, separated by commas: mpich, openmpi, intelmpi, or where they are"
+            " installed.",
             show_default="the first that weft info lists",
+            metavar="NAMES",
+            rich_help_panel=WHERE,
         ),
     ] = None,
-    placements: Annotated[str, typer.Option(help="Placements of threads: bind,numa.")] = "bind",
-    backoffs: Annotated[str, typer.Option(help="Back-offs of threads: yield,spin.")] = "yield",
+    placements: Annotated[
+        str,
+        typer.Option(
+            help="Placements of the engines' threads, separated by commas, such as bind,numa.",
+            metavar="NAMES",
+            rich_help_panel=WHAT,
+        ),
+    ] = "bind",
+    backoffs: Annotated[
+        str,
+        typer.Option(
+            help="What the threads do after a poll that found nothing, separated by commas:"
+            " yield, spin, sleep:US.",
+            metavar="NAMES",
+            rich_help_panel=WHAT,
+        ),
+    ] = "yield",
     algorithms: Annotated[
-        str, typer.Option(help="Weft's algorithms; selected: as Weft chooses.")
+        str,
+        typer.Option(
+            help="Weft's algorithms, separated by commas; selected: as Weft chooses.",
+            metavar="NAMES",
+            rich_help_panel=WHAT,
+        ),
     ] = "selected",
     amounts: Annotated[
-        str, typer.Option(help="Amounts of computation: 10, or 0.5x,2x, or 1ms,40ms.")
+        str,
+        typer.Option(
+            help="Amounts of computation: a number of them (10), multiples of the communication"
+            " (0.5x,2x), or times (1ms,40ms).",
+            metavar="AMOUNTS",
+            rich_help_panel=WHAT,
+        ),
     ] = "10",
-    kernel: Annotated[str, typer.Option(help="Computation: gemm, gemv, stencil.")] = "gemm",
+    kernel: Annotated[Kernel, typer.Option(help="The computation.", rich_help_panel=WHAT)] = "gemm",
     working_set: Annotated[
-        str | None, typer.Option("--working-set", help="Of the computation, such as 4MiB.")
+        Optional[str],
+        typer.Option(
+            help="The computation's memory, such as 4MiB.",
+            show_default="32MiB; gemm needs little",
+            metavar="SIZE",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
     compute_library: Annotated[
-        Path | None, typer.Option(help="Your own computation (weft_compute.h).")
+        Optional[Path],
+        typer.Option(
+            help="A computation of your own: a library with the functions of weft_compute.h.",
+            metavar="FILE",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    preset: Annotated[
+        Optional[PresetName],
+        typer.Option(
+            help="A published experiment: tcc, threads-per-core, placement, split-tree, nbc-eff,"
+            " iallreduce-kernel. Other options win over its own.",
+            metavar="NAME",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
     lab: Annotated[
-        str | None, typer.Option(help="nodes=2,per-node=1,rate=200mbit,burst=256kb.")
+        Optional[str],
+        typer.Option(
+            help="Nodes joined by slow links on this machine, as in"
+            " nodes=2,per-node=1,rate=200mbit,burst=256kb.",
+            show_default="nodes=2,rate=200mbit",
+            metavar="SETTINGS",
+            rich_help_panel=WHERE,
+        ),
     ] = None,
     launcher: Annotated[
-        str | None, typer.Option(help="mpiexec, srun or 'mpiexec -hosts a,b'; no lab.")
+        Optional[str],
+        typer.Option(
+            help="What starts the ranks in place of the lab: mpiexec, srun, or"
+            " 'mpiexec -hosts a,b'.",
+            metavar="COMMAND",
+            rich_help_panel=WHERE,
+        ),
     ] = None,
-    ranks: Annotated[str | None, typer.Option(help="Numbers of ranks: 2 or 2,4.")] = None,
+    ranks: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Numbers of ranks, separated by commas, such as 2,4.",
+            show_default="as the lab's nodes ask for, else 2",
+            metavar="NUMBERS",
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
     fixed_work: Annotated[
-        bool, typer.Option("--fixed-work", help="Strong scaling over --ranks.")
+        bool,
+        typer.Option(
+            "--fixed-work",
+            help="The same total work on each number of ranks (strong scaling).",
+            rich_help_panel=WHERE,
+        ),
     ] = False,
-    time_budget: Annotated[str, typer.Option(help="Such as 120s or 10min.")] = "120s",
-    hang_limit: Annotated[str, typer.Option(help="Stop what gives no answer for so long.")] = "20s",
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write weft-bench/1.")] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write a line per point.")] = None,
-    out: Annotated[
-        Path, typer.Option("-o", "--out", help="SQLite file of all samples; runs are appended.")
-    ] = Path("out/bench.sqlite"),
+    time_budget: Annotated[
+        str,
+        typer.Option(
+            help="The longest time to measure, such as 10min.", metavar="TIME", rich_help_panel=HOW
+        ),
+    ] = "120s",
+    hang_limit: Annotated[
+        str,
+        typer.Option(
+            help="A candidate that gives no answer for so long is stopped.",
+            metavar="TIME",
+            rich_help_panel=HOW,
+        ),
+    ] = "20s",
+    seed: Annotated[
+        int,
+        typer.Option(help="Where the random orders begin.", metavar="NUMBER", rich_help_panel=HOW),
+    ] = 1,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with the last run of this file.")
+        Optional[Path],
+        typer.Option(
+            help="Go on with the last run of this file where it stopped.",
+            rich_help_panel=HOW,
+            metavar="FILE",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
-    preset: Annotated[
-        str | None, typer.Option(help="A published experiment: tcc, nbc-eff, iallreduce-kernel, …")
+    retry: Annotated[
+        bool,
+        typer.Option(
+            "--retry",
+            help="With --resume: try again what hung or failed.",
+            rich_help_panel=HOW,
+        ),
+    ] = False,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            help="The SQLite file of all samples; runs are appended.",
+            rich_help_panel=FILES,
+            metavar="FILE",
+        ),
+    ] = Path("out/bench.sqlite"),
+    json_file: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--json", help="Also write the points as JSON.", rich_help_panel=FILES, metavar="FILE"
+        ),
+    ] = None,
+    csv_file: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--csv",
+            help="Also write a line of CSV for each point.",
+            rich_help_panel=FILES,
+            metavar="FILE",
+        ),
     ] = None,
 ) -> None:
     """Measure how long a program takes with each engine, over the amount of computation."""
-    files = (json_file, csv_file)
+    from weft.bench.settings import SettingsError
+    from weft.lab import LabError
+    from weft.mpi_libraries import MpiError
+    from weft.stored import ResultError
+
+    given = dict(context.params)
+    said = said_by_the_user(context)
     try:
-        if resume:
-            raise typer.Exit(go_on(resume, time_budget, *files))
-        if not lab and not launcher and (instead := places.without_a_lab()):
-            print(f"weft bench: {instead}", file=sys.stderr)
-            launcher = "mpiexec"
-        given = {
-            "collective": collective,
-            "size": size,
-            "engines": engines,
-            "mpi": mpi,
-            "placements": placements,
-            "backoffs": backoffs,
-            "algorithms": algorithms,
-            "amounts": amounts,
-            "kernel": kernel,
-            "working_set": working_set,
-            "compute_library": compute_library,
-            "lab": lab,
-            "launcher": launcher,
-            "ranks": ranks,
-            "fixed_work": fixed_work,
-            "time_budget": time_budget,
-            "hang_limit": hang_limit,
-            "seed": seed,
-        }
-        if preset:
-            raise typer.Exit(run_preset(preset, given, out, *files))
-        raise typer.Exit(start(settings_of(given), out, *files))
+        raise typer.Exit(carry_out_options(given, said))
     except (SettingsError, ResultError, LabError, MpiError) as error:
         print(f"weft bench: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
 
 
+def said_by_the_user(context: typer.Context) -> set[str]:
+    """Names of the parameters that stand on the command line; the others have their defaults."""
+
+    def source(name: str) -> str:
+        found = context.get_parameter_source(name)
+        return found.name if found else ""
+
+    return {name for name in context.params if source(name) == "COMMANDLINE"}
+
+
+def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
+    """The exit status."""
+    from weft.bench import experiments, places
+    from weft.bench.settings import SettingsError
+
+    files = (given["json_file"], given["csv_file"])
+    if given["resume"]:
+        for name in sorted(said - OF_RESUME):
+            flag = experiments.flag(name)
+            raise SettingsError(f"--resume goes on with the run's own settings; leave out {flag}")
+        return go_on(given["resume"], given["time_budget"], given["retry"], *files)
+    if given["retry"]:
+        raise SettingsError("--retry needs the file of a run: --resume FILE --retry")
+    if not given["lab"] and not given["launcher"] and (instead := places.without_a_lab()):
+        print(f"weft bench: {instead}", file=sys.stderr)
+        given["launcher"] = "mpiexec"
+        said = said | {"launcher"}
+    if given["preset"]:
+        return run_preset(given["preset"], given, said, given["out"], *files)
+    return start(settings_of(given), given["out"], *files)
+
+
 def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
     """The options, checked; an error names the option and what it takes."""
-    wanted = Settings(
+    from weft import mpi_libraries
+    from weft.bench import settings
+
+    wanted = settings.Settings(
         collectives=settings.words("--collective", given["collective"], settings.COLLECTIVES),
         bytes=[
             settings.size_bytes("--bytes", word)
@@ -124,7 +289,7 @@ def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
         backoffs=settings.words("--backoffs", given["backoffs"]),
         algorithms=settings.words("--algorithms", given["algorithms"]),
         amounts=settings.check_amounts(given["amounts"]),
-        kernel=settings.words("--kernel", given["kernel"], settings.KERNELS)[0],
+        kernel=given["kernel"],
         time_budget_s=settings.seconds("--time-budget", given["time_budget"]),
         ranks=settings.counts("--ranks", given["ranks"]) if given["ranks"] else [],
         working_set_bytes=settings.size_bytes("--working-set", given["working_set"])
@@ -141,66 +306,78 @@ def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
     return wanted
 
 
-def run_preset(name: str, given: dict[str, Any], out: Path, *files: Path | None) -> int:
-    """A preset's runs, with the time budget, seed and files that were asked for."""
-    chosen = experiments.find(name)
+def run_preset(
+    name: str, given: dict[str, Any], said: set[str], out: Path, *files: Path | None
+) -> int:
+    """A preset's runs; what was said on the command line wins over the preset's own options."""
+    from weft import mpi_libraries
+    from weft.bench import experiments
+    from weft.bench.store import Store
+
+    chosen = experiments.adapted(experiments.find(name), given, said)
     if chosen.program:
         mpis = mpi_libraries.words(given["mpi"])
         file = files[0] or out.with_name(f"{name}.json")
-        page = out.with_name(f"{name}.html")
-        return experiments.carry_out_kernel(through(chosen, given), mpis, file, page)
+        return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
 
-    def measure(options: dict[str, Any]) -> result.Result:
+    def measure(options: dict[str, Any]) -> Result:
         status = start(settings_of({**given, **options}, preset=name), out, *files)
         if status == INTERRUPTED:
             raise typer.Exit(status)
         with Store(out, create=False) as store:
             return store.result(store.last_run())
 
-    return experiments.carry_out(through(chosen, given), measure, out.with_name(f"{name}.html"))
-
-
-def through(preset: experiments.Preset, given: dict[str, Any]) -> experiments.Preset:
-    """The preset, through the launcher if one is named."""
-    return experiments.through(preset, given["launcher"], given["ranks"])
+    return experiments.carry_out(chosen, measure, out.with_name(f"{name}.html"))
 
 
 def start(wanted: Settings, out: Path, json_file: Path | None, csv_file: Path | None) -> int:
+    from weft.bench import machine, places
+    from weft.bench.store import Store
+
     place = places.place(wanted)
     with Store(out) as store:
         run = store.new_run(machine.describe(place.description), wanted.to_json())
         return carry_out(wanted, place, store, run, json_file, csv_file)
 
 
-def go_on(path: Path, time_budget: str, json_file: Path | None, csv_file: Path | None) -> int:
+def go_on(
+    path: Path, time_budget: str, retry: bool, json_file: Path | None, csv_file: Path | None
+) -> int:
     """The last run of a file, with its own settings and a new budget."""
+    from rich.console import Console
+
+    from weft.bench import places, settings
+    from weft.bench.store import Store
+
     with Store(path, create=False) as store:
         run = store.last_run()
-        _, stored, complete = store.run_facts(run)
-        try:
-            wanted = Settings(**stored)
-        except TypeError as error:
-            raise ResultError(f"{path}: table run, row {run}: settings: {error}") from None
+        _, wanted, complete = store.run_facts(run, settings.Settings)
         wanted.time_budget_s = settings.seconds("--time-budget", time_budget)
-        if complete:
+        if complete and not (retry and store.lost(run)):
             print(f"weft bench: the last run of {path} is complete; here it is", file=sys.stderr)
             return finish(Console(), store, run, json_file, csv_file)
-        return carry_out(wanted, places.place(wanted), store, run, json_file, csv_file)
+        return carry_out(wanted, places.place(wanted), store, run, json_file, csv_file, retry)
 
 
 def carry_out(
     wanted: Settings,
-    place: places.Place,
+    place: Place,
     store: Store,
     run: int,
     json_file: Path | None,
     csv_file: Path | None,
+    retry: bool = False,
 ) -> int:
+    from rich.console import Console
+
+    from weft.bench import show
+    from weft.bench.driver import Driver
+
     console = Console()
     interrupted = False
     try:
         with show.Display(console, store, run) as display:
-            driver = Driver(wanted, place, store, run, display.tick)
+            driver = Driver(wanted, place, store, run, display.tick, retry=retry)
             driver.measure()
             driver.draw()
     except KeyboardInterrupt:
@@ -218,6 +395,8 @@ def carry_out(
 def finish(
     console: Console, store: Store, run: int, json_file: Path | None, csv_file: Path | None
 ) -> int:
+    from weft.bench import result, show
+
     found = store.result(run)
     show.show(console, found)
     written = [f"samples: {store.path}"]

@@ -19,7 +19,7 @@ from weft.bench.jobs import Outcome, Watch
 from weft.bench.places import Place
 from weft.bench.result import FAILED, STOPPED, Candidate, ranks_in_words
 from weft.bench.settings import Settings, amounts_us
-from weft.bench.store import Store
+from weft.bench.store import Begun, Store
 from weft.bench.variants import Plan, Variant
 from weft.lab import LabError
 
@@ -65,6 +65,12 @@ class Case:
     iteration_us: list[float] = field(default_factory=list)  # as each job found it
     nodes: int = 0
     samples: dict[tuple, list[float]] = field(default_factory=lambda: defaultdict(list))
+    ended: set[tuple[tuple, int]] = field(default_factory=set)  # (candidate's key, round)
+
+    def go_on(self, begun: Begun) -> None:
+        """With what an earlier part of the run has measured."""
+        self.number, self.nodes = begun.number, begun.nodes
+        self.iteration_us, self.samples, self.ended = begun.iteration_us, begun.samples, begun.ended
 
     @property
     def label(self) -> str:
@@ -91,6 +97,7 @@ class Driver:
         tick: Callable[[Progress], None] = lambda _: None,
         program: str = "nbceff",
         plan: Callable[[Settings, str, int], Plan] = Plan,
+        retry: bool = False,
     ) -> None:
         self.settings = settings
         self.place = place
@@ -101,8 +108,9 @@ class Driver:
         self.plan = plan
         self.progress = Progress(budget_s=settings.time_budget_s)
         self.begin = time.monotonic()
-        self.random = random.Random(settings.seed)
-        self.lost: set[tuple] = set()  # keys of candidates that hung or failed
+        self.random = random.Random(settings.seed + store.jobs(run))
+        # Keys of candidates that hung or failed; also in an earlier part of a run now resumed.
+        self.lost: set[tuple] = set() if retry else store.lost(run)
         self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}  # fixed work: ranks, its work
         self.samples_file = store.path.with_name(f".{store.path.name}.samples.jsonl")
 
@@ -119,6 +127,8 @@ class Driver:
                 for candidate in plan.left_out:
                     self.store.candidate(self.run, candidate)
                 case = Case(collective, size, ranks, plan.variants)
+                if begun := self.store.begun(self.run, collective, size, ranks):
+                    case.go_on(begun)
                 self.measure_case(case, self.left_s / (len(cases) - place))
             self.store.complete(self.run)
         finally:
@@ -130,9 +140,10 @@ class Driver:
         if not case.iterations:
             return
         for number in range(1, ROUNDS + 1):
-            self.measure_round(case, number, end)
-            if time.monotonic() > end or (number > 1 and case.settled(self.settings.tolerance)):
+            late = number > 1 and time.monotonic() > end
+            if late or (number > 2 and case.settled(self.settings.tolerance)):
                 break
+            self.measure_round(case, number, end)
         if not case.settled(self.settings.tolerance):
             self.note_unsettled(case)
 
@@ -145,15 +156,18 @@ class Driver:
 
     def measure_round(self, case: Case, number: int, end: float) -> None:
         """One job of each variant; only the first round is finished in any case."""
-        variants = list(case.variants)
+        variants = [variant for variant in case.variants if self.pending(case, variant, number)]
         self.random.shuffle(variants)
         for place, variant in enumerate(variants):
             if number > 1 and time.monotonic() > end:
                 return
-            jobs_left = (ROUNDS - number) * len(variants) + len(variants) - place
-            slice_s = max((end - time.monotonic()) / jobs_left, SHORTEST_JOB_SECONDS)
+            jobs_left = (ROUNDS - number) * len(case.variants) + len(variants) - place
             what = f"{case.label}: round {number} of {ROUNDS}, {variant.label}"
-            self.measure_variant(case, variant, number, slice_s, what)
+            self.measure_variant(case, variant, number, self.slice_s(end, jobs_left), what)
+
+    def slice_s(self, end: float, jobs: int) -> float:
+        """Each job's share of the time until `end`."""
+        return max((end - time.monotonic()) / jobs, SHORTEST_JOB_SECONDS)
 
     def find_range(self, case: Case, budget_s: float) -> None:
         """Communication alone of every candidate, and from it the amounts of computation."""
@@ -180,15 +194,17 @@ class Driver:
         iteration_us = min(case.iteration_us)
         return sorted({max(1, round(target / iteration_us)) for target in targets_us})
 
-    def alive(self, variant: Variant) -> list[Candidate]:
-        return [c for c in variant.candidates if c.key not in self.lost]
+    def pending(self, case: Case, variant: Variant, number: int) -> list[Candidate]:
+        """Neither lost nor measured in this round already."""
+        left = (c for c in variant.candidates if c.key not in self.lost)
+        return [c for c in left if (c.key, number) not in case.ended]
 
     def measure_variant(
         self, case: Case, variant: Variant, number: int, slice_s: float, what: str
     ) -> None:
         """One job, and another one without the candidate that hung or failed in it."""
         end = time.monotonic() + slice_s
-        while alive := self.alive(variant):
+        while alive := self.pending(case, variant, number):
             self.progress.doing = what
             left_s = max(end - time.monotonic(), SHORTEST_JOB_SECONDS)
             outcome = self.one_job(case, variant, alive, number, left_s)
@@ -240,7 +256,10 @@ class Driver:
             return Outcome("failed", str(error), "", "start-up")
         watch = Watch(job, self.samples_file, self.settings.hang_s, intake.take)
         try:
-            return watch.follow(self.draw)
+            outcome = watch.follow(self.draw)
+            if outcome.status == "done":
+                intake.end()
+            return outcome
         except ForeignRanks as error:
             return Outcome("failed", str(error), "", "start-up")
         finally:
@@ -266,14 +285,20 @@ class Intake:
         }
         self.number = number
         self.job = 0
+        self.iteration_us: float | None = None
         self.ids: dict[str, int] = {}
         self.rows: list[tuple] = []
+
+    @property
+    def mpi(self) -> str:
+        return next(iter(self.alive.values())).mpi
 
     def take(self, line: dict) -> None:
         if "job" in line:
             self.begin(line)
         elif "iteration_us" in line:
-            self.case.iteration_us.append(line["iteration_us"])
+            self.iteration_us = line["iteration_us"]
+            self.case.iteration_us.append(self.iteration_us)
         elif "sample" in line:
             self.add(line)
         if len(self.rows) > 50:
@@ -287,9 +312,8 @@ class Intake:
         where = (case.collective, case.bytes, case.ranks, case.nodes)
         kernel = driver.settings.kernel_name
         case.number = driver.store.case(driver.run, where, kernel, [])
-        mpi = next(iter(self.alive.values())).mpi
         own = self.variant.library_async
-        self.job = driver.store.job(driver.run, case.number, mpi, own, self.number)
+        self.job = driver.store.job(driver.run, case.number, self.mpi, own, self.number)
         for engine, candidate in self.alive.items():
             self.ids[engine] = driver.store.candidate(driver.run, candidate)
 
@@ -302,7 +326,7 @@ class Intake:
         amount = self.case.iterations.index(iterations) if iterations else None
         kind, us, inside = line["sample"], line["us"], line.get("computation_us")
         self.rows.append((self.ids.get(engine), kind, amount, us, inside))
-        who = self.alive[engine].key if engine else (self.variant.mpi, self.variant.library_async)
+        who = self.alive[engine].key if engine else (self.mpi, self.variant.library_async)
         self.case.samples[kind, who, amount].append(us)
         self.driver.progress.samples += 1
 
@@ -313,6 +337,13 @@ class Intake:
             if candidate.key not in driver.lost:
                 outcome = Outcome("failed", "a wrong result", engine or "", "the check")
                 driver.lose([candidate], outcome)
+
+    def end(self) -> None:
+        """Who came to the end with right results need not be measured again in this round."""
+        done = {name: c for name, c in self.alive.items() if c.key not in self.driver.lost}
+        self.case.ended |= {(candidate.key, self.number) for candidate in done.values()}
+        numbers = [self.ids[name] for name in done]
+        self.driver.store.end(self.case.number, numbers, self.number, self.iteration_us)
 
     def flush(self) -> None:
         self.driver.store.samples(self.job, self.rows)

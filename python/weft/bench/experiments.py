@@ -6,7 +6,7 @@ Why apart from presets.py: that file is what the publications say; this one carr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,58 @@ def find(name: str) -> Preset:
     return known[name]
 
 
-def through(preset: Preset, launcher: str | None, ranks: str | None) -> Preset:
-    """Its runs through a launcher, with as many ranks as its lab or asked for; each run once."""
-    if not launcher:
-        return preset
+# ---- What the user says beside a preset -------------------------------------------------------
+
+# The other names are the options' own: "working_set" is --working-set.
+FLAGS = {"size": "--bytes", "json_file": "--json", "csv_file": "--csv"}
+# Options that say where and how long to measure; a kernel's preset has no use for others.
+OF_KERNELS = {"preset", "mpi", "lab", "launcher", "ranks", "engines", "json_file", "out"}
+
+
+def flag(name: str) -> str:
+    return FLAGS.get(name, "--" + name.replace("_", "-"))
+
+
+def adapted(preset: Preset, given: dict[str, Any], said: Collection[str]) -> Preset:
+    """With the options that were said on the command line in place of the preset's own.
+
+    SettingsError where a value makes another experiment of it, or has no effect.
+    """
+    if preset.program:
+        for name in sorted(set(said) - OF_KERNELS):
+            raise SettingsError(
+                f"{flag(name)} has no effect on preset {preset.name}, which runs a program of its"
+                " own; leave it out"
+            )
     runs: list[dict[str, Any]] = []
     for options in preset.runs:
-        lab = settings.lab_words(options["lab"]) if options.get("lab") else None
-        count = lab["nodes"] * lab["per_node"] if lab else options.get("ranks", 2)
-        place = {"lab": None, "launcher": launcher, "ranks": ranks or str(count)}
-        if (run := {**options, **place}) not in runs:
+        run = adapted_run(preset, options, given, said)
+        if run not in runs:  # runs that differ in their lab only are one with --launcher
             runs.append(run)
     return replace(preset, runs=runs)
+
+
+def adapted_run(
+    preset: Preset, options: dict[str, Any], given: dict[str, Any], said: Collection[str]
+) -> dict[str, Any]:
+    for name in preset.about:
+        if name in said and name in options:
+            needed = settings.words(flag(name), options[name])
+            if not set(needed) <= set(settings.words(flag(name), given[name])):
+                raise SettingsError(
+                    f"{flag(name)} {given[name]} makes another experiment than preset"
+                    f" {preset.name}, which needs {options[name]}; leave out one of the two"
+                )
+    run = {**options, **{name: given[name] for name in said if name in given}}
+    if "launcher" in said and "lab" not in said:
+        lab = run.pop("lab", None)
+        words = settings.lab_words(lab) if lab else {}
+        ranks = words["nodes"] * words["per_node"] if words else 2
+        run |= {"lab": None, "ranks": str(run.get("ranks") or ranks)}
+    return run
+
+
+# ---- Carrying out -----------------------------------------------------------------------------
 
 
 def tell(text: str, style: str | None = None) -> None:

@@ -10,15 +10,18 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from weft import installation, mpi_libraries
+from annotated_types import MinLen
+
+from weft import installation, mpi_libraries, stored
 from weft.bench import places, settings, statistics
-from weft.bench.result import ResultError, Statistic, ranks_in_words
+from weft.bench.result import Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
 from weft.lab import LabError
+from weft.stored import ResultError
 
 SCHEMA = "weft-kernels/1"
 RUN_SCHEMA = "weft-kernel/1"  # what the program writes
@@ -83,23 +86,45 @@ class KernelResult:
         return {**about, "runs": runs, "failed": self.failed}
 
 
-def run_of(figures: dict[str, Any]) -> Run:
-    """ValueError if these are not figures of a kernel."""
-    if figures.get("schema") != RUN_SCHEMA:
-        raise ValueError(f"not figures of a kernel (schema {RUN_SCHEMA})")
-    try:
-        samples = {
-            variant["engine"] or BLOCKING: [float(us) for us in variant["samples_us"]]
-            for variant in figures["variants"]
-        }
-        times = {name: statistics.of(values) for name, values in samples.items()}
-        where = (figures["ranks"], figures["elements"], figures.get("network", ""))
-        run = Run(figures["kernel"], figures["mpi"], *where, times, samples)
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise ValueError(f"damaged: {error!r}") from None
-    if BLOCKING not in times or len(times) < 2:
-        raise ValueError("it needs the blocking kernel and at least one engine")
-    return run
+# ---- Files ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VariantFigures:
+    engine: str  # empty: without overlap
+    samples_us: Annotated[list[float], MinLen(1)]
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """A run, as the program writes it."""
+
+    kernel: str
+    mpi: str
+    ranks: int
+    elements: int
+    variants: list[VariantFigures]
+    network: str = ""
+
+
+@dataclass(frozen=True)
+class KernelFigures:
+    """All runs of a preset, as they are kept."""
+
+    preset: str
+    machine: dict[str, Any]
+    runs: list[RunFigures]
+    failed: list[str] = field(default_factory=list)
+
+
+def run_of(figures: RunFigures, where: str) -> Run:
+    """ResultError, beginning with `where`, if something is missing to compare."""
+    samples = {one.engine or BLOCKING: one.samples_us for one in figures.variants}
+    if BLOCKING not in samples or len(samples) < 2:
+        raise ResultError(f"{where}: variants need the blocking kernel and at least one engine")
+    times = {name: statistics.of(values) for name, values in samples.items()}
+    about = (figures.kernel, figures.mpi, figures.ranks, figures.elements, figures.network)
+    return Run(*about, times, samples)
 
 
 def save(result: KernelResult, path: Path) -> None:
@@ -109,20 +134,15 @@ def save(result: KernelResult, path: Path) -> None:
 
 def load(path: Path) -> KernelResult | None:
     """None if the file is not a kernel's; ResultError says what is wrong with one that is."""
-    try:
-        data = json.loads(path.read_text())
-    except (OSError, ValueError):
+    schema = stored.schema_of(path)
+    if schema == RUN_SCHEMA:
+        figures = stored.read(RunFigures, path, schema)
+        return KernelResult(figures.kernel, {}, [run_of(figures, str(path))])
+    if schema != SCHEMA:
         return None
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if schema not in (SCHEMA, RUN_SCHEMA):
-        return None
-    try:
-        if schema == RUN_SCHEMA:
-            return KernelResult(data.get("kernel", ""), {}, [run_of(data)])
-        runs = [run_of(figures) for figures in data["runs"]]
-        return KernelResult(data["preset"], data["machine"], runs, data.get("failed", []))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ResultError(f"{path}: {error}") from None
+    found = stored.read(KernelFigures, path, schema)
+    runs = [run_of(run, f"{path}: runs[{i}]") for i, run in enumerate(found.runs)]
+    return KernelResult(found.preset, found.machine, runs, found.failed)
 
 
 # ---- Running ----------------------------------------------------------------------------------
@@ -147,8 +167,8 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
         if status != 0 or not figures.exists():
             said = (job.said().strip().splitlines() or ["no output"])[-1]
             raise SettingsError(f"{program} under {mpi} ended with status {status}: {said}")
-        found = json.loads(figures.read_text())
-    return run_of({**found, "network": place.description})
+        found = stored.read(RunFigures, figures, RUN_SCHEMA)
+    return run_of(replace(found, network=place.description), f"{program} under {mpi}")
 
 
 def place_of(options: dict[str, Any]) -> places.Place:
@@ -158,10 +178,13 @@ def place_of(options: dict[str, Any]) -> places.Place:
 
 
 def ranks_of(options: dict[str, Any]) -> int:
-    if not options["lab"]:
-        return settings.counts("--ranks", str(options["ranks"]))[0]
-    words = settings.lab_words(options["lab"])
-    return words["nodes"] * words["per_node"]
+    if options["lab"]:
+        words = settings.lab_words(options["lab"])
+        return words["nodes"] * words["per_node"]
+    ranks = settings.counts("--ranks", str(options["ranks"]))
+    if len(ranks) > 1:
+        raise SettingsError("--ranks takes one number with a preset that runs a program of its own")
+    return ranks[0]
 
 
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from weft.bench.kernels import Run
 from weft.bench.result import Result, Statistic
+from weft.bench.statistics import FASTER, SLOWER, leads
 from weft.report import effect
 from weft.report.effect import Case, Curve, duration, listing, percent
 
@@ -30,6 +31,7 @@ class Preset:
     `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
     dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
     runs are options of that program of kernels/ instead, and `judge` gets a run's figures.
+    `about`: options with whose values the experiment stands or falls.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Preset:
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_available: str | None = None
     program: str = ""
+    about: tuple[str, ...] = ("collective",)
 
 
 def presets(cores: int) -> dict[str, Preset]:
@@ -130,6 +133,7 @@ def placement() -> Preset:
         ),
         runs=[run],
         judge=judge_placement,
+        about=("collective", "placements"),
         not_available=(
             "placement odd-even, which comes later; and cores without ranks, without which numa"
             " puts a thread where bind does."
@@ -276,7 +280,7 @@ def judge_threads_per_core(result: Result) -> str:
             if curve is None:
                 continue
             found = effect.verdict(curve, case.blocking, amount)
-            expected = effect.SLOWER if small and ratio > 1 else effect.FASTER
+            expected = SLOWER if small and ratio > 1 else FASTER
             holds = "as published" if found == expected else "unlike the published"
             words = {"faster": "faster than", "slower": "slower than", "same": "no faster than"}
             sentences.append(
@@ -299,7 +303,7 @@ def judge_placement(result: Result) -> str:
     bind, numa = times["bind"], times["numa"]
     ratio = numa.median / bind.median
     told = f"numa takes {ratio:.2f} times as long as bind (published: 3 times)"
-    if effect.leads(bind, numa):
+    if leads(bind, numa):
         return f"The finding holds in direction: {told}."
     return (
         f"The finding does not show here: {told}. Without a core that has no rank, numa leaves each"
@@ -335,13 +339,13 @@ def judge_nbc_eff(result: Result) -> str:
 def judge_iallreduce_kernel(run: Run) -> str:
     best, blocking = run.best, run.blocking
     saved = 1 - run.engines[best].median / blocking.median
-    if effect.leads(run.engines[best], blocking):
+    if leads(run.engines[best], blocking):
         return (
             f"The finding holds in direction ({run.title}): overlapped with engine {best} the"
             f" kernel takes {percent(saved)} less time than blocking (published: 54 %). Two of the"
             " four reductions overlap, with each other and with one update of an array."
         )
-    if effect.leads(blocking, run.engines[best]):
+    if leads(blocking, run.engines[best]):
         found = f"even the best engine, {best}, takes {percent(-saved)} more time than blocking"
     else:
         found = f"the best engine, {best}, makes no difference to blocking beyond the spread"

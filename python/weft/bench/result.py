@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from weft import stored
 
 SCHEMA = "weft-bench/1"
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
 FEWEST = 6  # samples: below, no pair of them encloses the median with 95 %
-STATUSES = (MEASURED, CANNOT_RUN, STOPPED, FAILED)
-
-
-class ResultError(Exception):
-    """A result file that cannot be used; the message says where it is wrong."""
+Status = Literal["measured", "cannot run", "stopped", "failed"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Candidate:
     placement: str = "none"  # none: the engine has no thread to place
     backoff: str = "none"
     algorithm: str = "library"  # library: the MPI library's own choice; selected: Weft's
-    status: str = MEASURED
+    status: Status = MEASURED
     reason: str = ""
 
     @property
@@ -165,59 +162,5 @@ def save_csv(result: Result, path: Path) -> None:
 
 
 def load_json(path: Path) -> Result:
-    """A result; ResultError names the line, or the entry, that is wrong."""
-    try:
-        data = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise ResultError(
-            f"{path}: line {error.lineno}: no JSON from here on ({error.msg})"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ResultError(f"{path}: not a result of weft bench (schema {SCHEMA})")
-    try:
-        return from_json(data)
-    except ValueError as error:
-        raise ResultError(f"{path}: {error}") from None
-
-
-def from_json(data: dict[str, Any]) -> Result:
-    """A result from the parsed file; ValueError names the entry that is wrong."""
-    if not isinstance(data.get("machine"), dict) or not isinstance(data.get("points"), list):
-        raise ValueError("it needs the object 'machine' and the list 'points'")
-    result = Result(machine=data["machine"])
-    result.points = entries("points", data, Point)
-    result.candidates = entries("candidates", data, Candidate)
-    result.alone = entries("alone", data, Alone)
-    result.settings = data.get("settings") or {}
-    result.complete = bool(data.get("complete", True))
-    return result
-
-
-def entries(name: str, data: dict[str, Any], kind: Callable) -> list:
-    found = []
-    for number, entry in enumerate(data.get(name) or []):
-        try:
-            found.append(build(kind, entry))
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{name}[{number}]: {error}") from None
-    return found
-
-
-TYPES = {"str": (str,), "int": (int,), "float": (int, float)}
-
-
-def build(kind: Callable, entry: dict[str, Any]):
-    """A dataclass from its JSON object; unknown fields of newer versions are left out."""
-    values: dict[str, Any] = {}
-    for f in fields(kind):
-        if f.name not in entry:
-            continue
-        value = entry[f.name]
-        if f.type == "Statistic":
-            value = build(Statistic, value)
-        elif not isinstance(value, TYPES[f.type]) or isinstance(value, bool):
-            raise ValueError(f"{f.name} is {value!r}, not of type {f.type}")
-        values[f.name] = value
-    return kind(**values)
+    """A result; ResultError names the field that is wrong."""
+    return stored.read(Result, path, SCHEMA)

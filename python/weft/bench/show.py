@@ -1,47 +1,36 @@
-"""What `weft bench` shows at the terminal: progress with the current best, and the final table."""
+"""What `weft bench` shows at the terminal: progress with the current best, and the final table.
+
+Who is fastest is what the page says: both ask weft.report.effect.
+"""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter
 
 from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from weft.bench import statistics
 from weft.bench.driver import Progress
-from weft.bench.result import MEASURED, Point, Result, ranks_in_words
+from weft.bench.result import MEASURED, Result, Statistic
 from weft.bench.store import Store
+from weft.report import effect
+from weft.report.effect import Case
 
 BEST_EVERY_SECONDS = 5.0
-# Below this lead, two candidates count as equally fast.
-NOTICEABLE = 0.02
-
-
-def point_label(point: Point) -> str:
-    usual = ("none", "bind", "yield", "library", "selected")
-    rest = [word for word in point.key[2:] if word not in usual]
-    return " ".join([point.mpi.split()[0], point.engine, *rest])
-
-
-def by_amount(result: Result) -> dict[tuple, list[Point]]:
-    """(case, amount) -> its points, fastest first."""
-    groups: dict[tuple, list[Point]] = defaultdict(list)
-    for point in result.points:
-        groups[(*point.case, point.amount)].append(point)
-    return {key: sorted(g, key=lambda p: p.total_us.median) for key, g in sorted(groups.items())}
 
 
 def best_so_far(result: Result) -> str:
-    """The candidate that is fastest at most amounts."""
-    wins: dict[str, int] = defaultdict(int)
-    for points in by_amount(result).values():
-        wins[point_label(points[0])] += 1
-    if not wins:
+    """The candidate that leads at most amounts, beyond the confidence intervals."""
+    standings = [standing for case in effect.cases(result) for standing in case.standings]
+    leads = Counter(standing.leader.name for standing in standings if not standing.tied)
+    if not leads:
         return ""
-    name = max(wins, key=wins.__getitem__)
-    return f"{name}, at {wins[name]} of {sum(wins.values())} amounts"
+    (name, count), *_ = leads.most_common(1)
+    return f"{name}, at {count} of {len(standings)} amounts"
 
 
 class Display:
@@ -95,51 +84,47 @@ def milliseconds(us: float) -> str:
     return f"{us / 1000:.2f}" if us < 100000 else f"{us / 1000:.1f}"
 
 
-def case_title(point: Point) -> str:
-    where = f"{ranks_in_words(point.ranks)} on {point.nodes} node{'s' if point.nodes > 1 else ''}"
-    alone = f"communication alone {milliseconds(point.communication_us)} ms"
-    return f"{point.collective}, {point.bytes} bytes, {where}: {alone}"
-
-
-def table(groups: list[list[Point]]) -> Table:
-    """Per amount: the fastest candidate, and its lead over the one after it."""
+def table(case: Case) -> Table:
+    """Per amount: who is fastest within the confidence intervals, as on the page."""
     found = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     columns = ("computes\nms", "blocking\nms", "fastest", "total\nms", "hidden", "slowed")
-    for title in (*columns, "lead"):
+    for title in (*columns, "times as fast\nas blocking"):
         name = title == "fastest"  # the only one that may take several lines
         found.add_column(title, justify="left" if name else "right", no_wrap=not name)
-    several = len({point.mpi for points in groups for point in points}) > 1
-    for points in groups:
-        found.add_row(*cells(points, several))
+    for amount in case.amounts:
+        found.add_row(*cells(case, amount))
     return found
 
 
-def cells(points: list[Point], several_mpis: bool) -> list[str]:
-    best = points[0]
-    names = [
-        label if several_mpis else label.split(" ", 1)[1] for label in map(point_label, points)
-    ]
-    lead = points[1].total_us.median / best.total_us.median - 1 if len(points) > 1 else 0.0
-    equal = len(points) > 1 and lead < NOTICEABLE
-    name = " ≈ ".join(names[:2] if equal else names[:1])
+def cells(case: Case, amount: int) -> list[str]:
+    standing = case.standings[amount]
+    best = standing.leader.readings[amount]
+    blocking = case.blocking.readings.get(amount)
     return [
-        milliseconds(best.computation_us),
-        milliseconds(best.computation_us + best.communication_us),
-        name,
-        milliseconds(best.total_us.median),
-        "–" if best.known_share is None else f"{100 * best.known_share:.0f} %".replace("-", "−"),
-        f"{best.slowdown_of_computation:.2f}",
-        f"{100 * lead:.0f} %" if len(points) > 1 else "",
+        milliseconds(case.computation_us[amount]),
+        milliseconds(blocking.total.median) if blocking else "–",
+        " ≈ ".join(curve.name for curve in (standing.leader, *standing.tied)),
+        milliseconds(best.total.median),
+        effect.percent(best.hidden),
+        f"{best.slowdown:.2f}" if best.slowdown else "–",
+        gain(blocking.total, best.total) if blocking and not standing.leader.is_blocking else "",
     ]
+
+
+def gain(blocking: Statistic, best: Statistic) -> str:
+    """With the least and the most that both intervals permit."""
+    times = statistics.ratio(blocking, best)
+    spread = f" ({times.low:.2f}–{times.high:.2f})" if times.is_certain else ""
+    return f"{times.median:.2f}{spread}"
 
 
 def show(console: Console, result: Result) -> None:
-    cases: dict[tuple, list[list[Point]]] = defaultdict(list)
-    for (*case, _), points in by_amount(result).items():
-        cases[tuple(case)].append(points)
-    for groups in cases.values():
-        console.print(case_title(groups[0][0]), style="bold", markup=False, highlight=False)
-        console.print(table(groups))
+    for case in effect.cases(result):
+        alone = f"communication alone {effect.duration(case.communication_us)}"
+        console.print(f"{case.title}: {alone}", style="bold", markup=False, highlight=False)
+        console.print(table(case))
+        advice = effect.advice(case)
+        console.print(advice[0].upper() + advice[1:], markup=False, highlight=False)
     for candidate in result.candidates:
         if candidate.status != MEASURED:
             text = f"{candidate.label}: {candidate.status}: {candidate.reason}"

@@ -1,7 +1,8 @@
-"""Medians with confidence intervals, and the amounts of computation that show all candidates.
+"""Medians with confidence intervals, who leads, and the amounts of computation to measure.
 
 Why order statistics: the interval of a median needs no assumption on the distribution of times
-(Hoefler, Belli, SC15, rule 5: nonparametric intervals).
+(Hoefler, Belli, SC15, rule 5: nonparametric intervals). Why here: the demo, the terminal, the pages
+and comparisons must call the same thing faster.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from functools import lru_cache
 from weft.bench.result import FEWEST, Statistic
 
 TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median
+# Below this share of the time, two candidates count as equally fast.
+NOTICEABLE = 0.02
+FASTER, SAME, SLOWER = "faster", "same", "slower"
 # Of the fastest candidate's communication, and of the slowest's.
 LOWEST, HIGHEST = 0.1, 2.0
 
@@ -40,6 +44,29 @@ def of(samples: Sequence[float]) -> Statistic:
         low=ordered[place],
         high=ordered[-1 - place],
         n=len(ordered),
+    )
+
+
+def leads(fast: Statistic, slow: Statistic) -> bool:
+    """Noticeably, and beyond the confidence intervals of both, which both must have."""
+    apart = fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
+    return apart and fast.is_certain and slow.is_certain
+
+
+def verdict(one: Statistic, other: Statistic) -> str:
+    """Whether `one` is faster than, slower than or the same as `other`."""
+    if leads(one, other):
+        return FASTER
+    return SLOWER if leads(other, one) else SAME
+
+
+def ratio(one: Statistic, other: Statistic) -> Statistic:
+    """one / other: of the medians, with the least and the most that both intervals permit."""
+    return Statistic(
+        median=one.median / other.median,
+        low=one.low / other.high,
+        high=one.high / other.low,
+        n=min(one.n, other.n),
     )
 
 

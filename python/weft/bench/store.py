@@ -9,22 +9,27 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from weft import stored
 from weft.bench import statistics
 from weft.bench.result import (
     FAILED,
+    STOPPED,
     Alone,
     Candidate,
     Point,
     Result,
-    ResultError,
     hidden_share,
     load_json,
 )
+from weft.stored import ResultError
 
+T = TypeVar("T")
 SCHEMA = "weft-bench-sqlite/1"
 KINDS = ("blocking", "immediate", "computation", "overlapped")
 TABLES = """
@@ -49,6 +54,12 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, job INTEGER NOT NULL REFERENCES job
   computation_us REAL);
 CREATE INDEX sample_of_job ON sample (job);
 """
+# What a resumed run need not measure again; apart, since older files have no such table.
+ENDED = """
+CREATE TABLE IF NOT EXISTS ended (measured_case INTEGER NOT NULL REFERENCES measured_case,
+  candidate INTEGER NOT NULL REFERENCES candidate, round INTEGER NOT NULL, iteration_us REAL,
+  PRIMARY KEY (measured_case, candidate, round));
+"""
 NAMES = ("about", "run", "candidate", "measured_case", "amount", "job", "sample")
 CANDIDATE = "mpi, engine, placement, backoff, algorithm, status, reason"
 
@@ -59,6 +70,17 @@ def now() -> str:
 
 def reject(path: Path, what: str) -> ResultError:
     return ResultError(f"{path}: {what}")
+
+
+@dataclass
+class Begun:
+    """What an earlier part of a run has measured of one case."""
+
+    number: int  # of the case in the store
+    nodes: int
+    ended: set[tuple[tuple, int]]  # (candidate's key, round)
+    iteration_us: list[float]
+    samples: dict[tuple, list[float]]  # (kind, candidate's key or (MPI, own progress), amount)
 
 
 class Store:
@@ -116,16 +138,17 @@ class Store:
             raise reject(self.path, "table run: empty, nothing was measured")
         return row[0]
 
-    def run_facts(self, run: int) -> tuple[dict, dict, bool]:
-        """Machine, settings, and whether the run came to its end."""
+    def run_facts(
+        self, run: int, settings: type[T] = dict[str, Any]
+    ) -> tuple[dict[str, Any], T, bool]:
+        """Machine, settings (of the type asked for), and whether the run came to its end."""
         query = "SELECT machine, settings, complete FROM run WHERE id = ?"
         row = self.connection.execute(query, (run,)).fetchone()
         if not row:
             raise reject(self.path, f"table run: there is no run {run}")
-        try:
-            return json.loads(row[0]), json.loads(row[1]), bool(row[2])
-        except ValueError:
-            raise reject(self.path, f"table run, row {run}: no JSON") from None
+        where = f"{self.path}: table run, row {run}"
+        machine = stored.parse(dict[str, Any], row[0], f"{where}, machine")
+        return machine, stored.parse(settings, row[1], f"{where}, settings"), bool(row[2])
 
     def complete(self, run: int, complete: bool = True) -> None:
         self.insert("UPDATE run SET complete = ? WHERE id = ?", (int(complete), run))
@@ -188,6 +211,65 @@ class Store:
         )
         self.connection.commit()
 
+    def end(
+        self, case: int, candidates: Sequence[int], number: int, iteration_us: float | None
+    ) -> None:
+        """The candidates' job of this round has come to its end."""
+        self.connection.execute(ENDED)
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO ended VALUES (?, ?, ?, ?)",
+            [(case, candidate, number, iteration_us) for candidate in candidates],
+        )
+        self.connection.commit()
+
+    def jobs(self, run: int) -> int:
+        query = "SELECT count(*) FROM job WHERE run = ?"
+        return self.connection.execute(query, (run,)).fetchone()[0]
+
+    def lost(self, run: int) -> set[tuple]:
+        """Keys of the candidates that hung or failed."""
+        query = (
+            "SELECT mpi, engine, placement, backoff, algorithm FROM candidate WHERE run = ?"
+            " AND status IN (?, ?)"
+        )
+        return set(self.connection.execute(query, (run, STOPPED, FAILED)))
+
+    def begun(self, run: int, collective: str, size: int, ranks: int) -> Begun | None:
+        """None if nothing of the case has been measured."""
+        query = (
+            "SELECT id, nodes FROM measured_case WHERE run = ? AND collective = ? AND bytes = ?"
+            " AND ranks = ? ORDER BY id"
+        )
+        row = self.connection.execute(query, (run, collective, size, ranks)).fetchone()
+        if not row:
+            return None
+        keys = {number: candidate.key for number, candidate in self.candidates(run).items()}
+        self.connection.execute(ENDED)
+        query = "SELECT candidate, round, iteration_us FROM ended WHERE measured_case = ?"
+        ended = self.connection.execute(query, (row[0],)).fetchall()
+        return Begun(
+            number=row[0],
+            nodes=row[1],
+            ended={(keys[candidate], number) for candidate, number, _ in ended},
+            iteration_us=[us for _, _, us in ended if us],
+            samples=self.samples_of(row[0], keys),
+        )
+
+    def samples_of(self, case: int, keys: dict[int, tuple]) -> dict[tuple, list[float]]:
+        query = (
+            "SELECT kind, candidate, mpi, library_async, amount, us FROM sample JOIN job"
+            " ON job.id = sample.job WHERE measured_case = ? ORDER BY sample.id"
+        )
+        found: dict[tuple, list[float]] = defaultdict(list)
+        for kind, candidate, mpi, own, amount, us in self.connection.execute(query, (case,)):
+            found[kind, keys.get(candidate, (mpi, bool(own))), amount].append(us)
+        return found
+
+    def candidates(self, run: int) -> dict[int, Candidate]:
+        query = f"SELECT id, {CANDIDATE} FROM candidate WHERE run = ? ORDER BY id"
+        rows = self.connection.execute(query, (run,))
+        return {number: Candidate(*values) for number, *values in rows}
+
     def result(self, run: int | None = None) -> Result:
         """Everything of one run, by default the last, as points."""
         try:
@@ -203,11 +285,8 @@ class Reading:
         self.store = store
         self.run = run
         self.machine, self.settings, self.complete = store.run_facts(run)
-        self.candidates: dict[int, Candidate] = {}
+        self.candidates = store.candidates(run)
         self.cases: dict[int, tuple] = {}
-        query = f"SELECT id, {CANDIDATE} FROM candidate WHERE run = ? ORDER BY id"
-        for number, *values in store.connection.execute(query, (run,)):
-            self.candidates[number] = Candidate(*values)
         query = "SELECT id, collective, bytes, ranks, nodes, kernel FROM measured_case"
         for number, *values in store.connection.execute(f"{query} WHERE run = ?", (run,)):
             self.cases[number] = tuple(values)

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from weft.bench import kernels, store
-from weft.bench.result import Result, ResultError
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from weft.bench import kernels
+    from weft.bench.result import Result
+    from weft.report.effect_page import Source
 
 
 def fail(verb: str, message: object) -> typer.Exit:
@@ -22,6 +24,9 @@ def fail(verb: str, message: object) -> typer.Exit:
 
 
 def load(verb: str, path: Path) -> Result:
+    from weft.bench import store
+    from weft.stored import ResultError
+
     if not path.exists():
         raise fail(verb, f"there is no file {path}")
     try:
@@ -32,6 +37,9 @@ def load(verb: str, path: Path) -> Result:
 
 def kernel_results(paths: list[Path]) -> list[kernels.KernelResult]:
     """Empty if these are results of the benchmark; both kinds at once are refused."""
+    from weft.bench import kernels
+    from weft.stored import ResultError
+
     try:
         found = [kernels.load(path) for path in paths]
     except ResultError as error:
@@ -42,11 +50,11 @@ def kernel_results(paths: list[Path]) -> list[kernels.KernelResult]:
     return of_kernels
 
 
-def report_kernels(results: list[kernels.KernelResult], out: Path, png: Path | None) -> None:
+def report_kernels(results: list[kernels.KernelResult], out: Path, svg: Path | None) -> None:
     from weft.report import kernel_page
 
-    if png:
-        raise fail("report", "--png draws results of the benchmark, not figures of kernels")
+    if svg:
+        raise fail("report", "--svg draws results of the benchmark, not figures of kernels")
     try:
         kernel_page.write(out, results)
     except (ValueError, OSError) as error:
@@ -58,19 +66,26 @@ def report_kernels(results: list[kernels.KernelResult], out: Path, png: Path | N
 
 
 def report(
-    results: Annotated[list[Path], typer.Argument(help="What weft bench wrote, JSON or SQLite.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path(
-        "report.html"
-    ),
-    png: Annotated[Path | None, typer.Option(help="A picture for a paper, too.")] = None,
+    results: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULT...", help="Files that weft bench wrote, JSON or SQLite."),
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="The page to write.")
+    ] = Path("report.html"),
+    svg: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Also draw the curves, for a paper.")
+    ] = None,
 ) -> None:
     """Show results of weft bench as a page that works offline, and say what to use."""
     # Loaded here: its report library takes longer to load than the other commands take.
+    from rich.console import Console
+
     from weft.report import effect, effect_page, picture
 
     of_kernels = kernel_results(results)
     if of_kernels:
-        report_kernels(of_kernels, out, png)
+        report_kernels(of_kernels, out, svg)
         return
     sources = [source_of(path) for path in results]
     console = Console()
@@ -80,17 +95,15 @@ def report(
             for case in source.cases:
                 sentence = f"{case.title}: {effect.advice(case)}"
                 console.print(sentence, markup=False, highlight=False)
-        if png:
-            picture.write(png, sources)
-    except ModuleNotFoundError as error:
-        raise fail("report", f"--png needs {error.name}; install it with: make build") from None
+        if svg:
+            picture.write(svg, sources)
     except (ValueError, OSError) as error:
         raise fail("report", error) from None
-    for path in (out, *([png] if png else [])):
+    for path in (out, *([svg] if svg else [])):
         console.print(f"Written: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
 
 
-def source_of(path: Path):
+def source_of(path: Path) -> Source:
     """A result; with what its preset's publication says, if it was measured for one."""
     from weft.bench import presets
     from weft.report import effect_page
@@ -104,9 +117,13 @@ def source_of(path: Path):
 def compare(
     a: Annotated[Path, typer.Argument(help="The result to compare with.")],
     b: Annotated[Path, typer.Argument(help="The result that is compared.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="A page, too.")] = None,
+    out: Annotated[
+        Optional[Path], typer.Option("-o", "--out", metavar="FILE", help="Also write a page.")
+    ] = None,
 ) -> None:
     """Compare two results of weft bench point by point: B's time divided by A's."""
+    from rich.console import Console
+
     from weft.report import versus
 
     found = versus.compare(load("compare", a), load("compare", b))
@@ -131,7 +148,10 @@ def compare(
 
 def ratio_tables(found) -> Iterator[Table]:
     """A table per case, since the case's name is longer than any column."""
-    from weft.report.effect import FASTER, SAME, SLOWER, duration
+    from rich.table import Table
+
+    from weft.bench.statistics import FASTER, SAME, SLOWER
+    from weft.report.effect import duration
 
     style = {FASTER: "green", SLOWER: "red", SAME: None}
     for title, ratios in groupby(found.ratios, lambda ratio: ratio.case.title):
@@ -144,8 +164,8 @@ def ratio_tables(found) -> Iterator[Table]:
             table.add_row(
                 "  " + ratio.name,
                 duration(ratio.computation_us),
-                f"{ratio.median:.3f}",
-                f"{ratio.low:.3f}–{ratio.high:.3f}",
+                f"{ratio.times.median:.3f}",
+                f"{ratio.times.low:.3f}–{ratio.times.high:.3f}",
                 {FASTER: "faster", SLOWER: "slower", SAME: "same"}[ratio.verdict],
                 style=style[ratio.verdict],
             )

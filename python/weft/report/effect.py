@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
+from weft.bench import statistics
 from weft.bench.result import (
     FEWEST,
     Alone,
@@ -22,11 +23,9 @@ from weft.bench.result import (
     hidden_share,
     ranks_in_words,
 )
+from weft.bench.statistics import FASTER, SAME, SLOWER
 
-# Below this share of the time, two candidates count as equally fast.
-NOTICEABLE = 0.02
 BLOCKING = "blocking"
-FASTER, SAME, SLOWER = "faster", "same", "slower"
 
 
 @dataclass(frozen=True)
@@ -180,16 +179,7 @@ class Case:
 
 def verdict(one: Curve, other: Curve, amount: int) -> str:
     """Whether `one` is faster than, slower than or the same as `other`."""
-    a, b = one.readings[amount].total, other.readings[amount].total
-    if leads(a, b):
-        return FASTER
-    return SLOWER if leads(b, a) else SAME
-
-
-def leads(fast: Statistic, slow: Statistic) -> bool:
-    """Noticeably, and beyond the confidence intervals of both, which both must have."""
-    apart = fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
-    return apart and fast.is_certain and slow.is_certain
+    return statistics.verdict(one.readings[amount].total, other.readings[amount].total)
 
 
 def crossings(one: Curve, other: Curve, x_us: Sequence[float]) -> list[Crossing]:

@@ -5,27 +5,40 @@ Why self-contained: a report is mailed, archived and opened on machines without 
 
 from __future__ import annotations
 
+import pkgutil
 from datetime import datetime
 from typing import Any
 
 import jinja2
-from plotly.offline import get_plotlyjs
 
 from weft import __version__
 
 
-def render(template: str, **values: Any) -> str:
-    """The page of a template in this package, which extends base.html.j2."""
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """For the templates in this package."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("weft.report", "."),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template(template).render(
-        version=__version__,
-        date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        plotly=get_plotlyjs(),
-        **values,
+
+
+def render(template: str, **values: Any) -> str:
+    """The page of a template in this package, which extends base.html.j2."""
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            version=__version__,
+            date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+            plotly=plotting_script(),
+            **values,
+        )
     )
+
+
+def plotting_script() -> str:
+    """Plotly's; as a file, since loading its Python side takes longer than all the rest."""
+    return (pkgutil.get_data("plotly", "package_data/plotly.min.js") or b"").decode()

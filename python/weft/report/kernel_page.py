@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from weft.bench import statistics
 from weft.bench.kernels import BLOCKING, KernelResult, Run
 from weft.bench.presets import measured_for
-from weft.report import effect, html
+from weft.report import html
 from weft.report.effect_page import facts
 
 
@@ -40,7 +41,7 @@ def rows(run: Run) -> list[dict[str, Any]]:
                 "time": time,
                 "against": time.median / run.blocking.median,
                 "verdict": verdict(run, name),
-                "best": name == run.best and effect.leads(time, run.blocking),
+                "best": name == run.best and statistics.leads(time, run.blocking),
             }
         )
     return found
@@ -49,9 +50,8 @@ def rows(run: Run) -> list[dict[str, Any]]:
 def verdict(run: Run, name: str) -> str:
     if name == BLOCKING:
         return ""
-    if effect.leads(run.times_us[name], run.blocking):
-        return effect.FASTER
-    return effect.SLOWER if effect.leads(run.blocking, run.times_us[name]) else "no difference"
+    word = statistics.verdict(run.times_us[name], run.blocking)
+    return "no difference" if word == statistics.SAME else word
 
 
 def chart(run: Run) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows of a comparison from two measurements: the program without Weft, and with it.
+"""Rows of a comparison: what jobs without Weft and jobs with it measured of one collective.
 
 Why apart from the page: the terminal's table, the page and tests must say the same.
 The files come from bench/overlap (schema weft-overlap/1); docs/benchmarking.md has the formula.
@@ -6,31 +6,109 @@ The files come from bench/overlap (schema weft-overlap/1); docs/benchmarking.md 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
+
+from weft import stored
+from weft.bench import statistics
+from weft.bench.result import FEWEST, Statistic, hidden_share
 
 SCHEMA = "weft-overlap/1"
 WITHOUT = "without Weft"
-# Below this share of the time, two candidates count as equally fast.
-NOTICEABLE = 0.02
+NATIVE = "native"
+# What a comparison can say.
+GAIN, NO_GAIN, CANNOT_TELL = "gain", "no gain", "cannot tell"
+# Nobody changes anything for less: an interval that ends below says that there is no gain.
+WORTH = 1.05
+# A gain is known well where its interval's ends are no further apart than this.
+NARROW = 1.15
 # More than all of it cannot be hidden: beyond this share, what was to be hidden, or behind which,
 # took longer alone than together.
 MOST_HIDDEN = 1.05
-MEASURE_AGAIN = "measure again on a quiet machine."
+
+
+# ---- Files ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Spread:
-    """A median with its quartiles."""
+class Times:
+    samples: list[float]
 
-    median: float
-    low: float
-    high: float
 
-    @classmethod
-    def of(cls, value: dict, scale: float = 1.0) -> Spread:
-        return cls(value["median"] * scale, value["low"] * scale, value["high"] * scale)
+@dataclass(frozen=True)
+class EngineTimes:
+    engine: str
+    immediate_us: Times
+    total_us: Times
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of bench/overlap, as it wrote it."""
+
+    collective: str
+    bytes: int
+    ranks: int
+    mpi: str
+    weft: Optional[str]  # the version; None: not loaded
+    iterations: int
+    wrong: int
+    computation_us: Times
+    blocking_us: Times
+    engines: list[EngineTimes]
+
+
+@dataclass(frozen=True)
+class CallJob:
+    """The same of calls one after the other (--latency), of which the blocking ones are taken."""
+
+    collective: str
+    bytes: int
+    ranks: int
+    mpi: str
+    weft: Optional[str]
+    wrong: int
+    blocking_us: Times
+
+
+def read(path: Path) -> Job:
+    """A measurement; ResultError if the file is something else."""
+    return stored.read(Job, path, SCHEMA)
+
+
+def read_calls(path: Path) -> CallJob:
+    return stored.read(CallJob, path, SCHEMA)
+
+
+# ---- Figures ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Pool:
+    """The samples of several jobs of one kind, in milliseconds."""
+
+    alone: dict[str, list[float]] = field(default_factory=dict)  # who communicates -> times
+    computation: list[float] = field(default_factory=list)
+    totals: dict[str, list[float]] = field(default_factory=dict)  # engine -> times
+
+    def add(self, job: Job) -> None:
+        self.computation += milliseconds(job.computation_us)
+        self.alone.setdefault("", []).extend(milliseconds(job.blocking_us))
+        for engine in job.engines:
+            self.alone.setdefault(engine.engine, []).extend(milliseconds(engine.immediate_us))
+            self.totals.setdefault(engine.engine, []).extend(milliseconds(engine.total_us))
+
+    @property
+    def communication_ms(self) -> float:
+        """Of the fastest that does nothing else."""
+        return min(statistics.of(times).median for times in self.alone.values())
+
+
+def milliseconds(times: Times) -> list[float]:
+    return [us / 1000 for us in times.samples]
 
 
 @dataclass(frozen=True)
@@ -39,11 +117,10 @@ class Row:
 
     name: str
     communication_ms: float
-    computation: Spread
-    total: Spread
+    computation: Statistic
+    total: Statistic
     hidden: float
-    against_without: float  # times as fast as the same program without Weft
-    against_native: float  # times as fast as engine native, in the same run
+    gain: Statistic | None  # times as fast as without Weft; None: it is that
 
 
 @dataclass(frozen=True)
@@ -54,7 +131,6 @@ class Comparison:
     size_bytes: int
     ranks: int
     mpi: str
-    repetitions: int
     rows: tuple[Row, ...]
 
     @property
@@ -70,15 +146,42 @@ class Comparison:
         return self.rows[1:]
 
     @property
-    def best(self) -> Row:
-        """The fastest engine; `native` where no other is noticeably faster."""
-        fastest = self.fastest
-        native = next((row for row in self.engines if row.name == "native"), fastest)
-        return fastest if gains(native, fastest) else native
+    def native(self) -> Row:
+        return next(row for row in self.engines if row.name == NATIVE)
 
     @property
     def fastest(self) -> Row:
-        return min(self.engines, key=lambda row: row.total.median)
+        """Of Weft's own engines."""
+        own = [row for row in self.engines if row.name != NATIVE]
+        return min(own, key=lambda row: row.total.median)
+
+    @property
+    def finding(self) -> str:
+        fastest = self.fastest
+        ahead = [statistics.leads(fastest.total, row.total) for row in (self.without, self.native)]
+        if all(ahead):
+            return GAIN
+        certain = fastest.gain.is_certain
+        return NO_GAIN if certain and fastest.gain.high < WORTH else CANNOT_TELL
+
+    @property
+    def gain(self) -> Statistic:
+        """Of the fastest engine."""
+        return self.fastest.gain
+
+    @property
+    def decided(self) -> bool:
+        """More measuring would change little."""
+        return is_decided(self.finding, self.gain)
+
+    @property
+    def headline(self) -> str:
+        return headline(self.finding, self.gain)
+
+    @property
+    def best(self) -> Row | None:
+        """The engine to use; None where that cannot be told."""
+        return {GAIN: self.fastest, NO_GAIN: self.native, CANNOT_TELL: None}[self.finding]
 
     @property
     def ideal_ms(self) -> float:
@@ -91,49 +194,133 @@ class Comparison:
         return row.communication_ms + row.computation.median
 
     @property
-    def sentence(self) -> str:
-        """What the figures say, also where Weft has nothing to add."""
-        finding, most = self._finding, max(self.rows, key=lambda row: row.hidden)
-        if most.hidden <= MOST_HIDDEN:
-            return finding
-        return (
-            f"{finding} But {most.name} cannot hide {percent(most.hidden)}: communication or"
-            " computation was measured alone while the machine was busy"
-            + ("." if finding.endswith(MEASURE_AGAIN) else f"; {MEASURE_AGAIN}")
-        )
+    def samples(self) -> int:
+        return min(row.total.n for row in self.rows)
 
     @property
-    def _finding(self) -> str:
-        best, without = self.best, self.without
-        if best.name == "native" or not gains(without, best):
-            by_itself = (
-                f"{self.call}: the MPI library by itself hides {share(without.hidden)}"
-                f" ({without.total.median:.0f} ms); "
-            )
-            if self.fastest.name != "native" and is_noticeable(without, self.fastest):
-                return by_itself + (
-                    f"engine {self.fastest.name} took {self.fastest.total.median:.0f} ms, but the"
-                    f" measurements spread too much to call that a gain: {MEASURE_AGAIN}"
-                )
-            return by_itself + (
-                "engine native, which leaves the call to it, is the right choice, and Weft has"
-                " nothing to add."
-            )
+    def sentence(self) -> str:
+        """What the figures say, also where Weft has nothing to add or nothing can be told."""
+        say = {GAIN: self._gain, NO_GAIN: self._no_gain, CANNOT_TELL: self._cannot_tell}
+        text = f"{self.call}: {say[self.finding]()}"
+        most = max(self.rows, key=lambda row: row.hidden)
+        if most.hidden <= MOST_HIDDEN:
+            return text
         return (
-            f"{self.call}: engine {best.name} hides {share(best.hidden)} and takes"
-            f" {best.total.median:.0f} ms; without Weft the same program hides"
-            f" {share(without.hidden)} and takes {without.total.median:.0f} ms."
-            f" With Weft it is {best.against_without:.2f} times as fast."
+            f"{text} But {most.name} cannot hide {percent(most.hidden)}: the machine was busier"
+            " while communication or computation ran alone."
+        )
+
+    def _gain(self) -> str:
+        fastest, without = self.fastest, self.without
+        return (
+            f"{self.headline} with Weft. Engine {fastest.name} hides"
+            f" {share(fastest.hidden)} and takes {fastest.total.median:.0f} ms; without Weft the"
+            f" same program hides {share(without.hidden)} and takes {without.total.median:.0f} ms."
+        )
+
+    def _no_gain(self) -> str:
+        without = self.without
+        return (
+            f"Weft has nothing to add. The MPI library by itself hides {share(without.hidden)}"
+            f" ({without.total.median:.0f} ms), and the program is {self.headline} with an engine"
+            " of Weft's; leave the call to the library (engine native)."
+        )
+
+    def _cannot_tell(self) -> str:
+        fastest = self.fastest
+        if not fastest.gain.is_certain:
+            return f"cannot tell: fewer than {FEWEST} measurements fitted into the time."
+        return (
+            f"cannot tell on this machine now: {self.headline} with engine {fastest.name}. A"
+            " quieter machine can."
         )
 
 
-def gains(slow: Row, fast: Row) -> bool:
-    """Noticeably faster, and beyond the spread of both."""
-    return is_noticeable(slow, fast) and fast.total.high < slow.total.low
+@dataclass(frozen=True)
+class CallComparison:
+    """A blocking call in shared memory, without Weft and with it. Times in microseconds."""
+
+    collective: str
+    size_bytes: int
+    ranks: int
+    mpi: str
+    without: Statistic
+    weft: Statistic
+
+    @property
+    def call(self) -> str:
+        return f"MPI_{self.collective.capitalize()} of {size(self.size_bytes)}"
+
+    @property
+    def gain(self) -> Statistic:
+        return statistics.ratio(self.without, self.weft)
+
+    @property
+    def finding(self) -> str:
+        if statistics.leads(self.weft, self.without):
+            return GAIN
+        certain = self.gain.is_certain
+        return NO_GAIN if certain and self.gain.high < WORTH else CANNOT_TELL
+
+    @property
+    def decided(self) -> bool:
+        return is_decided(self.finding, self.gain)
+
+    @property
+    def headline(self) -> str:
+        return headline(self.finding, self.gain)
+
+    @property
+    def samples(self) -> int:
+        return self.gain.n
+
+    @property
+    def sentence(self) -> str:
+        took = f"{self.weft.median:.1f} µs instead of {self.without.median:.1f}"
+        return f"{self.call}, blocking: {self.headline} with Weft ({took})."
 
 
-def is_noticeable(slow: Row, fast: Row) -> bool:
-    return fast.total.median < (1 - NOTICEABLE) * slow.total.median
+def is_decided(finding: str, gain: Statistic) -> bool:
+    return finding == NO_GAIN or (finding == GAIN and is_narrow(gain))
+
+
+def headline(finding: str, gain: Statistic) -> str:
+    """What is known of a gain, in a few words."""
+    if not gain.is_certain:
+        return "not known"
+    if finding == GAIN:
+        return f"{times(gain)} as fast"
+    if finding == NO_GAIN:
+        return f"at most {ceiling(gain.high)} times as fast"
+    return f"between {floor(gain.low)} and {ceiling(gain.high)} times as fast"
+
+
+def is_narrow(gain: Statistic) -> bool:
+    return gain.high <= NARROW * gain.low
+
+
+def times(gain: Statistic) -> str:
+    """`1.31 to 1.42 times`, or only what is certain where the interval is wide."""
+    if not is_narrow(gain):
+        return f"at least {floor(gain.low)} (in the median {gain.median:.2f}) times"
+    return f"{floor(gain.low)} to {ceiling(gain.high)} times"
+
+
+def floor(value: float) -> str:
+    return f"{math.floor(100 * value) / 100:.2f}"
+
+
+def ceiling(value: float) -> str:
+    return f"{math.ceil(100 * value) / 100:.2f}"
+
+
+def interval(gain: Statistic | None) -> str:
+    """Of one row; nothing where there is none, or too few samples for one."""
+    return f"{gain.low:.2f}–{gain.high:.2f}" if gain and gain.is_certain else ""
+
+
+def size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
 def share(hidden: float) -> str:
@@ -145,40 +332,35 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %".replace("-", "−")
 
 
-def read(path: Path) -> dict:
-    """A measurement; ValueError if the file is something else."""
-    data = json.loads(path.read_text())
-    if data.get("schema") != SCHEMA:
-        raise ValueError(f"{path} is not a measurement of schema {SCHEMA}")
-    return data
-
-
-def row(name: str, run: dict, engine: dict, without_us: float, native_us: float) -> Row:
-    total_us = engine["total_us"]["median"]
+def row(name: str, pool: Pool, engine: str, without: Statistic | None) -> Row:
+    computation, total = statistics.of(pool.computation), statistics.of(pool.totals[engine])
+    alone = pool.communication_ms
     return Row(
         name=name,
-        communication_ms=run["communication_us"] / 1000,
-        computation=Spread.of(run["computation_us"], 0.001),
-        total=Spread.of(engine["total_us"], 0.001),
-        hidden=engine["hidden"]["median"],
-        against_without=without_us / total_us,
-        against_native=native_us / total_us,
+        communication_ms=alone,
+        computation=computation,
+        total=total,
+        hidden=hidden_share(alone, computation.median, total.median),
+        gain=statistics.ratio(without, total) if without else None,
     )
 
 
-def compare(without: dict, weft: dict) -> Comparison:
-    """`without`: measured with no Weft loaded, so that its only engine is the library's own."""
-    plain = without["engines"][0]
-    plain_us = plain["total_us"]["median"]
-    by_name = {engine["engine"]: engine for engine in weft["engines"]}
-    native_us = by_name["native"]["total_us"]["median"]
-    rows = [row(WITHOUT, without, plain, plain_us, native_us)]
-    rows += [row(name, weft, engine, plain_us, native_us) for name, engine in by_name.items()]
-    return Comparison(
-        collective=weft["collective"],
-        size_bytes=weft["bytes"],
-        ranks=weft["ranks"],
-        mpi=" ".join(weft["mpi"].split()),
-        repetitions=weft["repetitions"],
-        rows=tuple(rows),
-    )
+def compare(without: Sequence[Job], weft: Sequence[Job]) -> Comparison:
+    """`without`: jobs with no Weft loaded, so that their only engine is the library's own."""
+    plain, loaded = Pool(), Pool()
+    for job in without:
+        plain.add(job)
+    for job in weft:
+        loaded.add(job)
+    rows = [row(WITHOUT, plain, next(iter(plain.totals)), None)]
+    rows += [row(name, loaded, name, rows[0].total) for name in loaded.totals]
+    one = weft[0]
+    mpi = " ".join(one.mpi.split())
+    return Comparison(one.collective, one.bytes, one.ranks, mpi, tuple(rows))
+
+
+def compare_calls(without: Sequence[CallJob], weft: Sequence[CallJob]) -> CallComparison:
+    one = weft[0]
+    pools = [[us for job in jobs for us in job.blocking_us.samples] for jobs in (without, weft)]
+    mpi = " ".join(one.mpi.split())
+    return CallComparison(one.collective, one.bytes, one.ranks, mpi, *map(statistics.of, pools))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.report import html
-from weft.report.overlap import Comparison
+from weft.report.overlap import CallComparison, Comparison, interval
 
 
 def machine() -> str:
@@ -33,23 +33,28 @@ def chart(comparison: Comparison) -> dict:
         "above": [row.total.high - row.total.median for row in comparison.rows],
         "below": [row.total.median - row.total.low for row in comparison.rows],
         "hidden": [row.hidden for row in comparison.rows],
-        "best": comparison.best.name,
+        "best": comparison.best.name if comparison.best else "",
         "ideal": comparison.ideal_ms,
         "sum": comparison.sum_ms,
     }
 
 
-def render(comparisons: Sequence[Comparison], network: str) -> str:
+def render(found: Sequence[Comparison | CallComparison], network: str) -> str:
     """`network`: a sentence about what the ranks communicate over."""
+    comparisons = [one for one in found if isinstance(one, Comparison)]
     return html.render(
         "comparison.html.j2",
+        found=found,
         comparisons=comparisons,
+        calls=[one for one in found if isinstance(one, CallComparison)],
         charts=[chart(comparison) for comparison in comparisons],
+        samples=min((one.samples for one in found), default=0),
+        interval=interval,
         machine=machine(),
         network=network,
     )
 
 
-def write(path: Path, comparisons: Sequence[Comparison], network: str) -> None:
+def write(path: Path, found: Sequence[Comparison | CallComparison], network: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(comparisons, network))
+    path.write_text(render(found, network))

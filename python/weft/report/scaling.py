@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.bench.result import Result, Statistic, ranks_in_words
+from weft.bench.statistics import leads
 from weft.report import effect
 from weft.report.effect import Case, Curve, duration, listing, percent
 
@@ -70,7 +71,7 @@ class Scaling:
         if best.case is self.most:
             return f"{took}, the least; fewer ranks are no faster."
         against = f"the best on all {self.most.ranks}, {best_full.curve.name}"
-        if not effect.leads(best.total, best_full.total):
+        if not leads(best.total, best_full.total):
             return f"{took}; {against}, is as fast within the spread."
         saved = 1 - best.total.median / best_full.total.median
         return f"{took}, {percent(saved)} less than {against}."

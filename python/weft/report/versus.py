@@ -12,8 +12,9 @@ from pathlib import Path
 from statistics import median
 
 from weft.bench.result import Result, Statistic
+from weft.bench.statistics import FASTER, SAME, SLOWER, ratio, verdict
 from weft.report import effect, html
-from weft.report.effect import FASTER, SAME, SLOWER, Case, Curve, duration, percent
+from weft.report.effect import Case, Curve, duration, percent
 
 # How far beyond the other run's amounts a point is still compared.
 BEYOND = 0.1
@@ -31,23 +32,14 @@ class Ratio:
     b: Statistic
 
     @property
-    def median(self) -> float:
-        return self.b.median / self.a.median
-
-    @property
-    def low(self) -> float:
-        return self.b.low / self.a.high
-
-    @property
-    def high(self) -> float:
-        return self.b.high / self.a.low
+    def times(self) -> Statistic:
+        """As long as A."""
+        return ratio(self.b, self.a)
 
     @property
     def verdict(self) -> str:
         """Of B."""
-        if effect.leads(self.b, self.a):
-            return FASTER
-        return SLOWER if effect.leads(self.a, self.b) else SAME
+        return verdict(self.b, self.a)
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class Versus:
     def sentence(self) -> str:
         if not self.ratios:
             return "Nothing can be compared: no candidate was measured in the same case in both."
-        ratio = median(ratio.median for ratio in self.ratios)
+        middle = median(one.times.median for one in self.ratios)
         changed = len(self.changes)
         winner = (
             "The winner changed nowhere."
@@ -89,7 +81,7 @@ class Versus:
         return (
             f"Of {len(self.ratios)} points, B is faster at {self.count(FASTER)}, slower at"
             f" {self.count(SLOWER)}, and without difference at {self.count(SAME)}; in the median it"
-            f" takes {percent(ratio)} of A's time. {winner}"
+            f" takes {percent(middle)} of A's time. {winner}"
         )
 
 
@@ -188,18 +180,19 @@ def _changes(a: Case, b: Case) -> list[Change]:
 def charts(versus: Versus) -> list[dict]:
     """One per case: the ratio of each candidate over the amount of computation."""
     groups: dict[str, dict] = {}
-    for ratio in versus.ratios:
-        unit, scale = ratio.case.unit
+    for one in versus.ratios:
+        unit, scale = one.case.unit
         group = groups.setdefault(
-            ratio.case.title, {"title": ratio.case.title, "unit": unit, "curves": {}}
+            one.case.title, {"title": one.case.title, "unit": unit, "curves": {}}
         )
         curve = group["curves"].setdefault(
-            ratio.name, {"name": ratio.name, "x": [], "ratio": [], "above": [], "below": []}
+            one.name, {"name": one.name, "x": [], "ratio": [], "above": [], "below": []}
         )
-        curve["x"].append(ratio.computation_us / scale)
-        curve["ratio"].append(ratio.median)
-        curve["above"].append(ratio.high - ratio.median)
-        curve["below"].append(ratio.median - ratio.low)
+        curve["x"].append(one.computation_us / scale)
+        times = one.times
+        curve["ratio"].append(times.median)
+        curve["above"].append(times.high - times.median)
+        curve["below"].append(times.median - times.low)
     return [{**group, "curves": list(group["curves"].values())} for group in groups.values()]
 
 

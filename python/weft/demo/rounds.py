@@ -1,0 +1,160 @@
+"""Measures until the gain is clear: rounds of short jobs, without Weft and with it in turn.
+
+Why rounds: a busy minute hits both kinds of job alike, and after each round the confidence
+intervals say whether another one is needed (docs/benchmarking.md).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft import installation, mpi_libraries
+from weft.demo.place import DemoError, Place
+from weft.report import overlap
+from weft.report.overlap import CallComparison, CallJob, Comparison, Job
+
+COLLECTIVES = ("allreduce", "alltoall", "bcast")
+ENGINES = ("native", "function", "thread", "tcc", "assist")
+REPETITIONS = 3  # of a job: short, so that the two kinds of job take turns often
+# Blocking calls are measured in batches; they show what Weft wins in shared memory.
+CALLS = (("allreduce", "64KiB"), ("allreduce", "1MiB"))
+BATCHES, BATCH = 9, 50
+LEAST_JOB_SECONDS = 10.0
+EXPECTED_ROUND_SECONDS = 10.0  # until the first one has been timed
+
+
+@dataclass
+class Subject:
+    """One collective, and the jobs that have measured it."""
+
+    collective: str
+    size: str
+    blocking: bool = False
+    without: list = field(default_factory=list)  # of Job, or of CallJob if blocking
+    weft: list = field(default_factory=list)
+    round_s: float = EXPECTED_ROUND_SECONDS  # what the longest one took
+
+    @property
+    def name(self) -> str:
+        if self.blocking:
+            return f"MPI_{self.collective.capitalize()} of {self.size}"
+        return f"MPI_I{self.collective}"
+
+    @property
+    def rounds(self) -> int:
+        return min(len(self.without), len(self.weft))
+
+    @property
+    def comparison(self) -> Comparison | CallComparison | None:
+        compare = overlap.compare_calls if self.blocking else overlap.compare
+        return compare(self.without, self.weft) if self.rounds else None
+
+    @property
+    def decided(self) -> bool:
+        found = self.comparison
+        return found is not None and found.decided
+
+    @property
+    def order(self) -> tuple[bool, bool]:
+        """With Weft or without first: they change places, so that a drift favours neither."""
+        return (False, True) if self.rounds % 2 == 0 else (True, False)
+
+
+@dataclass
+class State:
+    """What the person at the terminal sees."""
+
+    subject: Subject
+    with_weft: bool
+    elapsed_s: float
+    left_s: float
+
+
+class Rounds:
+    """The measurement: each collective in turn, then again those that are not decided yet."""
+
+    def __init__(
+        self,
+        where: Place,
+        mpi: mpi_libraries.Implementation,
+        seconds: float,
+        tell: Callable[[State], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.where = where
+        self.mpi = mpi
+        self.clock = clock
+        self.begin = clock()
+        self.seconds = seconds
+        self.tell = tell
+        calls = () if where.is_lab else CALLS
+        self.subjects = [Subject(*call, blocking=True) for call in calls]
+        self.subjects += [Subject(collective, where.size) for collective in COLLECTIVES]
+
+    @property
+    def left_s(self) -> float:
+        return self.seconds - (self.clock() - self.begin)
+
+    def measure(self) -> Iterator[Subject]:
+        """Yields a subject whenever more is known of it."""
+        for place, subject in enumerate(self.subjects):
+            until_s = self.left_s - self.left_s / (len(self.subjects) - place)
+            while self.go_on(subject, until_s):
+                self.round(subject)
+                yield subject
+        while waiting := [s for s in self.subjects if self.go_on(s, 0.0)]:
+            subject = min(waiting, key=lambda s: s.rounds)
+            self.round(subject)
+            yield subject
+
+    def go_on(self, subject: Subject, until_s: float) -> bool:
+        """Not decided, and another round ends before only `until_s` are left."""
+        if subject.decided:
+            return False
+        first = subject.rounds == 0 and self.left_s > LEAST_JOB_SECONDS
+        return first or self.left_s - subject.round_s > until_s
+
+    def round(self, subject: Subject) -> None:
+        begin = self.clock()
+        for with_weft in subject.order:
+            self.tell(State(subject, with_weft, self.clock() - self.begin, self.left_s))
+            jobs = subject.weft if with_weft else subject.without
+            jobs.append(self.job(subject, with_weft))
+        took_s = self.clock() - begin
+        subject.round_s = max(took_s, subject.round_s) if subject.rounds > 1 else took_s
+
+    def job(self, subject: Subject, with_weft: bool) -> Job | CallJob:
+        """One job; all but the first have the first one's work."""
+        with tempfile.TemporaryDirectory() as directory:
+            answer = Path(directory) / "overlap.json"
+            command = self.command(subject, with_weft, answer)
+            limit_s = max(self.left_s, LEAST_JOB_SECONDS)
+            try:
+                status, said = self.where.run(command, limit_s)
+            except subprocess.TimeoutExpired:
+                text = f"{' '.join(command)} did not end within {limit_s:.0f} s; try: weft doctor"
+                raise DemoError(text) from None
+            if status != 0:
+                raise DemoError(f"{' '.join(command)} ended with status {status}:\n{said.strip()}")
+            return (overlap.read_calls if subject.blocking else overlap.read)(answer)
+
+    def command(self, subject: Subject, with_weft: bool, answer: Path) -> list[str]:
+        # The engines are hints; where none is named, Weft may leave the whole job alone.
+        engine = "auto" if subject.blocking else "thread"
+        front = [str(installation.weft_command()), "run", "--engine", engine, "--"]
+        words = [*(front if with_weft else []), str(self.mpi.program("overlap"))]
+        words += ["--collective", subject.collective, "--bytes", subject.size]
+        words += ["--seed", str(subject.rounds + 1), "--json", str(answer)]
+        if subject.blocking:
+            words += ["--latency", "--engines", engine]
+            return [*words, "--repetitions", str(BATCHES), "--batch", str(BATCH)]
+        engines = ENGINES if with_weft else ENGINES[:1]
+        words += ["--engines", ",".join(engines), "--repetitions", str(REPETITIONS)]
+        if subject.without:
+            words += ["--iterations", str(subject.without[0].iterations)]
+        return words

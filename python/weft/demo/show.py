@@ -1,0 +1,203 @@
+"""The demo at the terminal: progress, a sentence per collective, the table, what to try next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from weft import mpi_libraries
+from weft.bench import settings
+from weft.bench.settings import SettingsError
+from weft.demo.command import typed, weft_typed
+from weft.demo.place import RANKS, DemoError, open_place
+from weft.demo.rounds import Rounds, State, Subject
+from weft.lab import LabError
+from weft.mpi_libraries import MpiError
+from weft.report import overlap, page
+from weft.report.overlap import CallComparison, Comparison, percent
+from weft.stored import ResultError
+
+
+def run(mpi: str | None, time_budget: str, out: Path) -> int:
+    """The whole demo; the exit status."""
+    console = Console()
+    try:
+        seconds = settings.seconds("--time-budget", time_budget)
+        library = choose(mpi)
+        console.print(
+            f"One unmodified MPI program, {RANKS} ranks under {library.name}, without and with Weft"
+        )
+
+        def warn(text: str) -> None:
+            console.print(text, style="yellow", markup=False)
+
+        begin = time.monotonic()
+        with open_place(library, warn) as where:
+            left_s = seconds - (time.monotonic() - begin)
+            found = measure(console, Rounds(where, library, left_s))
+            network, is_lab = where.network, where.is_lab
+    except (DemoError, LabError, ResultError, MpiError, SettingsError) as error:
+        Console(stderr=True).print(f"weft demo: {error}", style="red", markup=False)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    if comparisons := [one for one in found if isinstance(one, Comparison)]:
+        console.print(table(comparisons))
+        console.print(
+            f"Medians of at least {min(one.samples for one in comparisons)}, with the 95 %"
+            " confidence interval of each; green: the engine to use.",
+            style="dim",
+        )
+    page.write(out, found, network)
+    text = advice(found, library, is_lab)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"Report: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def choose(name: str | None) -> mpi_libraries.Implementation:
+    """The MPI library asked for, or the first that is here; DemoError if it cannot run the demo."""
+    library = mpi_libraries.chosen(name)
+    program = library.program("overlap")
+    if not program.exists():
+        command = mpi_libraries.make_target(library.name)
+        raise DemoError(f"{program} is missing; build it with: {command}")
+    return library
+
+
+# ---- While it measures ------------------------------------------------------------------------
+
+
+class Display:
+    """The line that changes, and the sentences that stay."""
+
+    def __init__(self, console: Console, seconds: float) -> None:
+        self.console = console
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=16),
+            TextColumn("{task.fields[left]}", markup=False),
+            console=console,
+            transient=True,
+        )
+        self.task = self.bar.add_task("", total=seconds, left="")
+        self.begun: set[str] = set()  # collectives of which something has been said
+        self.told: set[str] = set()  # and all
+
+    def tell(self, state: State) -> None:
+        how = "with Weft" if state.with_weft else "without Weft"
+        text = f"{state.subject.name}, round {state.subject.rounds + 1}, {how}"
+        text += so_far(state.subject)
+        left = f"at most {max(0.0, state.left_s):.0f} s left"
+        self.bar.update(self.task, description=text, completed=state.elapsed_s, left=left)
+        if not self.console.is_terminal and state.with_weft == state.subject.order[0]:
+            self.console.print(f"{text}; {left}", markup=False, highlight=False, soft_wrap=True)
+
+    def known(self, subject: Subject) -> None:
+        """Something of a collective as soon as it can be said, and its sentence once decided."""
+        found, name = subject.comparison, subject.name
+        if subject.decided and name not in self.told:
+            self.told.add(name)
+            self.bar.console.print(found.sentence, markup=False, highlight=False)
+        elif found.gain.is_certain and name not in self.begun:
+            text = f"{name}{so_far(subject)}; more rounds will tell"
+            self.bar.console.print(text, style="dim", markup=False, highlight=False)
+        if found.gain.is_certain:
+            self.begun.add(name)
+
+
+def so_far(subject: Subject) -> str:
+    found = subject.comparison
+    if found is None:
+        return ""
+    gain = overlap.interval(found.gain) or f"about {found.gain.median:.2f}"
+    return f": so far {gain} times as fast"
+
+
+def measure(console: Console, rounds: Rounds) -> list[Comparison | CallComparison]:
+    display = Display(console, rounds.seconds)
+    rounds.tell = display.tell
+    with display.bar:
+        for subject in rounds.measure():
+            display.known(subject)
+        for subject in rounds.subjects:
+            if subject.comparison and subject.name not in display.told:
+                console.print(subject.comparison.sentence, markup=False, highlight=False)
+            if not subject.comparison:
+                text = f"{subject.name}: not measured; the time was up"
+                console.print(text, style="yellow", markup=False, highlight=False)
+    found = [subject.comparison for subject in rounds.subjects]
+    return [comparison for comparison in found if comparison]
+
+
+# ---- At the end -------------------------------------------------------------------------------
+
+
+def table(comparisons: Sequence[Comparison]) -> Table:
+    result = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+    result.add_column("", no_wrap=True)
+    for title in (
+        "communi-\ncation\nalone ms",
+        "compu-\ntation\nalone ms",
+        "both\nms",
+        "",
+        "hidden",
+        "times as\nfast as\nwithout",
+        "",
+    ):
+        result.add_column(title, justify="right", vertical="bottom", no_wrap=True)
+    for comparison in comparisons:
+        result.add_section()
+        result.add_row(comparison.call, style="bold")
+        for row in comparison.rows:
+            result.add_row(*cells(row), style="green" if row is comparison.best else None)
+    return result
+
+
+def cells(row: overlap.Row) -> list[str]:
+    spread = f"{row.total.low:.1f}–{row.total.high:.1f}" if row.total.is_certain else ""
+    return [
+        "  " + row.name,
+        f"{row.communication_ms:.1f}",
+        f"{row.computation.median:.1f}",
+        f"{row.total.median:.1f}",
+        spread,
+        percent(row.hidden),
+        f"{row.gain.median:.2f}" if row.gain else "",
+        overlap.interval(row.gain),
+    ]
+
+
+def advice(
+    found: Sequence[Comparison | CallComparison], mpi: mpi_libraries.Implementation, is_lab: bool
+) -> str:
+    """Three commands to try on one's own program, as they would be typed here."""
+    weft, launcher = weft_typed(), typed(mpi.mpiexec)
+    overlaps = [one for one in found if isinstance(one, Comparison)]
+    gains = [one.best.name for one in overlaps if one.finding == overlap.GAIN]
+    engine = max(gains, key=gains.count, default="auto")
+    start = f"{launcher} -n {RANKS} {weft} run"
+    commands = [
+        (
+            f"{start} --engine {engine} --summary -- ./app",
+            "with Weft; says at the end what was hidden",
+        ),
+        (f"{start} --engine native --summary -- ./app", "without Weft's engines, to compare"),
+    ]
+    if is_lab:
+        commands.append(
+            (
+                f"{weft} lab run --nodes {RANKS} -- ./app",
+                "on two nodes joined by a slow link, as here",
+            )
+        )
+    else:
+        commands.append((f"{weft} doctor", "why this machine permits no lab"))
+    lines = [f"  {what}:\n    {command}" for command, what in commands]
+    return "\n".join(["Next, with a program of your own:", *lines])

@@ -1,0 +1,98 @@
+"""Reads what Weft's programs and commands have written, checked by pydantic against a dataclass.
+
+Why one place: whoever reads a damaged file is told the file, the field and what it should be, in
+one sentence. Fields that a newer Weft may have added are left out.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
+MOST_CHARACTERS = 40  # of a wrong value that is quoted
+
+
+class ResultError(Exception):
+    """A file that cannot be used; the message says where it is wrong."""
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter:
+    # Loaded here: commands that read no file start without it.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def parse(kind: type[T], text: str | bytes, where: str, schema: str = "") -> T:
+    """A dataclass from JSON text, of the given schema; `where` begins the error's sentence."""
+    from pydantic import ValidationError
+
+    try:
+        if schema:
+            check_schema(text, where, schema)
+        return adapter(kind).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise ResultError(f"{where}: {sentence(error)}") from None
+
+
+def check_schema(text: str | bytes, where: str, schema: str) -> None:
+    head = adapter(dict[str, Any]).validate_json(text)
+    found = head.get("schema")
+    if found != schema:
+        has = f"has schema {quoted(found)}" if found else "has none"
+        raise ResultError(f"{where}: schema {schema} is needed, this file {has}")
+
+
+def read(kind: type[T], path: Path, schema: str = "") -> T:
+    return parse(kind, contents(path), str(path), schema)
+
+
+def schema_of(path: Path) -> str | None:
+    """Which schema a file says it has; None if it says nothing, or is no JSON at all."""
+    from pydantic import ValidationError
+
+    try:
+        return adapter(dict[str, Any]).validate_json(contents(path)).get("schema")
+    except (ResultError, ValidationError):
+        return None
+
+
+def contents(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def sentence(error: ValidationError) -> str:
+    """The first thing that is wrong, and how many more are."""
+    first, *others = error.errors(include_url=False)
+    field = place(first["loc"])
+    if first["type"] == "missing":
+        text = f"{field} is missing"
+    elif first["type"] == "json_invalid":
+        text = f"no JSON: {first['ctx']['error']}"
+    else:
+        wanted = first["msg"].replace("Input should be", "should be")
+        text = f"{field or 'the whole'} {wanted}, not {quoted(first['input'])}"
+    more = f" (and {len(others)} more)" if others else ""
+    return text + more
+
+
+def place(parts: tuple[str | int, ...]) -> str:
+    """`points[0].ranks`."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.lstrip(".")
+
+
+def quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
