@@ -11,6 +11,7 @@
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
+#include "interpose/whole_collectives.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
@@ -47,7 +48,9 @@ struct Beginning {
 Beginning beginning_for(int required) {
   const Config config = config_or_exit();
   const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
-  const Library library = one_node && bind_library() ? identify_library() : Library::other;
+  const bool library_matters = one_node || config.engine == Engine::tcc;
+  const Library library = library_matters && bind_library() ? identify_library() : Library::other;
+  if (config.engine == Engine::tcc) let_several_run(library);
   return {config, does_without_threads(config, library, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
