@@ -10,6 +10,7 @@
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/nothing_called.h"
 #include "interpose/runtime.h"
 #include "interpose/whole_collectives.h"
 #include "topo/job.h"
@@ -46,6 +47,7 @@ struct Beginning {
 };
 
 Beginning beginning_for(int required) {
+  mpi_has_begun();
   const Config config = config_or_exit();
   const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
   const bool library_matters = one_node || config.engine == Engine::tcc;
