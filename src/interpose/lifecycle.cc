@@ -10,7 +10,9 @@
 #include "interpose/generated/library_calls.h"
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/nothing_called.h"
 #include "interpose/runtime.h"
+#include "interpose/whole_collectives.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
@@ -45,9 +47,12 @@ struct Beginning {
 };
 
 Beginning beginning_for(int required) {
+  mpi_has_begun();
   const Config config = config_or_exit();
   const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
-  const Library library = one_node && bind_library() ? identify_library() : Library::other;
+  const bool library_matters = one_node || config.engine == Engine::tcc;
+  const Library library = library_matters && bind_library() ? identify_library() : Library::other;
+  if (config.engine == Engine::tcc) let_several_run(library);
   return {config, does_without_threads(config, library, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 

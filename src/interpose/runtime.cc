@@ -17,6 +17,7 @@
 #include "interpose/incomplete.h"
 #include "interpose/persistent.h"
 #include "interpose/self_communicator.h"
+#include "interpose/whole_collectives.h"
 #include "topo/machine.h"
 #include "topo/placement.h"
 #include "transport/mpi/handles.h"
@@ -122,6 +123,23 @@ void send_text(const std::string& own) {
   library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, handles.comm_world);
 }
 
+// What was asked for where engine tcc is possible; else thread stands in for it. The same on all
+// ranks, which have their settings from one launcher.
+Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm) {
+  if (asked != Engine::tcc || several_may_run(library)) return asked;
+  static std::atomic<bool> said{false};
+  int rank = 0;
+  library_calls.Comm_rank(comm, &rank);
+  if (rank == 0 && !said.exchange(true))
+    say(std::string("engine thread is used in place of tcc: ") + kWhySeveralMayNotRun);
+  return Engine::thread;
+}
+
+Config possible(Config config, Library library) {
+  config.engine = possible_in_place_of(config.engine, library, handles.comm_world);
+  return config;
+}
+
 bool wants_blocking(const Config& config) {
   const bool by_rule = config.blocking == Config::Blocking::by_rule;
   return by_rule ? config.engine == Engine::automatic : config.blocking == Config::Blocking::always;
@@ -144,13 +162,14 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Sc
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
 
-void Runtime::begin(const Config& config, int thread_level, bool without_threads) {
+void Runtime::begin(const Config& asked, int thread_level, bool without_threads) {
   const auto bound = bind_library();
   if (!bound) {
     say(bound.error().message);
     return;
   }
   const Library library = identify_library();
+  const Config config = possible(asked, library);
   const Scope scope = scope_of_job(config, library, without_threads);
   const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && scope == Scope::all;
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
@@ -235,7 +254,9 @@ bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
 
 }  // namespace
 
-void Runtime::add_communicator(MPI_Comm comm, const Hints& hints) {
+void Runtime::add_communicator(MPI_Comm comm, const Hints& asked) {
+  Hints hints = asked;
+  if (hints.engine) hints.engine = possible_in_place_of(*hints.engine, library, comm);
   const bool worker = threads_allowed_ && hints.engine.value_or(config.engine) == Engine::tcc;
   const int core = worker && hints.placement ? core_for(*hints.placement, comm) : -1;
   const bool leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
@@ -290,13 +311,17 @@ void Runtime::end() {
     if (!operation->active()) static_cast<PersistentOperation&>(*operation).free_request();
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
-  const bool without_threads =
-      runtime->scope_ != Scope::all && runtime->config.engine != Engine::native;
-  runtime->summary.report(runtime->config, without_threads,
+  runtime->summary.report(runtime->config, runtime->remark(),
                           kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   blocking_taken.store(false, std::memory_order_release);
   active_.store(nullptr, std::memory_order_release);
+}
+
+const char* Runtime::remark() const {
+  if (scope_ != Scope::all && config.engine != Engine::native) return kWithoutThreads;
+  const bool by_messages = library == Library::intelmpi && config.engine == Engine::tcc;
+  return by_messages ? kWholeByMessages : nullptr;
 }
 
 // Clocks of different nodes are aligned at the barrier before the texts are collected.

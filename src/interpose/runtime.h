@@ -84,6 +84,8 @@ class Runtime final : public Observer {
  private:
   void agree_on_threads(int rank);
   void prepare_initialisations(int rank);
+  // A sentence about the whole run, for the summary; nullptr: none.
+  const char* remark() const;
   void write_trace(int rank, int ranks);
 
   static std::atomic<Runtime*> active_;

@@ -177,7 +177,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
     counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
 }
 
-void Summary::report(const Config& config, bool without_threads, const char* mpi, int rank,
+void Summary::report(const Config& config, const char* remark, const char* mpi, int rank,
                      int ranks) {
   if (!wanted_) return;
   std::vector<Numbers> own(kCalls), totals(kCalls);
@@ -194,7 +194,7 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, totals, plans_);
   if (!config.summary) return;
-  const std::string why = without_threads ? std::string("\n  ") + kWithoutThreads : "";
+  const std::string why = remark ? std::string("\n  ") + remark : "";
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
                      engine_name(config.engine) + why +
                      "\n  call                        seen   handled          bytes  "

@@ -34,6 +34,11 @@ inline constexpr const char* kWithoutThreads =
     "persistent collectives) and starts no thread, since MPICH is slower with "
     "MPI_THREAD_MULTIPLE; for overlap name an engine (--engine thread)";
 
+// Where engine `tcc` runs under Intel MPI.
+inline constexpr const char* kWholeByMessages =
+    "Intel MPI's blocking collectives inside a node go by messages (I_MPI_COLL_INTRANODE=pt2pt), "
+    "since two of them in shared memory, on two threads, can hang";
+
 class Summary {
  public:
   // Counts only what will be told.
@@ -54,7 +59,8 @@ class Summary {
   void planned(PlanRecord record);
 
   // Collective over all ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
-  void report(const Config& config, bool without_threads, const char* mpi, int rank, int ranks);
+  // remark: a sentence about the whole run, in the text; nullptr: none.
+  void report(const Config& config, const char* remark, const char* mpi, int rank, int ranks);
 
  private:
   void count_handled(CallId id, std::int64_t bytes, bool in_memory);

@@ -1,10 +1,12 @@
-// Reads the ELF program headers and the dynamic section of a file, and nothing else of it.
+// Reads the ELF program headers and the dynamic section of a file; where these name no MPI library,
+// also its symbols, among which a library that is linked in shows itself.
 #include "launch/program.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,8 +49,14 @@ class MappedFile {
   std::size_t bytes_;
 };
 
+#if defined(__aarch64__)
+constexpr Elf64_Half kOwnMachine = EM_AARCH64;
+#else
+constexpr Elf64_Half kOwnMachine = EM_X86_64;
+#endif
+
 struct DynamicPart {
-  bool interpreter = false;
+  std::string_view interpreter;  // the path of the loader; empty: there is none
   bool soname = false;
   std::vector<std::string_view> needed;
 };
@@ -84,7 +92,7 @@ DynamicPart read_parts(const MappedFile& file, const Elf64_Ehdr& elf) {
   for (std::size_t i = 0; i < headers.size(); ++i)
     if (!file.read(elf.e_phoff + i * elf.e_phentsize, headers[i])) return part;
   for (const auto& header : headers) {
-    if (header.p_type == PT_INTERP) part.interpreter = true;
+    if (header.p_type == PT_INTERP) part.interpreter = file.text(header.p_offset);
     if (header.p_type == PT_DYNAMIC) read_dynamic(file, headers, header, part);
   }
   return part;
@@ -103,22 +111,79 @@ Family family_of(std::string_view library) {
   return Family::unknown;
 }
 
-Program judge(const DynamicPart& part, const struct stat& status) {
-  Program program;
+bool is_symbol_table(const Elf64_Shdr& section) {
+  return (section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM) &&
+         section.sh_entsize == sizeof(Elf64_Sym);
+}
+
+bool defines(const MappedFile& file, const Elf64_Shdr& table, std::uint64_t names,
+             std::string_view wanted) {
+  Elf64_Sym symbol;
+  for (std::uint64_t at = 0; at + sizeof symbol <= table.sh_size; at += sizeof symbol) {
+    if (!file.read(table.sh_offset + at, symbol)) return false;
+    if (symbol.st_shndx != SHN_UNDEF && file.text(names + symbol.st_name) == wanted) return true;
+  }
+  return false;
+}
+
+// Only a library defines the calls that other tools may not replace.
+bool holds_an_mpi_library(const MappedFile& file, const Elf64_Ehdr& elf) {
+  const auto section = [&](std::uint64_t index, Elf64_Shdr& header) {
+    return index < elf.e_shnum && file.read(elf.e_shoff + index * elf.e_shentsize, header);
+  };
+  Elf64_Shdr table, names;
+  for (std::uint64_t i = 0; section(i, table); ++i)
+    if (is_symbol_table(table) && section(table.sh_link, names) &&
+        defines(file, table, names.sh_offset, "PMPI_Init"))
+      return true;
+  return false;
+}
+
+bool has_capabilities(const std::string& path) {
+  return getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+// Why the loader would not load Weft; empty: it would. Root has all rights anyway, so that for root
+// a program gains none by its file's capabilities.
+std::string why_not(const DynamicPart& part, const std::string& path, const struct stat& status) {
   // The dynamic loader itself has no interpreter either, but a name as a library.
-  if (!part.interpreter && !part.soname)
-    return {false, "is a static program: Weft cannot be loaded into it; link it dynamically",
-            Family::unknown, ""};
+  if (part.interpreter.empty() && !part.soname)
+    return "is a static program: Weft cannot be loaded into it; link it dynamically";
+  if (part.interpreter.find("/ld-musl") != std::string_view::npos)
+    return "is linked to musl, Weft to the GNU C library: Weft cannot be loaded into it; build it "
+           "where the C library is GNU's";
   if (status.st_mode & (S_ISUID | S_ISGID))
-    return {false, "is a set-user-ID program: the system refuses to load Weft into it",
-            Family::unknown, ""};
+    return "is a set-user-ID program: the system refuses to load Weft into it; take that away "
+           "with: chmod ug-s " +
+           path;
+  if (getuid() != 0 && has_capabilities(path))
+    return "has capabilities of its own: the system refuses to load Weft into it; take them away "
+           "with: setcap -r " +
+           path;
+  return "";
+}
+
+Program refused(std::string why_not) {
+  return {false, std::move(why_not), Family::unknown, ""};
+}
+
+Program judge(const MappedFile& file, const Elf64_Ehdr& elf, const std::string& path,
+              const struct stat& status) {
+  const DynamicPart part = read_parts(file, elf);
+  if (auto reason = why_not(part, path, status); !reason.empty()) return refused(reason);
+  Program program;
   for (const auto library : part.needed) {
     const Family family = family_of(library);
     if (family == Family::unknown) continue;
     program.family = family;
     program.mpi_library = library;
-    break;
+    return program;
   }
+  if (holds_an_mpi_library(file, elf))
+    return refused(
+        "has its MPI library linked into it: Weft cannot come before that; link it to the shared "
+        "library, which 'ldd " +
+        path + "' then shows");
   return program;
 }
 
@@ -158,9 +223,11 @@ Result<Program> look_at_program(const std::string& path) {
   Elf64_Ehdr elf;
   if (!file.read(0, elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return Program{};
   if (elf.e_ident[EI_CLASS] != ELFCLASS64)
-    return Program{false, "is not a 64-bit program: Weft cannot be loaded into it", Family::unknown,
-                   ""};
-  return judge(read_parts(file, elf), status);
+    return refused("is not a 64-bit program: Weft cannot be loaded into it; build it for 64 bits");
+  if (elf.e_machine != kOwnMachine)
+    return refused(
+        "is a program for another processor: Weft cannot be loaded into it; build it for this one");
+  return judge(file, elf, path, status);
 }
 
 }  // namespace weft::launch

@@ -1,4 +1,5 @@
-// What a program file says about itself: script, static, which MPI library it is linked to.
+// What a program file says about itself: script, static, for which processor and C library, which
+// MPI library it is linked to.
 // Why read the ELF headers: LD_PRELOAD of the wrong family's library would be silently useless.
 #pragma once
 

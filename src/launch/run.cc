@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/started.h"
 #include "launch/help.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
@@ -67,22 +68,42 @@ Result<Choice> choose_family(const std::string& name, const Program& program, Fa
   return Choice{program.family, linked};
 }
 
-// The library lies beside the installed command (lib/weft) or the build's (lib). what: a family, or
-// "heap".
-Result<std::string> find_library(const std::string& self, const std::string& what) {
+// Beside the installed command (lib/weft) or the build's (lib).
+std::vector<std::string> library_directories(const std::string& self) {
   const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
-  const std::string name = "libweft-" + what + ".so";
-  for (const char* directory : {"/lib/weft/", "/lib/"}) {
-    const std::string path = prefix + directory + name;
+  return {prefix + "/lib/weft/", prefix + "/lib/"};
+}
+
+std::string library_name(const std::string& what) {
+  return "libweft-" + what + ".so";
+}
+
+std::string families_there(const std::string& directory) {
+  std::string names;
+  for (const Family family : {Family::mpich, Family::openmpi, Family::abi}) {
+    const std::string name = family_name(family);
+    if (access((directory + library_name(name)).c_str(), R_OK) != 0) continue;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+// what: a family, or "heap".
+Result<std::string> find_library(const std::string& self, const std::string& what) {
+  const auto directories = library_directories(self);
+  for (const auto& directory : directories) {
+    const std::string path = directory + library_name(what);
     if (access(path.c_str(), R_OK) != 0) continue;
     if (path.find_first_of(" :") != std::string::npos)
       return Error{"the loader cannot load " + path +
                    ": its path contains a space or a colon; install Weft elsewhere"};
     return path;
   }
-  return Error{"Weft's library for " + what + ", " + name + ", is not in " + prefix +
-               "/lib/weft; build it with: make " +
-               (what == family_name(Family::openmpi) ? "mpis" : "build")};
+  const bool is_openmpi = what == family_name(Family::openmpi);
+  return Error{"Weft's library for " + what + " (" + library_name(what) + ") is not in " +
+               directories.front() +
+               ", which has those for: " + families_there(directories.front()) +
+               "; build it in Weft's source tree with: make " + (is_openmpi ? "mpis" : "build")};
 }
 
 // What is to be preloaded: the family's library, and with --shared-heap the heap's.
@@ -141,10 +162,11 @@ int run_program(const std::string& self, const RunOptions& options) {
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
   auto library = find_libraries(self, choice->family);
-  if (!library) return refuse(library.error().message);
+  if (!library) return refuse(choice->reason + "; " + library.error().message);
   if (options.verbose)
     std::fprintf(stderr, "weft: loads %s: %s\n", library->c_str(), choice->reason.c_str());
   set_preload(*library);
+  setenv(kStartedVariable, std::to_string(getpid()).c_str(), 1);
   return become(path, command.data());
 }
 

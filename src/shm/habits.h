@@ -1,10 +1,13 @@
 // Habits: whether calls like this one look for shared buffers. What was in vain the last times is
-// tried ever more seldom; where it succeeds, every time.
+// tried ever more seldom; where it succeeds, every time. Each call has a habit of its own: what
+// another one has found says nothing of it.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "schedule/schedule.h"
 
 namespace weft {
 
@@ -32,9 +35,9 @@ class Habits {
     std::uint8_t left = 0;   // of these
   };
   // Fingerprints are odd.
-  Habit& habit(std::uint32_t fingerprint) { return habits_[(fingerprint >> 1) % habits_.size()]; }
+  Habit& habit(std::uint32_t fingerprint) { return habits_[fingerprint >> 1]; }
 
-  std::array<Habit, 64> habits_{};
+  std::array<Habit, 1u << (kFingerprintBits - 1)> habits_{};
 };
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "schedule/schedule.h"
@@ -150,7 +151,7 @@ class NodeWindows {
   const std::int64_t window_bytes_;  // what is shown included
   std::uint64_t taken_ = 0;
   std::array<Window, kWindows> state_{};
-  std::array<Habits, kWindows> habits_{};
+  std::array<std::unique_ptr<Habits>, kWindows> habits_;  // made where buffers are looked for
   // All have ended those in order up to this one. Written by whoever looked at the ranks' counters
   // (release), read by who relies on it (acquire).
   std::atomic<std::uint64_t> all_passed_{0};
@@ -200,7 +201,10 @@ inline std::optional<bool> NodeTurn::answer_of(int place) const {
 }
 
 inline Habits& NodeTurn::habits() const {
-  return windows_->habits_[window_];
+  auto& habits = windows_->habits_[window_];
+  if (!habits) [[unlikely]]
+    habits = std::make_unique<Habits>();
+  return *habits;
 }
 
 inline bool NodeTurn::is_odd() const {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import struct
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -180,6 +184,129 @@ def test_set_user_id_program_is_refused(call, compiled):
     result = call("run", "--", program)
     assert result.returncode == 2
     assert "set-user-ID" in result.stderr
+
+
+@pytest.mark.parametrize("strip", [[], ["-Wl,--strip-debug", "-rdynamic"]], ids=["", "exported"])
+def test_program_that_holds_its_mpi_library_is_refused(call, compiled, strip):
+    program = compiled("holds_mpi", *strip, output=f"holds-mpi{len(strip)}")
+    result = call("run", "--", program)
+    assert result.returncode == 2
+    assert "has its MPI library linked into it" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_a_tool_linked_into_a_program_is_no_library(call, compiled, linked_to):
+    """A program may define MPI calls of its own in front of a shared library's."""
+    library = linked_to("libmpi.so.12").parent / "libmpi.so.12"
+    program = compiled("holds_mpi", "-Wl,--no-as-needed", str(library), output="holds-tool")
+    result = call("run", "--verbose", "--", program, LD_LIBRARY_PATH=str(library.parent))
+    assert "is linked to libmpi.so.12" in result.stderr
+    assert result.returncode == 0
+
+
+# Where an ELF file says for which processor it is, and two of them.
+ELF_MACHINE, AARCH64, X86_64 = 18, 183, 62
+
+
+def changed(program, target, change) -> str:
+    """A copy of a program with other bytes."""
+    data = bytearray(program.read_bytes())
+    change(data)
+    target.write_bytes(data)
+    target.chmod(0o755)
+    return str(target)
+
+
+def test_program_for_another_processor_is_refused(call, compiled, tmp_path):
+    def to_another(data):
+        data[ELF_MACHINE] = X86_64 if data[ELF_MACHINE] == AARCH64 else AARCH64
+
+    result = call("run", "--", changed(compiled("say"), tmp_path / "foreign", to_another))
+    assert result.returncode == 2
+    assert "another processor" in result.stderr
+
+
+def test_musl_program_is_refused(call, compiled, tmp_path):
+    loader = "/lib/ld-musl-x86_64.so.1"
+    program = compiled("say", f"-Wl,--dynamic-linker={loader}", output="say-musl")
+    result = call("run", "--", program)
+    assert result.returncode == 2
+    assert "musl" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives capabilities to a file")
+def test_program_with_capabilities_is_refused_but_for_root(weft, environment):
+    """CAP_NET_RAW, as the attribute of the file that setcap writes."""
+    program = Path("/tmp") / f"weft-capable-{os.getpid()}"
+    shutil.copy("/bin/true", program)
+    capability = struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0)
+    somebody = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
+    run = [weft, "run", "--", str(program)]
+    try:
+        os.setxattr(program, "security.capability", capability)
+        status = {}
+        for who, before in (("root", []), ("somebody", somebody)):
+            done = subprocess.run([*before, *run], env=environment, capture_output=True, text=True)
+            status[who] = done.returncode
+        assert status == {"root": 0, "somebody": 2}
+        assert f"setcap -r {program}" in done.stderr
+    finally:
+        program.unlink()
+
+
+def test_what_is_missing_and_what_is_there_is_said(weft, environment, linked_to, tmp_path):
+    """An installation for one ABI only."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib/weft").mkdir(parents=True)
+    command = shutil.copy(Path(weft).resolve(), tmp_path / "bin/weft")
+    shutil.copy(installation.preload_library("mpich"), tmp_path / "lib/weft")
+    done = subprocess.run(
+        [command, "run", "--", linked_to("libmpi.so.40")],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "linked to libmpi.so.40" in done.stderr
+    assert "which has those for: mpich;" in done.stderr
+    assert "make mpis" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+NO_SUMMARY = "weft: no summary: "
+
+
+def test_why_there_is_no_summary(call, compiled):
+    program = compiled("say")
+    result = call("run", "--summary", "--", program)
+    assert result.returncode == 0
+    assert result.stderr.startswith(NO_SUMMARY)
+    assert f"ldd {program}" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert call("run", "--summary", "--", "sh", "-c", "exit 7").returncode == 7
+
+
+def test_why_there_is_no_summary_is_said_once(mpi, weft, compiled, environment):
+    done = subprocess.run(
+        [*mpi.launcher(3), weft, "run", "--summary", "--", compiled("say")],
+        env={**environment, **mpi.environment()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert done.stderr.count(NO_SUMMARY) == 1
+
+
+@pytest.mark.parametrize("text", ["/bin/true; /bin/ls /", "/bin/true | /bin/cat; exit 0"])
+def test_a_script_may_let_others_call_mpi(call, script, text):
+    result = call("run", "--summary", "--", script("app", text))
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_no_word_without_a_summary(call, compiled):
+    assert call("run", "--", compiled("say")).stderr == ""
 
 
 def test_status_is_the_programs_own(call):

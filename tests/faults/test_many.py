@@ -1,4 +1,4 @@
-"""Collectives and communicators in bulk, several threads, and placement (rows 23, 24).
+"""Collectives and communicators in bulk, several threads, and placement (rows 23, 24, 34).
 
 WEFT_FAULTS_FULL=1: a million collectives, 10,000 outstanding at a time.
 """
@@ -7,7 +7,7 @@ import os
 import re
 
 import pytest
-from job import ENGINES, Job
+from job import ENGINES, MPIS, Job
 
 FULL = os.environ.get("WEFT_FAULTS_FULL") == "1"
 COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (100_000, 1_000)
@@ -50,6 +50,52 @@ def test_memory_is_bounded(mpi, engine):
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_one_request_asked_and_tested_by_two_threads(mpi, engine):
     Job(mpi, ["asked-by-two-threads", "tested-by-two-threads"], engine).right()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mpi", [*MPIS, "intelmpi"])
+def test_several_collectives_at_a_time(mpi, engine):
+    """On three communicators by one thread, which is right under any library, and by three."""
+    ranks_go_anywhere = {"I_MPI_PIN": "off"}
+    cases = ["on-three-communicators", "by-three-threads"]
+    Job(mpi, cases, engine, variables=ranks_go_anywhere).right()
+
+
+BY_MESSAGES = "collectives inside a node go by messages (I_MPI_COLL_INTRANODE=pt2pt)"
+IN_PLACE = "weft: engine thread is used in place of tcc: under Intel MPI"
+
+
+def test_intel_mpis_collectives_go_by_messages_under_tcc():
+    """The library itself says, in MPI_Init, what it finds in its environment."""
+    job = Job("intelmpi", ["hinted-tcc"], "tcc", options=["--summary"])
+    job.variables = {"I_MPI_DEBUG": "10"}
+    done = job.right()
+    assert re.search(r"MPI startup\(\): I_MPI_COLL_INTRANODE=pt2pt", done.text)
+    assert done.err.count(BY_MESSAGES) == 1
+    assert IN_PLACE not in done.err
+
+
+@pytest.mark.parametrize("engine", ["thread", "auto"])
+def test_a_hint_comes_too_late_for_it(engine):
+    done = Job("intelmpi", ["hinted-tcc"], engine, options=["--summary"]).right()
+    assert done.err.count(IN_PLACE) == 1
+    assert BY_MESSAGES not in done.err
+
+
+@pytest.mark.parametrize(("chosen", "in_place"), [("shm", 1), ("pt2pt", 0)])
+def test_what_the_user_has_chosen_stays(chosen, in_place):
+    job = Job("intelmpi", ["hinted-tcc"], "tcc", options=["--summary"])
+    job.variables = {"I_MPI_COLL_INTRANODE": chosen, "I_MPI_DEBUG": "10"}
+    done = job.right()
+    assert f"I_MPI_COLL_INTRANODE={chosen}" in done.text
+    assert done.err.count(IN_PLACE) == in_place
+    assert f"Intel MPI, engine {'thread' if in_place else 'tcc'}" in done.err
+
+
+def test_other_libraries_collectives_stay_as_they_are(mpi):
+    done = Job(mpi, ["hinted-tcc"], "tcc", options=["--summary"]).right()
+    assert BY_MESSAGES not in done.err
+    assert IN_PLACE not in done.err
 
 
 @pytest.mark.parametrize("engine", ["thread", "tcc"])

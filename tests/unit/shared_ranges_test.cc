@@ -65,5 +65,13 @@ TEST(Habits, WhatIsInVainIsTriedEverMoreSeldom) {
   EXPECT_TRUE(habits.worth_trying(kThis));
 }
 
+TEST(Habits, NoCallHasThatOfAnother) {
+  constexpr std::uint32_t kThis = 0x123, kAll = 1u << kFingerprintBits;
+  Habits habits;
+  habits.tried(kThis, false);
+  for (std::uint32_t other = 1; other < kAll; other += 2)
+    EXPECT_EQ(habits.worth_trying(other), other != kThis) << other;
+}
+
 }  // namespace
 }  // namespace weft

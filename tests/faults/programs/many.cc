@@ -168,6 +168,111 @@ void tested_by_two_threads() {
   });
 }
 
+// Row 34. Short non-blocking collectives of one communicator, of mixed kinds, to mixed roots.
+class MixedCollectives {
+ public:
+  MixedCollectives(int seed, MPI_Comm comm)
+      : comm_(comm), rank_(rank_of(comm)), next_(static_cast<unsigned>(seed)) {}
+
+  void start(MPI_Request* request) {
+    next_ = next_ * 1103515245 + 12345;
+    kind_ = next_ / 65536 % 5;
+    root_ = static_cast<int>(next_ / 1024 % 64) % size_of(comm_);
+    in_ = rank_ + 1;
+    out_.assign(static_cast<std::size_t>(size_of(comm_)), -1);
+    const MPI_Comm comm = comm_;
+    switch (kind_) {
+      case 0:
+        out_[0] = rank_ == root_ ? 7 : -1;
+        MPI_Ibcast(out_.data(), 1, MPI_INT, root_, comm, request);
+        break;
+      case 1:
+        MPI_Ireduce(&in_, out_.data(), 1, MPI_INT, MPI_SUM, root_, comm, request);
+        break;
+      case 2:
+        MPI_Iallreduce(&in_, out_.data(), 1, MPI_INT, MPI_SUM, comm, request);
+        break;
+      case 3:
+        MPI_Iallgather(&in_, 1, MPI_INT, out_.data(), 1, MPI_INT, comm, request);
+        break;
+      default:
+        MPI_Ibarrier(comm, request);
+    }
+  }
+
+  bool right() const {
+    const int all = size_of(comm_) + sum_of_ranks(comm_);
+    if (kind_ == 0) return out_[0] == 7;
+    if (kind_ == 1) return rank_ != root_ || out_[0] == all;
+    if (kind_ == 2) return out_[0] == all;
+    return kind_ != 3 || out_.back() == size_of(comm_);
+  }
+
+ private:
+  MPI_Comm comm_;
+  int rank_;
+  unsigned next_, kind_ = 0;
+  int root_ = 0, in_ = 0;
+  std::vector<int> out_;
+};
+
+constexpr int kAtATime = 3, kMixed = 200;
+
+// The ranks start and complete them in the same order per communicator, and in different ones
+// across; and beside them stands a blocking collective of the program's own.
+void on_three_communicators() {
+  OwnWorld comms[kAtATime], own;
+  std::vector<MixedCollectives> mixed;
+  for (int i = 0; i < kAtATime; ++i) mixed.emplace_back(i + 1, comms[i]);
+  for (int round = 0; round < kMixed; ++round) {
+    MPI_Request requests[kAtATime];
+    for (int i = 0; i < kAtATime; ++i) {
+      const int at = (i + rank_of(own)) % kAtATime;
+      mixed[at].start(&requests[at]);
+    }
+    if (round % 4 == 0) MPI_Barrier(own);
+    MPI_Waitall(kAtATime, requests, MPI_STATUSES_IGNORE);
+    for (const auto& one : mixed) expect(one.right(), "one of three at a time");
+  }
+}
+
+// Completed by the thread that started it, while others do the same elsewhere.
+void by_three_threads() {
+  if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
+  OwnWorld comms[kAtATime];
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kAtATime; ++i)
+    threads.emplace_back([i, &comms, &right] {
+      MixedCollectives mixed(i + 1, comms[i]);
+      for (int round = 0; round < kMixed; ++round) {
+        MPI_Request request;
+        mixed.start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        right += mixed.right();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  expect(right == kAtATime * kMixed, "results of three threads");
+}
+
+// By a hint, after MPI_Init.
+void hinted_tcc() {
+  OwnWorld comm;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", "tcc");
+  MPI_Comm_set_info(comm, info);
+  MPI_Info_free(&info);
+  MixedCollectives mixed(1, comm);
+  for (int round = 0; round < kMixed; ++round) {
+    MPI_Request request;
+    mixed.start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(mixed.right(), "with a hint");
+  }
+}
+
 }  // namespace
 
 const std::vector<Case>& many_cases() {
@@ -176,6 +281,9 @@ const std::vector<Case>& many_cases() {
       {"many-communicators", many_communicators},
       {"asked-by-two-threads", asked_by_two_threads},
       {"tested-by-two-threads", tested_by_two_threads},
+      {"on-three-communicators", on_three_communicators},
+      {"by-three-threads", by_three_threads},
+      {"hinted-tcc", hinted_tcc},
   };
   return cases;
 }

@@ -1,0 +1,57 @@
+// Only of the process that `weft run` itself has become, and only where that has waited for no
+// child: a shell or a script lets others call MPI. Of several ranks the first one says it.
+#include "interpose/nothing_called.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/log.h"
+#include "base/started.h"
+
+namespace weft::interpose {
+namespace {
+
+bool has_begun = false;
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value;
+}
+
+bool started_by_weft_run() {
+  const char* process = std::getenv(kStartedVariable);
+  return process && process == std::to_string(getpid());
+}
+
+bool is_first_rank() {
+  for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"})
+    if (is_set(name)) return std::strcmp(std::getenv(name), "0") == 0;
+  return true;
+}
+
+bool had_children() {
+  rusage used = {};
+  return getrusage(RUSAGE_CHILDREN, &used) == 0 && used.ru_maxrss > 0;
+}
+
+[[gnu::destructor]] void say_why_there_is_no_summary() {
+  if (has_begun || !is_set("WEFT_SUMMARY") || !started_by_weft_run()) return;
+  if (!is_first_rank() || had_children()) return;
+  const std::string program = program_invocation_name;
+  say("no summary: " + program +
+      " has not called MPI_Init of a shared MPI library; see with 'ldd " + program +
+      "' whether it is linked to one");
+}
+
+}  // namespace
+
+void mpi_has_begun() {
+  has_begun = true;
+}
+
+}  // namespace weft::interpose
