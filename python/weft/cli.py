@@ -1,6 +1,8 @@
-"""The subcommands of `weft` that are not native, and the help that lists them all."""
+"""The subcommands of `weft` that are not native, and the help that lists them all.
 
-from __future__ import annotations
+Modules whose functions typer reads have no `from __future__ import annotations`: with Python 3.9 it
+would not see their options. What a command needs is loaded when it runs, so that --help is quick.
+"""
 
 import os
 import sys
@@ -15,6 +17,10 @@ from weft.demo import command as demo_command
 from weft.lab import command as lab_command
 from weft.report import command as report_command
 
+PROGRAMS = "Run programs"
+MEASURING = "Measure and understand"
+SET_UP = "The set-up"
+
 app = typer.Typer(
     name="weft",
     help="Lets MPI collectives run behind computation, on any MPI library, without recompiling.",
@@ -25,13 +31,13 @@ app = typer.Typer(
 lab_app = typer.Typer(
     help="MPI jobs on nodes joined by slow links, on this machine.", no_args_is_help=True
 )
-app.add_typer(lab_app, name="lab")
+app.add_typer(lab_app, name="lab", rich_help_panel=PROGRAMS)
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
-app.command("demo")(demo_command.demo)
-app.command("bench")(bench_command.bench)
-app.command("plan")(plan_command.plan)
-app.command("report")(report_command.report)
-app.command("compare")(report_command.compare)
+app.command("demo", rich_help_panel=MEASURING)(demo_command.demo)
+app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
+app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
+app.command("report", rich_help_panel=MEASURING)(report_command.report)
+app.command("compare", rich_help_panel=MEASURING)(report_command.compare)
 
 NATIVE = {
     "allow_extra_args": True,
@@ -54,19 +60,19 @@ def become_native(verb: str, arguments: list[str]) -> None:
     os.execv(native, [str(native), verb, *arguments])
 
 
-@app.command(context_settings=NATIVE, rich_help_panel="Native commands")
+@app.command(context_settings=NATIVE, rich_help_panel=PROGRAMS)
 def run(context: typer.Context) -> None:
     """Run an MPI program, or its launcher, under Weft: weft run -- ./app."""
     become_native("run", context.args)
 
 
-@app.command(context_settings=NATIVE, rich_help_panel="Native commands")
+@app.command(context_settings=NATIVE, rich_help_panel=MEASURING)
 def schedule(context: typer.Context) -> None:
     """Print the schedule of an algorithm: weft schedule allreduce --algorithm ring --ranks 5."""
     become_native("schedule", context.args)
 
 
-@app.command("info")
+@app.command("info", rich_help_panel=SET_UP)
 def info_command(
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
 ) -> None:
@@ -82,7 +88,7 @@ def info_command(
         info.show(facts)
 
 
-@app.command("doctor")
+@app.command("doctor", rich_help_panel=SET_UP)
 def doctor_command() -> None:
     """Test the set-up, and name the fix for what is wrong."""
     from weft import doctor

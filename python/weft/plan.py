@@ -5,15 +5,13 @@ its plans. So the answer is that of the library itself, and what was measured is
 the next program.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union, get_args
 
 import typer
 
@@ -106,14 +104,14 @@ class Summary:
     plans: list[Plan]
 
 
-def choice(way: Plan | Candidate) -> tuple[str, int, int, int]:
+def choice(way: Union[Plan, Candidate]) -> tuple[str, int, int, int]:
     return (way.algorithm, way.part_bytes, way.radix, way.radix_across)
 
 
 # ---- Asking -----------------------------------------------------------------------------------
 
 
-def command_line(mpi: mpi_libraries.Implementation, ranks: int, words: list[str]) -> list[str]:
+def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[str]) -> list[str]:
     from weft import installation, mpi_libraries
 
     program = mpi.program("plan")
@@ -127,7 +125,7 @@ def command_line(mpi: mpi_libraries.Implementation, ranks: int, words: list[str]
 
 
 def initialise(
-    mpi: mpi_libraries.Implementation, ranks: int, weft: list[str], program: list[str]
+    mpi: "mpi_libraries.Implementation", ranks: int, weft: list[str], program: list[str]
 ) -> tuple[Measured, Summary]:
     """One job: what the program printed, and Weft's summary."""
     from weft import stored
@@ -160,7 +158,7 @@ def size_text(count: int) -> str:
     return f"{count} bytes"
 
 
-def tree_text(way: Plan | Candidate) -> str:
+def tree_text(way: Union[Plan, Candidate]) -> str:
     """What a tree's radices are; nothing of other algorithms."""
     if not way.algorithm.endswith("-tree"):
         return ""
@@ -170,7 +168,7 @@ def tree_text(way: Plan | Candidate) -> str:
     return " × ".join(str(radix) if radix else "all" for radix in radices)
 
 
-def show_plan(console: Console, plan: Plan, measured: Measured) -> None:
+def show_plan(console: "Console", plan: Plan, measured: Measured) -> None:
     words = [plan.call, size_text(plan.bytes), f"{plan.ranks} ranks", plan.operation]
     console.print(", ".join(word for word in words if word), style="bold")
     parts = f", parts of {size_text(plan.part_bytes)}"
@@ -186,7 +184,7 @@ def show_plan(console: Console, plan: Plan, measured: Measured) -> None:
         show_candidates(console, plan)
 
 
-def show_candidates(console: Console, plan: Plan) -> None:
+def show_candidates(console: "Console", plan: Plan) -> None:
     from rich.table import Table
 
     title = "µs"
@@ -207,7 +205,7 @@ def show_candidates(console: Console, plan: Plan) -> None:
     console.print(table)
 
 
-def show_why_none(console: Console, summary: Summary, size: int) -> None:
+def show_why_none(console: "Console", summary: Summary, size: int) -> None:
     """Only what is done in a node's memory has a plan."""
     for entry in summary.calls:
         name = f"{entry.call}, {size_text(size)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import math
 import random
@@ -59,7 +58,7 @@ def test_settled_needs_samples_and_a_narrow_interval():
 def test_amounts_reach_from_the_fastest_to_the_slowest_candidate():
     found = statistics.amounts_us([40.0, 100.0, 60.0], 10)
     assert (len(found), found[0], found[-1]) == (10, 4.0, 200.0)
-    steps = [b - a for a, b in itertools.pairwise(found)]
+    steps = [b - a for a, b in zip(found, found[1:])]
     assert max(steps) == pytest.approx(min(steps))
     assert statistics.amounts_us([40.0, 100.0], 1) == [40.0]
 

@@ -1,7 +1,5 @@
 """`weft bench`: its options, and the way from them to a result."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -272,7 +270,7 @@ def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
     return start(settings_of(given), given["out"], *files)
 
 
-def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
+def settings_of(given: dict[str, Any], preset: str = "") -> "Settings":
     """The options, checked; an error names the option and what it takes."""
     from weft import mpi_libraries
     from weft.bench import settings
@@ -307,7 +305,7 @@ def settings_of(given: dict[str, Any], preset: str = "") -> Settings:
 
 
 def run_preset(
-    name: str, given: dict[str, Any], said: set[str], out: Path, *files: Path | None
+    name: str, given: dict[str, Any], said: set[str], out: Path, *files: Optional[Path]
 ) -> int:
     """A preset's runs; what was said on the command line wins over the preset's own options."""
     from weft import mpi_libraries
@@ -320,7 +318,7 @@ def run_preset(
         file = files[0] or out.with_name(f"{name}.json")
         return experiments.carry_out_kernel(chosen, mpis, file, out.with_name(f"{name}.html"))
 
-    def measure(options: dict[str, Any]) -> Result:
+    def measure(options: dict[str, Any]) -> "Result":
         status = start(settings_of({**given, **options}, preset=name), out, *files)
         if status == INTERRUPTED:
             raise typer.Exit(status)
@@ -330,7 +328,9 @@ def run_preset(
     return experiments.carry_out(chosen, measure, out.with_name(f"{name}.html"))
 
 
-def start(wanted: Settings, out: Path, json_file: Path | None, csv_file: Path | None) -> int:
+def start(
+    wanted: "Settings", out: Path, json_file: Optional[Path], csv_file: Optional[Path]
+) -> int:
     from weft.bench import machine, places
     from weft.bench.store import Store
 
@@ -341,7 +341,7 @@ def start(wanted: Settings, out: Path, json_file: Path | None, csv_file: Path | 
 
 
 def go_on(
-    path: Path, time_budget: str, retry: bool, json_file: Path | None, csv_file: Path | None
+    path: Path, time_budget: str, retry: bool, json_file: Optional[Path], csv_file: Optional[Path]
 ) -> int:
     """The last run of a file, with its own settings and a new budget."""
     from rich.console import Console
@@ -360,12 +360,12 @@ def go_on(
 
 
 def carry_out(
-    wanted: Settings,
-    place: Place,
-    store: Store,
+    wanted: "Settings",
+    place: "Place",
+    store: "Store",
     run: int,
-    json_file: Path | None,
-    csv_file: Path | None,
+    json_file: Optional[Path],
+    csv_file: Optional[Path],
     retry: bool = False,
 ) -> int:
     from rich.console import Console
@@ -393,7 +393,11 @@ def carry_out(
 
 
 def finish(
-    console: Console, store: Store, run: int, json_file: Path | None, csv_file: Path | None
+    console: "Console",
+    store: "Store",
+    run: int,
+    json_file: Optional[Path],
+    csv_file: Optional[Path],
 ) -> int:
     from weft.bench import result, show
 

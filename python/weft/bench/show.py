@@ -105,7 +105,7 @@ def cells(case: Case, amount: int) -> list[str]:
         milliseconds(blocking.total.median) if blocking else "–",
         " ≈ ".join(curve.name for curve in (standing.leader, *standing.tied)),
         milliseconds(best.total.median),
-        effect.percent(best.hidden),
+        "–" if standing.leader.is_blocking else effect.percent(best.hidden),
         f"{best.slowdown:.2f}" if best.slowdown else "–",
         gain(blocking.total, best.total) if blocking and not standing.leader.is_blocking else "",
     ]

@@ -1,7 +1,5 @@
 """`weft demo`: its options, its words at the terminal, and what to try next."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -35,7 +33,7 @@ def demo(
     raise typer.Exit(show.run(mpi, time_budget, out))
 
 
-def typed(path: Path, root: Path | None = None) -> str:
+def typed(path: Path, root: Optional[Path] = None) -> str:
     """A program as the user would type it: its name where PATH finds it, else its path."""
     found = shutil.which(path.name)
     if found and Path(found).resolve() == path.resolve():

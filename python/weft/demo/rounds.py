@@ -42,7 +42,7 @@ class Subject:
     @property
     def name(self) -> str:
         if self.blocking:
-            return f"MPI_{self.collective.capitalize()} of {self.size}"
+            return f"MPI_{self.collective.capitalize()} of {self.size[:-3]} {self.size[-3:]}"
         return f"MPI_I{self.collective}"
 
     @property

@@ -1,7 +1,5 @@
 """`weft lab run`: one job in a lab of its own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`weft report` and `weft compare`: results as pages, and two results against each other."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -23,7 +21,7 @@ def fail(verb: str, message: object) -> typer.Exit:
     return typer.Exit(2)
 
 
-def load(verb: str, path: Path) -> Result:
+def load(verb: str, path: Path) -> "Result":
     from weft.bench import store
     from weft.stored import ResultError
 
@@ -35,7 +33,7 @@ def load(verb: str, path: Path) -> Result:
         raise fail(verb, error) from None
 
 
-def kernel_results(paths: list[Path]) -> list[kernels.KernelResult]:
+def kernel_results(paths: list[Path]) -> list["kernels.KernelResult"]:
     """Empty if these are results of the benchmark; both kinds at once are refused."""
     from weft.bench import kernels
     from weft.stored import ResultError
@@ -50,7 +48,7 @@ def kernel_results(paths: list[Path]) -> list[kernels.KernelResult]:
     return of_kernels
 
 
-def report_kernels(results: list[kernels.KernelResult], out: Path, svg: Path | None) -> None:
+def report_kernels(results: list["kernels.KernelResult"], out: Path, svg: Optional[Path]) -> None:
     from weft.report import kernel_page
 
     if svg:
@@ -103,7 +101,7 @@ def report(
         console.print(f"Written: {path.resolve()}", markup=False, highlight=False, soft_wrap=True)
 
 
-def source_of(path: Path) -> Source:
+def source_of(path: Path) -> "Source":
     """A result; with what its preset's publication says, if it was measured for one."""
     from weft.bench import presets
     from weft.report import effect_page
@@ -146,7 +144,7 @@ def compare(
         console.print(f"Written: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
 
 
-def ratio_tables(found) -> Iterator[Table]:
+def ratio_tables(found) -> Iterator["Table"]:
     """A table per case, since the case's name is longer than any column."""
     from rich.table import Table
 

@@ -283,7 +283,7 @@ def _distinct(curves: list[Curve], keys: list[tuple]) -> list[Curve]:
     """Candidates that differ only in what their names leave out get it back."""
     names = [curve.name for curve in curves]
     result = []
-    for curve, key in zip(curves, keys, strict=True):
+    for curve, key in zip(curves, keys):
         if names.count(curve.name) > 1:
             usual = [word for word in key[2:] if word not in ("none", "library")]
             curve = replace(curve, name=" ".join([key[0], key[1], *usual]))
@@ -327,7 +327,7 @@ def recommended(case: Case) -> Curve | None:
         best = [min(c.readings[a].total.median for c in _present(case, a)) for a in pays]
         return sum(
             curve.readings[a].total.median / b if a in curve.readings else 10.0
-            for a, b in zip(pays, best, strict=True)
+            for a, b in zip(pays, best)
         )
 
     best = min(case.candidates, key=cost)
@@ -478,11 +478,7 @@ def _others(case: Case, curve: Curve, parts: Sequence[Segment]) -> str:
         if all(word == SAME for word in words):
             equal.append(other.name)
         elif FASTER in words:
-            at = [
-                duration(case.computation_us[a])
-                for a, w in zip(pays, words, strict=True)
-                if w == FASTER
-            ]
+            at = [duration(case.computation_us[a]) for a, w in zip(pays, words) if w == FASTER]
             ahead.append(f"{_described(other, case)} is faster still at {listing(at)}")
     text = f" As fast within the spread: {listing(equal)}." if equal else ""
     return text + "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in ahead)

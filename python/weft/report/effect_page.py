@@ -181,7 +181,7 @@ def facts(values: dict[str, Any]) -> list[tuple[str, str]]:
 def words(value: Any) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{key.replace('_', ' ')}: {words(v)}" for key, v in value.items())
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return ", ".join(words(v) for v in value) or "none"
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "unknown"}[value]

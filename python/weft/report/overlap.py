@@ -230,6 +230,11 @@ class Comparison:
         fastest = self.fastest
         if not fastest.gain.is_certain:
             return f"cannot tell: fewer than {FEWEST} measurements fitted into the time."
+        if statistics.leads(fastest.total, self.without.total):
+            return (
+                f"{self.headline} with engine {fastest.name}. Whether engine native, which leaves"
+                " the call to the MPI library, is as fast cannot be told on this machine now."
+            )
         return (
             f"cannot tell on this machine now: {self.headline} with engine {fastest.name}. A"
             " quieter machine can."
@@ -329,7 +334,7 @@ def share(hidden: float) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
+    return f"{round(100 * share)} %".replace("-", "−")
 
 
 def row(name: str, pool: Pool, engine: str, without: Statistic | None) -> Row:

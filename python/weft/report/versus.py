@@ -138,7 +138,7 @@ def at(case: Case, curve: Curve, x_us: float) -> Statistic | None:
     def ideal(computation_us: float) -> float:
         return max(case.communication_us, computation_us)
 
-    above = [_shifted(curve.readings[a].total, -ideal(v)) for a, v in zip(amounts, x, strict=True)]
+    above = [_shifted(curve.readings[a].total, -ideal(v)) for a, v in zip(amounts, x)]
     if x_us <= x[0] or x_us >= x[-1]:
         return _shifted(above[0 if x_us <= x[0] else -1], ideal(x_us))
     right = next(i for i, value in enumerate(x) if value >= x_us)

@@ -1,0 +1,77 @@
+"""The commands' help: full phrases, choices, defaults, groups; errors in one sentence."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from weft.cli import app
+
+# Loaded by commands when they run, not when help is asked for.
+HEAVY = ("pydantic", "plotly", "jinja2", "sqlite3", "weft.bench.driver", "weft.report.effect")
+NATIVE = ("run", "schedule")
+
+
+def commands():
+    """(name, command), those of groups too, as "lab run"."""
+
+    def below(command, name):
+        for word, one in getattr(command, "commands", {}).items():
+            full = f"{name} {word}".strip()
+            yield from below(one, full) if hasattr(one, "commands") else [(full, one)]
+
+    return dict(below(get_command(app), ""))
+
+
+@pytest.mark.parametrize("name", [name for name in commands() if name not in NATIVE])
+def test_every_option_has_a_phrase_that_ends(name):
+    for parameter in commands()[name].params:
+        text = getattr(parameter, "help", None)
+        assert text, f"{name}: {parameter.name} has no help"
+        assert text.endswith((".", ")")), f"{name}: {parameter.name}: {text}"
+
+
+@pytest.mark.parametrize("name", [name for name in commands() if name not in NATIVE])
+def test_typer_reads_the_signature_with_python_3_9(name):
+    """It does not evaluate annotations that are text."""
+    function = inspect.unwrap(commands()[name].callback)
+    for parameter in inspect.signature(function).parameters.values():
+        assert not isinstance(parameter.annotation, str), f"{name}: {parameter.name}"
+
+
+def weft(*words: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "weft", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_help_of_the_benchmark_is_in_groups():
+    text = weft("bench", "--help").stdout
+    for group in ("What is measured", "Where it is measured", "How long and how exactly"):
+        assert group in text
+    assert "gemm|gemv|stencil" in text and "[default: 120s]" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bench", "--kernel", "fft"], "'gemm'"),
+        (["bench", "--sed", "3"], "--seed"),
+        (["plan", "dance"], "'allreduce'"),
+        (["nothing"], "nothing"),
+    ],
+)
+def test_errors_of_the_command_line_are_one_sentence(words, said):
+    done = weft(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("weft") and done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def test_help_loads_nothing_heavy():
+    program = "import sys; from weft import cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    loaded = done.stdout.split()
+    assert "weft.cli" in loaded
+    assert not [name for name in HEAVY if name in loaded]
