@@ -57,6 +57,18 @@ std::string text_line(CallId id, const Numbers& n) {
   return text + "\n";
 }
 
+// What a user asks next: what is still to be won, and whether it helped.
+std::string last_lines(const std::vector<Numbers>& totals, double seconds, int ranks,
+                       Engine engine) {
+  double waited_s = 0;
+  for (const Numbers& n : totals) waited_s += static_cast<double>(n[4]) / 1e9;
+  char line[160];
+  std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time\n",
+                seconds > 0 ? 100.0 * waited_s / (seconds * ranks) : 0.0);
+  const char* other = engine == Engine::native ? "without --engine native" : "with --engine native";
+  return std::string(line) + "  did it help? run it again " + other + ", and compare the seconds\n";
+}
+
 std::string json_entry(CallId id, const Numbers& n) {
   std::string text =
       "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
@@ -113,15 +125,17 @@ std::string json_entry(const PlanRecord& record) {
 }
 
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
-                const std::vector<Numbers>& totals, const std::vector<PlanRecord>& plans) {
+                double seconds, const std::vector<Numbers>& totals,
+                const std::vector<PlanRecord>& plans) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
     say("cannot write the summary to " + file_name + ": name a file that can be written");
     return;
   }
   std::fprintf(file,
-               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,", mpi,
-               engine_name(config.engine), ranks);
+               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
+               "\"seconds\":%.6f,",
+               mpi, engine_name(config.engine), ranks, seconds);
   std::fputs("\"calls\":[", file);
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
@@ -180,6 +194,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 void Summary::report(const Config& config, bool without_threads, const char* mpi, int rank,
                      int ranks) {
   if (!wanted_) return;
+  const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
   std::vector<Numbers> own(kCalls), totals(kCalls);
   for (std::size_t i = 0; i < kCalls; ++i) {
     const Counters& c = counters_[i];
@@ -192,11 +207,13 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
                        handles.int64, handles.sum, 0, handles.comm_world);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
-    write_json(config.summary_json_file, config, mpi, ranks, totals, plans_);
+    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, plans_);
   if (!config.summary) return;
   const std::string why = without_threads ? std::string("\n  ") + kWithoutThreads : "";
+  char elapsed[64];
+  std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
-                     engine_name(config.engine) + why +
+                     engine_name(config.engine) + elapsed + why +
                      "\n  call                        seen   handled          bytes  "
                      "start–wait µs    waited µs  hidden\n";
   bool any = false;
@@ -206,7 +223,8 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
     text += text_line(static_cast<CallId>(i), n);
     any = true;
   }
-  if (!any) text += "  no non-blocking collective was called\n";
+  text += any ? last_lines(totals, seconds, ranks, config.engine)
+              : "  no collective that Weft handles was called\n";
   text.pop_back();
   say(text);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "interpose/generated/call_ids.h"
 #include "interpose/requests.h"
 #include "interpose/tuning.h"
@@ -71,6 +72,7 @@ class Summary {
     std::array<std::atomic<std::int64_t>, kReasons> passed_on{};
   };
   const bool wanted_;
+  const std::int64_t since_ns_ = now_ns();  // MPI_Init
   std::array<Counters, kCalls> counters_{};
   std::mutex plans_mutex_;  // guards plans_
   std::vector<PlanRecord> plans_;
