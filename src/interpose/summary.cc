@@ -57,16 +57,26 @@ std::string text_line(CallId id, const Numbers& n) {
   return text + "\n";
 }
 
-// What a user asks next: what is still to be won, and whether it helped.
+// What a user asks next: what is still to be won, and whether it helped. Blocking calls are not
+// timed.
 std::string last_lines(const std::vector<Numbers>& totals, double seconds, int ranks,
                        Engine engine) {
   double waited_s = 0;
-  for (const Numbers& n : totals) waited_s += static_cast<double>(n[4]) / 1e9;
-  char line[160];
-  std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time\n",
-                seconds > 0 ? 100.0 * waited_s / (seconds * ranks) : 0.0);
-  const char* other = engine == Engine::native ? "without --engine native" : "with --engine native";
-  return std::string(line) + "  did it help? run it again " + other + ", and compare the seconds\n";
+  std::int64_t completed = 0;
+  for (const Numbers& n : totals) {
+    completed += n[2];
+    waited_s += static_cast<double>(n[4]) / 1e9;
+  }
+  std::string text;
+  if (completed > 0) {
+    char line[96];
+    std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time\n",
+                  100.0 * waited_s / (seconds * ranks));
+    text = line;
+  }
+  const char* other = engine == Engine::native ? "without" : "with";
+  return text + "  did it help? run it again " + other +
+         " --engine native, and compare the seconds\n";
 }
 
 std::string json_entry(CallId id, const Numbers& n) {
