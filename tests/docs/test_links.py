@@ -50,3 +50,15 @@ def test_performance_page_and_picture_are_those_of_the_data():
     tool = ROOT / "tools/generate_performance.py"
     done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_figure_in_the_readme_without_its_machine():
+    """A time or a share says nothing without the machine it was measured on."""
+    page = PAGES[0]
+    assert page_name(page) == "README.md"
+    outside = "\n".join(line for _, line in page.prose)
+    figure = re.compile(r"\d (?:µs|ms|s|%)(?![\w-])|times as (?:fast|long)|a third|half")
+    paragraphs = [text for text in re.split(r"\n(?:\s*\n|(?=- ))", outside) if figure.search(text)]
+    assert paragraphs, "the pattern finds the figures that are there"
+    for text in paragraphs:
+        assert re.search(r"machine|figures of the program", text), text
