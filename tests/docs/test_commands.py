@@ -73,7 +73,7 @@ def workplace(tmp_path, environment) -> Path:
 
 def shape(output: str) -> str:
     """What stays the same where figures differ."""
-    return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "0", output)).strip()
+    return re.sub(r"\s+", " ", re.sub(r"-?\d+(\.\d+)?", "0", output)).strip()
 
 
 def run_step(block: Block, command: str, output: str, workplace: Path, environment) -> None:
