@@ -26,6 +26,8 @@ say = @printf '\033[1m==>\033[0m %s\n'
 help:
 	@echo "make demo      build Weft and see it at work"
 	@echo "make test      set everything up and run all tests"
+	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
+	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
 	@echo "make build     .venv/bin/weft and the embedded MPI in .mpi/mpich"
 	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make docs      the documentation as a site in build/site, to be read without a network"
@@ -34,7 +36,7 @@ help:
 build: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building"
 	@cmake --build build
-	@cmake --install build --prefix $(VENV) >/dev/null
+	@cmake --install build --prefix $(VENV) --component native >/dev/null
 
 mpis: $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
 	@$(MAKE) --no-print-directory build
@@ -44,6 +46,7 @@ test: mpis
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
+	@-tools/setup-modules
 	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/docs tests/random
 
 demo: build
@@ -62,10 +65,24 @@ lint: $(VENV_STAMP)
 generate: $(VENV_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
 	@$(BIN)/python tools/generate_performance.py
+	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
 docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict
 	$(say) "open build/site/index.html"
+
+.PHONY: deb check-deb easybuild check-easybuild
+deb: mpis
+	@packaging/build-deb
+
+check-deb: deb
+	@packaging/check-deb $$(ls -t dist/weft_*.deb | head -n 1)
+
+easybuild:
+	@packaging/easybuild/write-recipe
+
+check-easybuild: easybuild $(MPICH_STAMP)
+	@packaging/check-easybuild
 
 clean:
 	rm -rf build build-asan build-tsan out
@@ -90,11 +107,14 @@ $(DEPS_STAMP): tools/setup-deps $(VENV_STAMP)
 	@tools/make-venv .mpi/$* $<
 	@touch $@
 
-$(PACKAGE_STAMP): pyproject.toml $(VENV_STAMP)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+# The package is used where it lies. -I: see cmake/weft-python.in.
+$(PACKAGE_STAMP): $(VENV_STAMP)
+	@echo $(CURDIR)/python >$$(echo $(VENV)/lib/python3.*/site-packages)/weft.pth
+	@printf '#!/bin/sh\nexec %s -I -m weft "$$@"\n' '$(CURDIR)/$(BIN)/python' >$(BIN)/weft-python
+	@chmod +x $(BIN)/weft-python
 	@touch $@
 
-$(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt cmake/mpi.cmake
+$(CONFIGURED): $(PRESENT_MPI) $(DEPS_STAMP) $(VENV_STAMP) CMakeLists.txt $(wildcard cmake/*)
 	$(say) "configuring"
 	@mkdir -p build
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \

@@ -1,6 +1,8 @@
 """Where the parts of this Weft lie: its command, its libraries, its MPI programs.
 
 Why one place: the command line, the lab, the demo and the tests must all mean the same files.
+The package runs from the source tree, from a prefix (P/lib/weft/python), or from a Python
+environment into which the wheel was installed; in the last two the parts lie alike below P.
 """
 
 from __future__ import annotations
@@ -9,18 +11,40 @@ import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parent
+
+
+def source_tree() -> Path | None:
+    """The source tree that this package is part of, if it is."""
+    above = PACKAGE.parents[1]
+    return above if (above / "CMakeLists.txt").exists() else None
+
+
+def prefix_above(package: Path) -> Path | None:
+    """The nearest folder above with Weft's command and libraries: the prefix of an installation."""
+    for above in package.parents:
+        if (above / "bin" / "weft").exists() and (above / "lib" / "weft").is_dir():
+            return above
+    return None
+
+
+SOURCE = source_tree()
+# What was put beside Weft by its set-up (.mpi, .deps) lies below ROOT.
+ROOT = SOURCE or prefix_above(PACKAGE) or Path(sys.prefix)
+# Variable WEFT_BUILD_DIR: the build that commands in the source tree use, if it is not build/.
 BUILD = Path(os.environ.get("WEFT_BUILD_DIR", ROOT / "build"))
+# How to get what is missing.
+REMEDY = "build it with: make build" if SOURCE else "install Weft again"
 
 
 def weft_command() -> Path:
-    """The native `weft`: beside this Python, else in the build."""
-    beside = Path(sys.prefix) / "bin" / "weft"
-    return beside if beside.exists() else BUILD / "bin" / "weft"
+    """The native `weft`: of the installation; in the source tree beside this Python, else built."""
+    beside = (Path(sys.prefix) if SOURCE else ROOT) / "bin" / "weft"
+    return beside if beside.exists() or not SOURCE else BUILD / "bin" / "weft"
 
 
 def preload_library(family: str) -> Path | None:
-    """The library that `weft run` would load for an MPI family; None if it is not built."""
+    """The library that `weft run` would load for an MPI family; None if it is not there."""
     prefix = weft_command().parent.parent
     name = f"libweft-{family}.so"
     for path in (prefix / "lib" / "weft" / name, prefix / "lib" / name):
@@ -30,5 +54,6 @@ def preload_library(family: str) -> Path | None:
 
 
 def mpi_program(mpi: str, name: str) -> Path:
-    """A program of bench/, kernels/ or tools/, as compiled for an MPI library."""
-    return BUILD / "bin" / mpi / name
+    """A measuring program, as compiled for an MPI library or, in an installation, for a family."""
+    programs = BUILD / "bin" if SOURCE else ROOT / "libexec" / "weft"
+    return programs / mpi / name

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from weft import installation
 
+# Variable WEFT_MPI_DIR: the folder of embedded MPI libraries, if it is not .mpi/.
 MPI_DIR = Path(os.environ.get("WEFT_MPI_DIR", installation.ROOT / ".mpi"))
 IMPLEMENTATIONS = ("mpich", "openmpi", "intelmpi")
 FAMILY = {"mpich": "mpich", "intelmpi": "mpich", "openmpi": "openmpi"}
@@ -39,8 +40,9 @@ class Implementation:
         return [str(self.mpiexec), "-n", str(ranks), *free]
 
     def program(self, name: str) -> Path:
-        """A program of bench/ or tools/, as compiled for this MPI library."""
-        return installation.mpi_program(self.name, name)
+        """A measuring program, as compiled for this MPI library or another one of its ABI."""
+        own = installation.mpi_program(self.name, name)
+        return own if own.exists() else installation.mpi_program(self.family, name)
 
     def environment(self) -> dict[str, str]:
         """What its mpiexec and programs need on top of the usual environment."""

@@ -12,6 +12,10 @@ namespace {
 constexpr std::array<const char*, kEngines> kEngineNames = {"native", "assist", "function",
                                                             "thread", "tcc",    "auto"};
 
+Error unknown(const std::string& what, std::string_view text, const char* choices) {
+  return Error{"unknown " + what + " '" + std::string(text) + "'; choose one of " + choices};
+}
+
 Result<int> parse_number(std::string_view text, int low, const std::string& what) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -48,8 +52,7 @@ const char* engine_name(Engine engine) {
 Result<Engine> parse_engine(std::string_view text) {
   for (int i = 0; i < kEngines; ++i)
     if (text == kEngineNames[i]) return static_cast<Engine>(i);
-  return Error{"unknown engine '" + std::string(text) +
-               "'; choose one of native, assist, function, thread, tcc, auto"};
+  return unknown("engine", text, kEngineChoices);
 }
 
 Result<PlacementPolicy> parse_placement(std::string_view text) {
@@ -62,8 +65,7 @@ Result<PlacementPolicy> parse_placement(std::string_view text) {
     return PlacementPolicy{PlacementPolicy::Kind::pack, *threads, {}};
   }
   if (take_prefix(rest, "list:")) return parse_core_list(rest);
-  return Error{"unknown placement '" + std::string(text) +
-               "'; choose one of bind, numa, pack:K, list:C,C,…"};
+  return unknown("placement", text, kPlacementChoices);
 }
 
 Result<BackOff> parse_backoff(std::string_view text) {
@@ -75,13 +77,12 @@ Result<BackOff> parse_backoff(std::string_view text) {
     if (!us) return us.error();
     return BackOff{BackOff::Kind::sleep, *us};
   }
-  return Error{"unknown back-off '" + std::string(text) +
-               "'; choose one of yield, spin, sleep:US (microseconds)"};
+  return unknown("back-off", text, kBackoffChoices);
 }
 
 Result<bool> parse_transport(std::string_view text) {
   if (text == "auto" || text == "mpi") return text == "auto";
-  return Error{"unknown transport '" + std::string(text) + "'; choose one of auto, mpi"};
+  return unknown("transport", text, kTransportChoices);
 }
 
 Result<std::string> parse_xpmem(std::string_view text) {
@@ -124,7 +125,7 @@ Result<std::int64_t> parse_duration(std::string_view text, const std::string& wh
 
 namespace {
 
-// The user's cache directory, by the XDG base directory specification.
+// Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/weft/plans";

@@ -13,6 +13,13 @@
 
 namespace weft {
 
+// What an option, its variable or its hint may say; capitals stand for values.
+inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, auto";
+inline constexpr const char* kPlacementChoices = "bind, numa, pack:K, list:C,C,...";
+inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US";
+inline constexpr const char* kTransportChoices = "auto, mpi";
+inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
+
 enum class Engine : std::uint8_t { native, assist, function, thread, tcc, automatic };
 inline constexpr int kEngines = 6;
 
@@ -24,6 +31,7 @@ struct PlacementPolicy {
   enum class Kind : std::uint8_t { bind, numa, pack, list } kind = Kind::bind;
   int threads_per_core = 1;  // pack:K
   std::vector<int> cores;    // list:C,C,…: thread of local rank r goes to entry r modulo length
+  bool operator==(const PlacementPolicy&) const = default;
 };
 Result<PlacementPolicy> parse_placement(std::string_view text);
 
@@ -31,6 +39,7 @@ Result<PlacementPolicy> parse_placement(std::string_view text);
 struct BackOff {
   enum class Kind : std::uint8_t { yield, spin, sleep } kind = Kind::yield;
   std::int64_t sleep_us = 0;
+  bool operator==(const BackOff&) const = default;
 };
 Result<BackOff> parse_backoff(std::string_view text);
 
@@ -69,6 +78,7 @@ struct Config {
   std::array<std::string, kKinds> algorithm{};  // WEFT_ALGORITHM_<KIND>; empty: Selector decides
 
   static Result<Config> from_environment();
+  bool operator==(const Config&) const = default;
 
  private:
   Result<bool> read_reproducible();

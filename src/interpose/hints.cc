@@ -1,8 +1,9 @@
-// weft_engine=NAME, weft_placement=POLICY, weft_algorithm=KIND=NAME[,KIND=NAME…].
+// Info keys, read into Hints; what cannot be understood is said and ignored.
 #include "interpose/hints.h"
 
 #include <algorithm>
 
+#include "base/hint_keys.h"
 #include "base/log.h"
 #include "coll/algorithm.h"
 #include "interpose/generated/library_calls.h"
@@ -44,11 +45,11 @@ void set_algorithm(std::string_view pair, Hints& hints) {
     if (find_algorithm(Kind(i), name))
       hints.algorithm[static_cast<std::size_t>(i)] = name;
     else
-      ignored("weft_algorithm", "unknown algorithm '" + std::string(name) + "' for " +
-                                    kind_name(Kind(i)) + " (weft run --help lists them)");
+      ignored(kAlgorithmHint.key, "unknown algorithm '" + std::string(name) + "' for " +
+                                      kind_name(Kind(i)) + " (weft schedule --list shows them)");
     return;
   }
-  ignored("weft_algorithm",
+  ignored(kAlgorithmHint.key,
           "KIND=NAME expected, for example allreduce=ring, not '" + std::string(pair) + "'");
 }
 
@@ -75,9 +76,9 @@ const std::string* Hints::algorithm_for(Kind kind) const {
 Hints read_hints(MPI_Info info) {
   Hints hints;
   if (info == handles.info_null) return hints;
-  hints.engine = parsed(info, "weft_engine", parse_engine);
-  hints.placement = parsed(info, "weft_placement", parse_placement);
-  if (const auto text = value_of(info, "weft_algorithm")) set_algorithms(*text, hints);
+  hints.engine = parsed(info, kEngineHint.key, parse_engine);
+  hints.placement = parsed(info, kPlacementHint.key, parse_placement);
+  if (const auto text = value_of(info, kAlgorithmHint.key)) set_algorithms(*text, hints);
   return hints;
 }
 

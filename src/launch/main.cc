@@ -18,16 +18,22 @@ std::string own_path() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
 }
 
-int become_neighbour(const std::string& directory, const char* name,
-                     std::vector<const char*> command, const char* remedy) {
-  const std::string path = directory + name;
+int become_part(const std::string& path, const std::vector<const char*>& arguments,
+                const char* remedy) {
   if (access(path.c_str(), X_OK) != 0) {
     std::fprintf(stderr, "weft: %s is missing; %s\n", path.c_str(), remedy);
     return 2;
   }
-  command.insert(command.begin(), path.c_str());
+  std::vector<const char*> command = {path.c_str()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(nullptr);
   return weft::launch::become(path, command.data());
+}
+
+// Below the prefix of an installation; in a build, beside the command.
+std::string schedule_printer(const std::string& directory) {
+  const std::string installed = directory + "../libexec/weft/weft-schedule";
+  return access(installed.c_str(), X_OK) == 0 ? installed : directory + "weft-schedule";
 }
 
 }  // namespace
@@ -42,14 +48,10 @@ int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "--help";
   if (verb == "run") return weft::launch::run(self, argc - 2, argv + 2);
   if (verb == "schedule")
-    return become_neighbour(directory, "weft-schedule", {argv + 2, argv + argc},
-                            "build it with: make build");
-  // Isolated, so that a directory named weft where the user works is not taken for the package.
-  std::vector<const char*> command = {"-I", "-m", "weft"};
-  if (argc > 1)
-    command.insert(command.end(), argv + 1, argv + argc);
-  else
-    command.push_back("--help");
-  return become_neighbour(directory, "python", command,
-                          "use the command that `make build` leaves in .venv/bin");
+    return become_part(schedule_printer(directory), {argv + 2, argv + argc},
+                       "install Weft again, or build it with: make build");
+  std::vector<const char*> arguments = {"--help"};
+  if (argc > 1) arguments.assign(argv + 1, argv + argc);
+  return become_part(directory + "weft-python", arguments,
+                     "use the command of an installation, such as .venv/bin/weft after make build");
 }

@@ -1,4 +1,4 @@
-// Options of `weft run`: one table of option and variable, checked by the library's own Config.
+// What becomes of options: variables, checked by the library's own Config.
 #include "launch/options.h"
 
 #include <array>
@@ -7,36 +7,19 @@
 #include <string_view>
 
 #include "base/config.h"
+#include "launch/option_table.h"
 
 extern char** environ;
 
 namespace weft::launch {
 namespace {
 
-struct ValueOption {
-  std::string_view option;
-  const char* variable;
-};
-constexpr std::array<ValueOption, 10> kValueOptions = {{{"--engine", "WEFT_ENGINE"},
-                                                        {"--placement", "WEFT_PLACEMENT"},
-                                                        {"--backoff", "WEFT_BACKOFF"},
-                                                        {"--transport", "WEFT_TRANSPORT"},
-                                                        {"--xpmem", "WEFT_XPMEM"},
-                                                        {"--init-budget", "WEFT_INIT_BUDGET"},
-                                                        {"--plan-cache", "WEFT_PLAN_CACHE"},
-                                                        {"--mpi", "WEFT_MPI"},
-                                                        {"--trace", "WEFT_TRACE"},
-                                                        {"--watchdog", "WEFT_WATCHDOG"}}};
-constexpr const char* kSharedHeapBytes = "65536";
-constexpr std::string_view kAlgorithmVariable = "WEFT_ALGORITHM_";
-
 Result<Family> parse_mpi(std::string_view text) {
   if (text.empty()) return Family::unknown;
   if (text == "mpich" || text == "intelmpi") return Family::mpich;
   if (text == "openmpi") return Family::openmpi;
   if (text == "abi") return Family::abi;
-  return Error{"unknown MPI '" + std::string(text) +
-               "'; choose one of mpich, intelmpi, openmpi, abi"};
+  return Error{"unknown MPI '" + std::string(text) + "'; choose one of " + kMpiChoices};
 }
 
 // --algorithm KIND=NAME sets WEFT_ALGORITHM_<KIND>.
@@ -56,34 +39,28 @@ Result<bool> set_algorithm(std::string_view value) {
                kinds};
 }
 
-// Handles one option that has a value; false: `name` is no such option.
-Result<bool> set_value_option(std::string_view name, const std::string& value) {
-  if (name == "--algorithm") return set_algorithm(value);
-  for (const auto& known : kValueOptions) {
-    if (known.option != name) continue;
-    if (value.empty()) return Error{std::string(name) + " needs a value"};
-    setenv(known.variable, value.c_str(), 1);
-    return true;
-  }
-  return false;
+const Option* find_option(std::string_view name) {
+  if (name == "-h") name = kHelpOption;
+  for (const Option& option : option_table())
+    if (name == option.name) return &option;
+  return nullptr;
 }
 
-bool set_flag(std::string_view name, RunOptions& options) {
-  if (name == "--summary") {
-    setenv("WEFT_SUMMARY", "1", 1);
-  } else if (name == "--blocking") {
-    setenv("WEFT_BLOCKING", "1", 1);
-  } else if (name == "--reproducible") {
-    setenv("WEFT_REPRODUCIBLE", "1", 1);
-  } else if (name == "--shared-heap") {
-    setenv("WEFT_SHARED_HEAP", kSharedHeapBytes, 1);
-  } else if (name == "--verbose") {
+// Those that say something of this one start only.
+bool set_flag(const Option& option, std::string_view value, RunOptions& options) {
+  if (option.name == std::string_view(kHelpOption))
+    options.help = value == "json" ? RunOptions::Help::json : RunOptions::Help::text;
+  else if (option.name == std::string_view(kVerboseOption))
     options.verbose = true;
-  } else if (name == "--help" || name == "-h") {
-    options.help = true;
-  } else {
+  else
     return false;
-  }
+  return true;
+}
+
+Result<bool> set_value(const Option& option, const std::string& value) {
+  if (option.name == std::string_view(kAlgorithmOption)) return set_algorithm(value);
+  if (value.empty() && !option.alone) return Error{std::string(option.name) + " needs a value"};
+  setenv(option.variable, value.c_str(), 1);
   return true;
 }
 
@@ -91,23 +68,16 @@ bool set_flag(std::string_view name, RunOptions& options) {
 Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const std::string_view argument = argv[i++];
   const auto equals = argument.find('=');
-  const std::string_view name = argument.substr(0, equals);
-  if (name == "--summary" && equals != std::string_view::npos) {
-    setenv("WEFT_SUMMARY", argv[i - 1] + equals + 1, 1);
-    return true;
-  }
-  if (name == "--shared-heap" && equals != std::string_view::npos) {
-    setenv("WEFT_SHARED_HEAP", argv[i - 1] + equals + 1, 1);
-    return true;
-  }
-  if (equals == std::string_view::npos && set_flag(name, options)) return true;
   const bool inside = equals != std::string_view::npos;
-  const std::string value = inside ? argv[i - 1] + equals + 1 : i < argc ? argv[i] : "";
-  auto taken = set_value_option(name, value);
-  if (!taken) return taken.error();
-  if (!*taken) return Error{"unknown option '" + std::string(argument) + "'; see weft run --help"};
-  if (!inside) ++i;
-  return true;
+  std::string value(inside ? argument.substr(equals + 1) : "");
+  const Option* option = find_option(argument.substr(0, equals));
+  if (!option) return Error{"unknown option '" + std::string(argument) + "'; see weft run --help"};
+  if (set_flag(*option, value, options)) return true;
+  if (!inside && option->alone)
+    value = option->alone;
+  else if (!inside && i < argc)
+    value = argv[i++];
+  return set_value(*option, value);
 }
 
 }  // namespace
@@ -140,71 +110,23 @@ Result<RunOptions> parse_run_options(int argc, char** argv) {
 
 std::vector<std::string> options_from_environment(bool verbose) {
   std::vector<std::string> options;
-  for (const auto& known : kValueOptions) {
-    const char* value = std::getenv(known.variable);
-    if (value && *value) options.push_back(std::string(known.option) + "=" + value);
+  for (const Option& option : option_table()) {
+    const char* value = *option.variable ? std::getenv(option.variable) : nullptr;
+    if (value && *value) options.push_back(std::string(option.name) + "=" + value);
   }
-  if (const char* summary = std::getenv("WEFT_SUMMARY"); summary && *summary)
-    options.push_back(std::string("--summary=") + summary);
-  if (const char* blocking = std::getenv("WEFT_BLOCKING"); blocking && *blocking == '1')
-    options.push_back("--blocking");
-  if (const char* same = std::getenv("WEFT_REPRODUCIBLE"); same && *same == '1')
-    options.push_back("--reproducible");
-  if (const char* heap = std::getenv("WEFT_SHARED_HEAP"); heap && *heap)
-    options.push_back(std::string("--shared-heap=") + heap);
+  const std::string_view prefix = kAlgorithmVariable;
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
-    if (text.substr(0, kAlgorithmVariable.size()) != kAlgorithmVariable) continue;
-    text.remove_prefix(kAlgorithmVariable.size());
-    std::string option = "--algorithm=";
+    if (text.substr(0, prefix.size()) != prefix) continue;
+    text.remove_prefix(prefix.size());
+    std::string option = std::string(kAlgorithmOption) + "=";
     const auto equals = text.find('=');
     for (const char c : text.substr(0, equals))
       option += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
     options.push_back(option + std::string(text.substr(equals)));
   }
-  if (verbose) options.push_back("--verbose");
+  if (verbose) options.push_back(kVerboseOption);
   return options;
 }
-
-const char* const kRunHelp =
-    R"(Usage: weft run [OPTIONS] -- COMMAND [ARGUMENTS]
-
-Runs an unmodified MPI program with its non-blocking collectives under Weft.
-COMMAND is one rank's program (mpiexec -n 4 weft run -- ./app) or the launcher
-itself (weft run -- mpiexec -n 4 ./app); Weft is then loaded into the ranks only.
-
-  --engine E       native, assist, function, thread, tcc, auto     WEFT_ENGINE
-  --placement P    bind, numa, pack:K, list:C,C,...                WEFT_PLACEMENT
-  --backoff B      yield, spin, sleep:US (microseconds)            WEFT_BACKOFF
-  --transport T    auto: shared memory between ranks of one node;  WEFT_TRANSPORT
-                   mpi: never
-  --algorithm K=A  algorithm A for collective K                    WEFT_ALGORITHM_K
-  --blocking       all blocking collectives by Weft's schedules;   WEFT_BLOCKING=1
-                   without, auto takes those in shared memory      (0: none)
-  --reproducible   reductions come out the same to the last bit    WEFT_REPRODUCIBLE=1
-                   however the ranks are spread over nodes
-                   (implies --blocking)
-  --init-budget T  how long a persistent initialisation may        WEFT_INIT_BUDGET
-                   compare algorithms: 10ms (the default), 0...
-  --plan-cache F   the file that keeps what was found; none:       WEFT_PLAN_CACHE
-                   measure in every run
-  --shared-heap    large allocations of the program from memory    WEFT_SHARED_HEAP
-                   that ranks of a node share: collectives on it     =65536
-                   need no copy; =BYTES: from that size on
-  --xpmem X        auto: where the system has it, other large      WEFT_XPMEM
-                   buffers need no copy either; off: never;
-                   /PATH: by that library, wherever it may be
-  --mpi M          mpich, intelmpi, openmpi, abi: for a program    WEFT_MPI
-                   that does not show which MPI library it uses
-  --summary        print at the end what was overlapped            WEFT_SUMMARY=1
-  --summary=json:FILE  write the summary to FILE                   WEFT_SUMMARY=json:FILE
-  --trace FILE     write a timeline to FILE                        WEFT_TRACE
-  --watchdog S     after S seconds in one call, say which call     WEFT_WATCHDOG
-                   waits, and for whom
-  --verbose        say which Weft library is loaded, and why
-
-An option wins over its variable. Exit status: the program's own; 2 when Weft
-refuses; 126 or 127 when the program cannot be started or is not found.
-)";
 
 }  // namespace weft::launch

@@ -12,11 +12,12 @@ namespace weft::launch {
 
 enum class Family { unknown, mpich, openmpi, abi };
 const char* family_name(Family family);
+inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 
 struct RunOptions {
   Family mpi = Family::unknown;  // --mpi or WEFT_MPI; unknown: found out
   bool verbose = false;
-  bool help = false;
+  enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
 };
 
@@ -26,7 +27,5 @@ Result<RunOptions> parse_run_options(int argc, char** argv);
 
 // The options of `weft run` that say what the WEFT_* variables of this process say.
 std::vector<std::string> options_from_environment(bool verbose);
-
-extern const char* const kRunHelp;
 
 }  // namespace weft::launch

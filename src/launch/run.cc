@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/help.h"
 #include "launch/launcher.h"
 #include "launch/options.h"
 #include "launch/program.h"
@@ -163,8 +164,9 @@ int become(const std::string& path, const char* const* command) {
 int run(const std::string& self, int argc, char** argv) {
   auto options = parse_run_options(argc, argv);
   if (!options) return refuse(options.error().message);
-  if (options->help) {
-    std::fputs(kRunHelp, stdout);
+  if (options->help != RunOptions::Help::none) {
+    const bool text = options->help == RunOptions::Help::text;
+    std::fputs((text ? run_help() : run_help_json()).c_str(), stdout);
     return 0;
   }
   if (options->command.empty())

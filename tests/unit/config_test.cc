@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "launch/option_table.h"
 
 namespace weft {
 namespace {
@@ -74,6 +77,40 @@ TEST_F(ConfigEnvironment, DefaultsAreTheRuleBesideTheRank) {
   EXPECT_EQ(config->backoff.kind, BackOff::Kind::yield);
   EXPECT_FALSE(config->summary);
   EXPECT_EQ(config->init_budget_us, 10'000);
+}
+
+// Defaults that the table states in words that no variable takes.
+bool said_in_words(const launch::Option& option) {
+  const std::string_view text = option.default_value;
+  return text == "off" || text.find(' ') != text.npos || text.find('~') != text.npos;
+}
+
+TEST_F(ConfigEnvironment, DefaultsAreThoseOfTheTableOfOptions) {
+  const auto before = Config::from_environment();
+  int named = 0;
+  for (const launch::Option& option : launch::option_table()) {
+    if (!*option.variable || said_in_words(option)) continue;
+    set(option.variable, option.default_value);
+    ++named;
+  }
+  EXPECT_GE(named, 6);
+  const auto after = Config::from_environment();
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(*before, *after);
+}
+
+TEST_F(ConfigEnvironment, TakesEveryChoiceOfTheTableOfOptions) {
+  for (const launch::Option& option : launch::option_table()) {
+    for (std::string_view rest = option.choices; !rest.empty();) {
+      const auto comma = std::min(rest.find(", "), rest.size());
+      const std::string choice(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 2, rest.size()));
+      if (choice.find(':') != choice.npos) continue;  // with a number of the user's
+      set(option.variable, choice.c_str());
+      EXPECT_TRUE(Config::from_environment()) << option.name << " " << choice;
+      unsetenv(option.variable);
+    }
+  }
 }
 
 TEST_F(ConfigEnvironment, PlansLieInTheUsersCacheDirectoryOrWhereItIsSaid) {

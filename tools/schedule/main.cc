@@ -2,6 +2,7 @@
 // Why: the quickest way to see what an algorithm does, and to try out a new one.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,10 @@ int list_algorithms() {
                                    "one node and shared buffers only",
                                    "several NUMA domains of one node",
                                    "several NUMA domains and commutative operators only",
-                                   "several nodes with several ranks"};
+                                   "several nodes with several ranks",
+                                   "several nodes with consecutive ranks",
+                                   "several nodes with as many ranks each"};
+  static_assert(std::size(needs) == static_cast<std::size_t>(Needs::nodes_leaders) + 1);
   for (const Algorithm& algorithm : algorithms()) {
     std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
                 algorithm.needs == Needs::nothing ? "" : "; ",
@@ -171,28 +175,69 @@ int run(const Options& options) {
 }  // namespace
 }  // namespace weft
 
+namespace {
+
+void add_options(CLI::App& app, weft::Options& options) {
+  app.add_option("COLLECTIVE", options.collective,
+                 "The collective: " + weft::collective_names() + ".")
+      ->type_name("");
+  app.add_option("--algorithm", options.algorithm, "The algorithm; --list shows all.")
+      ->type_name("NAME");
+  app.add_option("--ranks", options.ranks, "Number of ranks.")->type_name("N");
+  app.add_option("--ranks-per-node", options.ranks_per_node,
+                 "Ranks on each node, for hierarchical algorithms; the last node may have fewer.")
+      ->type_name("N");
+  app.add_option("--ranks-per-domain", options.ranks_per_domain,
+                 "Ranks in each NUMA domain, for algorithms by domains; the last domain may have "
+                 "fewer.")
+      ->type_name("N");
+  app.add_option("--bytes", options.bytes,
+                 "Size of the data, such as 64KiB or 2MB; of a block where there are several.")
+      ->type_name("SIZE");
+  app.add_option("--element-bytes", options.element_bytes, "Size of an element.")->type_name("N");
+  app.add_option("--rank", options.rank, "Prints the schedule of this rank only.")
+      ->type_name("RANK")
+      ->default_str("all ranks");
+  app.add_option("--root", options.root, "Root of bcast, reduce, gather and scatter.")
+      ->type_name("RANK");
+  app.add_flag("--in-place", options.in_place, "As with MPI_IN_PLACE (not for neighborhoods).");
+  app.add_flag("--list", options.list,
+               "Lists all algorithms, with what they need and their source.");
+}
+
+// For tools/generate_reference, in the manner of `weft run --help=json`.
+std::string help_json(const CLI::App& app) {
+  std::string json;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    const bool takes_value = option->get_items_expected_max() > 0;
+    json += std::string(json.empty() ? "" : ",\n") + R"(  {"name": ")" + option->get_name() +
+            R"(", "argument": ")" + (takes_value ? option->get_type_name() : "") +
+            R"(", "default": ")" + option->get_default_str() + R"(", "text": ")" +
+            option->get_description() + R"("})";
+  }
+  return R"({"about": ")" + app.get_description() + "\",\n \"options\": [\n" + json + "\n]}\n";
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   weft::Options options;
   CLI::App app{"Prints the schedule of a collective: who sends what to whom in which round.",
                "weft schedule"};
-  app.add_option("collective", options.collective, "one of " + weft::collective_names());
-  app.add_option("--algorithm", options.algorithm, "see --list");
-  app.add_option("--ranks", options.ranks, "number of ranks (4)");
-  app.add_option("--ranks-per-node", options.ranks_per_node,
-                 "of hierarchical algorithms; the last node may have fewer (2)");
-  app.add_option("--ranks-per-domain", options.ranks_per_domain,
-                 "of algorithms by NUMA domains; the last domain may have fewer (2)");
-  app.add_option("--bytes", options.bytes,
-                 "data, such as 64KiB or 2MB (1MiB); per block where there are several");
-  app.add_option("--element-bytes", options.element_bytes, "size of an element (1)");
-  app.add_option("--rank", options.rank, "print this rank only");
-  app.add_option("--root", options.root, "root of bcast, reduce, gather and scatter (0)");
-  app.add_flag("--in-place", options.in_place, "as with MPI_IN_PLACE (not neighborhoods)");
-  app.add_flag("--list", options.list, "list all algorithms with their sources");
+  app.option_defaults()->always_capture_default();
+  app.set_help_flag("--help,-h", "Shows this help.");
+  add_options(app, options);
+  bool json = false;
+  app.add_flag("--help-json", json)->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : weft::kRefused;
+  }
+  if (json) {
+    std::fputs(help_json(app).c_str(), stdout);
+    return 0;
   }
   return weft::run(options);
 }

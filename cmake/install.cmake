@@ -1,0 +1,69 @@
+# What an installation holds: cmake --install build --prefix P [--strip] [--component NAME].
+# Every path in it is relative to P, so that P can be moved afterwards; nothing of the tests is in it.
+#   native       the command, the preloaded libraries, the schedule printer: all that `weft run` needs
+#   documentation  man pages, shell completion, modulefiles
+#   development  weft.h and weft_compute.h, for pkg-config and CMake
+#   programs     the measuring programs, one set for each MPI family
+#   python       the Python package, its dependencies, and the command that starts it
+option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (needs the network)" ON)
+set(WEFT_PROGRAMS overlap nbceff latency plan idle weft-probe iallreduce_kernel)
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
+set(libraries "")
+foreach(family ${WEFT_FAMILIES})
+  list(APPEND libraries weft_interpose_${family})
+endforeach()
+if(TARGET weft_heap)
+  list(APPEND libraries weft_heap)
+endif()
+install(TARGETS weft RUNTIME DESTINATION bin)
+install(TARGETS weft-schedule RUNTIME DESTINATION libexec/weft)
+install(TARGETS ${libraries} LIBRARY DESTINATION lib/weft)
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+include(CMakePackageConfigHelpers)
+add_library(weft_header INTERFACE)
+set_target_properties(weft_header PROPERTIES EXPORT_NAME weft)
+target_include_directories(weft_header INTERFACE $<INSTALL_INTERFACE:include>)
+install(FILES include/weft.h include/weft_compute.h DESTINATION include)
+install(TARGETS weft_header EXPORT weft)
+install(EXPORT weft NAMESPACE weft:: FILE weft-config.cmake DESTINATION lib/cmake/weft)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/weft-config-version.cmake
+                                 COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+configure_file(cmake/weft.pc.in ${CMAKE_BINARY_DIR}/weft.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/weft-config-version.cmake DESTINATION lib/cmake/weft)
+install(FILES ${CMAKE_BINARY_DIR}/weft.pc DESTINATION lib/pkgconfig)
+
+# Written by tools/generate_reference.py, and the modulefiles; none of them names P.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME documentation)
+install(DIRECTORY packaging/man/ DESTINATION share/man/man1)
+install(FILES packaging/completion/weft DESTINATION share/bash-completion/completions)
+install(FILES packaging/completion/_weft DESTINATION share/zsh/site-functions)
+install(FILES packaging/completion/weft.fish DESTINATION share/fish/vendor_completions.d)
+set(modulefiles share/weft/modulefiles/weft)
+install(FILES packaging/modulefiles/weft.lua DESTINATION ${modulefiles}
+        RENAME ${PROJECT_VERSION}.lua)
+install(FILES packaging/modulefiles/weft.tcl DESTINATION ${modulefiles} RENAME ${PROJECT_VERSION})
+
+# A family's programs run on each MPI library of the family: its driver says where that one lies.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME programs)
+set(family_of_intelmpi mpich)
+set(families_done "")
+foreach(mpi ${WEFT_IMPLEMENTATIONS})
+  set(family ${mpi})
+  if(DEFINED family_of_${mpi})
+    set(family ${family_of_${mpi}})
+  endif()
+  if(family IN_LIST families_done)
+    continue()
+  endif()
+  list(APPEND families_done ${family})
+  list(TRANSFORM WEFT_PROGRAMS PREPEND ${CMAKE_BINARY_DIR}/bin/${mpi}/ OUTPUT_VARIABLE files)
+  install(PROGRAMS ${files} DESTINATION libexec/weft/${family})
+  foreach(program ${WEFT_PROGRAMS})
+    install(CODE "file(RPATH_REMOVE FILE
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/libexec/weft/${family}/${program}\")")
+  endforeach()
+endforeach()
+
+include(cmake/install-python.cmake)

@@ -1,0 +1,25 @@
+// The info keys by which a program asks Weft for something on one communicator: read by
+// interpose/hints.cc, described in the reference.
+#pragma once
+
+#include <array>
+
+namespace weft {
+
+struct HintKey {
+  const char* key;
+  const char* option;  // the option of `weft run` that takes the same values
+  const char* text;
+};
+
+inline constexpr HintKey kEngineHint = {"weft_engine", "--engine",
+                                        "The engine that carries out the communicator's "
+                                        "collectives."};
+inline constexpr HintKey kPlacementHint = {"weft_placement", "--placement",
+                                           "The core of the communicator's thread of engine tcc."};
+inline constexpr HintKey kAlgorithmHint = {"weft_algorithm", "--algorithm",
+                                           "The algorithms of the communicator's collectives, "
+                                           "several of them separated by commas."};
+inline constexpr std::array<HintKey, 3> kHintKeys = {kEngineHint, kPlacementHint, kAlgorithmHint};
+
+}  // namespace weft

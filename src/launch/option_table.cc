@@ -1,0 +1,76 @@
+// The table. Its choices are the library's own (base/config.h), so that help and refusals agree.
+#include "launch/option_table.h"
+
+#include "base/config.h"
+#include "launch/options.h"
+
+namespace weft::launch {
+namespace {
+
+constexpr const char* kSharedHeapBytes = "65536";
+
+constexpr Option kOptions[] = {
+    {Group::engine, "--engine", "E", kEngineChoices, "auto", "WEFT_ENGINE", nullptr,
+     "Says who carries out the collectives, and when: nobody but the MPI library (native), a "
+     "thread "
+     "that drives the MPI library (assist), Weft when the program enters MPI (function), a thread "
+     "of Weft's (thread), a thread that makes whole blocking calls (tcc), or what suits each call "
+     "(auto)."},
+    {Group::engine, "--placement", "P", kPlacementChoices, "bind", "WEFT_PLACEMENT", nullptr,
+     "Says on which core the thread of each rank runs: on the rank's own core (bind), on a free "
+     "core of the rank's NUMA node (numa), with K threads on each core that is set aside (pack:K), "
+     "or on the named core (list, one entry for each rank of a node)."},
+    {Group::engine, "--backoff", "B", kBackoffChoices, "yield", "WEFT_BACKOFF", nullptr,
+     "Says what the thread does after a poll that found nothing: it lets others have the core "
+     "(yield), polls again (spin), or sleeps for US microseconds (sleep:US)."},
+    {Group::engine, "--blocking", "0", "", "engine auto takes those that shared memory serves",
+     "WEFT_BLOCKING", "1",
+     "Carries out all blocking collectives by Weft's schedules; with --blocking=0, none of them."},
+    {Group::engine, "--reproducible", "0", "", "off", "WEFT_REPRODUCIBLE", "1",
+     "Makes reductions come out the same to the last bit, however the ranks are spread over nodes. "
+     "It implies --blocking."},
+
+    {Group::reports, "--summary", "json:FILE", "", "off", "WEFT_SUMMARY", "1",
+     "Prints at the end what Weft handled and how much of it was hidden; with =json:FILE, writes "
+     "that to a file."},
+    {Group::reports, "--trace", "FILE", "", "off", "WEFT_TRACE", nullptr,
+     "Writes a timeline to FILE, which trace viewers for Chrome's format show."},
+    {Group::reports, "--watchdog", "SECONDS", "", "off", "WEFT_WATCHDOG", nullptr,
+     "Says, on each rank that has waited in one MPI call for so many seconds, which call that is "
+     "and for whom it waits."},
+    {Group::reports, kVerboseOption, "", "", "off", "", nullptr,
+     "Says which of Weft's libraries is loaded, and why."},
+
+    {Group::memory, "--transport", "T", kTransportChoices, "auto", "WEFT_TRANSPORT", nullptr,
+     "Lets ranks of one node meet in memory that they share (auto), or makes them send messages "
+     "there too (mpi)."},
+    {Group::memory, "--shared-heap", "BYTES", "", "off", "WEFT_SHARED_HEAP", kSharedHeapBytes,
+     "Takes large allocations of the program (64 KiB or more, or BYTES or more) from memory that "
+     "the ranks of a node share, so that collectives on them need no copy."},
+    {Group::memory, "--xpmem", "X", kXpmemChoices, "auto", "WEFT_XPMEM", nullptr,
+     "Says whether other large buffers need no copy either: where the system has XPMEM (auto), "
+     "never (off), or by the XPMEM library at /PATH."},
+
+    {Group::tuning, kAlgorithmOption, "KIND=NAME", "", "Weft chooses for each call",
+     "WEFT_ALGORITHM_KIND", nullptr,
+     "Names the algorithm of one kind of collective, such as allreduce=ring; `weft schedule "
+     "--list` shows them. The option may be given several times."},
+    {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
+     "Says how long the initialisation of a persistent collective may measure algorithms, such as "
+     "500us, 10ms or 1s; 0: not at all."},
+    {Group::tuning, "--plan-cache", "FILE", "", "~/.cache/weft/plans", "WEFT_PLAN_CACHE", nullptr,
+     "Names the file that keeps what was measured; none: every run measures again."},
+
+    {Group::mpi, "--mpi", "M", kMpiChoices, "found out", "WEFT_MPI", nullptr,
+     "Names the MPI library of a program that does not show which one it uses."},
+
+    {Group::general, kHelpOption, "", "", "", "", nullptr, "Shows this help (also -h)."},
+};
+
+}  // namespace
+
+std::span<const Option> option_table() {
+  return kOptions;
+}
+
+}  // namespace weft::launch

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Writes docs/reference/, packaging/man/ and packaging/completion/ from the programs' own tables.
+
+Why: man page, completion and reference never differ from `--help`. What is written is checked in,
+so that an installation needs no Python for it; --check says whether it is up to date.
+Needs a built Weft: what `weft run` and `weft schedule` have, they say themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+from reference import commands, completion, man, pages  # noqa: E402
+
+from weft.cli import app  # noqa: E402
+
+
+def sources() -> list[Path]:
+    """What may read a variable."""
+    trees = (("src", "*.cc"), ("python/weft", "*.py"), ("cmake", "*.in"))
+    return sorted(path for folder, names in trees for path in (ROOT / folder).rglob(names))
+
+
+def documents(binaries: Path) -> dict[Path, str]:
+    """Each file and what is to be in it."""
+    run = commands.asked(binaries / "weft", "run", "--help=json")
+    schedule = commands.asked(binaries / "weft-schedule", "--help-json")
+    everything = commands.all_commands(app, run, schedule)
+    native = next(one for one in everything.commands if one.words == ["weft", "run"])
+    reference = {
+        "run.md": pages.run_page(native),
+        "commands.md": pages.commands_page(everything),
+        "variables.md": pages.variables_page(native, pages.described_variables(sources())),
+        "hints.md": pages.hints_page(run["hints"]),
+        "algorithms.md": pages.algorithms_page(run["algorithms"]),
+        "c-interface.md": pages.interface_page(ROOT / "include"),
+    }
+    reference["index.md"] = pages.index_page(reference)
+    folders = {
+        "docs/reference": reference,
+        "packaging/man": man.pages(everything),
+        "packaging/completion": completion.files(everything, run["algorithms"]),
+    }
+    return {
+        ROOT / folder / name: text
+        for folder, files in folders.items()
+        for name, text in files.items()
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if out of date")
+    parser.add_argument("--binaries", type=Path, default=ROOT / "build" / "bin")
+    arguments = parser.parse_args()
+    found = documents(arguments.binaries)
+    stale = [path for path, text in found.items() if not path.exists() or path.read_text() != text]
+    folders = {path.parent for path in found}
+    left = [path for folder in folders for path in folder.glob("*") if path not in found]
+    if arguments.check:
+        for path in stale + left:
+            print(f"{path.relative_to(ROOT)} is out of date; run: make generate", file=sys.stderr)
+        return 1 if stale or left else 0
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found[path])
+    for path in left:
+        path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
