@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<const char*, kReasons> kReasonTexts = {
     "engine native",
     "needs a thread, and inside one node engine auto starts none",
+    "blocking, and not one that the node's memory serves; --blocking takes it all the same",
     "the rule takes native here",
     "communicator with one rank, two groups or processes of other jobs, one of very many, or not "
     "made by an intercepted call",
@@ -38,18 +39,24 @@ std::int64_t seen(const Numbers& numbers) {
 // One line of the text form: times are means per completed call, over all ranks.
 std::string text_line(CallId id, const Numbers& n) {
   char line[256];
-  const double completed = n[2] > 0 ? static_cast<double>(n[2]) : 1.0;
-  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld %12.1f %12.1f", call_name(id),
+  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld", call_name(id),
                 static_cast<long long>(seen(n)), static_cast<long long>(n[0]),
-                static_cast<long long>(n[1]), static_cast<double>(n[3]) / completed / 1e3,
-                static_cast<double>(n[4]) / completed / 1e3);
+                static_cast<long long>(n[1]));
   std::string text = line;
+  if (n[2] > 0) {
+    const double completed = static_cast<double>(n[2]) * 1e3;
+    std::snprintf(line, sizeof line, " %13.1f %12.1f", static_cast<double>(n[3]) / completed,
+                  static_cast<double>(n[4]) / completed);
+    text += line;
+  } else {
+    text += "             –            –";  // blocking: not timed
+  }
   if (n[5] > 0) {
     std::snprintf(line, sizeof line, " %7.1f %%",
                   100.0 * (1.0 - static_cast<double>(n[4]) / static_cast<double>(n[5])));
     text += line;
   } else {
-    text += "       –";
+    text += "         –";
   }
   for (std::size_t r = 0; r < kReasons; ++r)
     if (n[6 + r] > 0)
@@ -225,7 +232,7 @@ void Summary::report(const Config& config, bool without_threads, const char* mpi
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
                      engine_name(config.engine) + elapsed + why +
                      "\n  call                        seen   handled          bytes  "
-                     "start–wait µs    waited µs  hidden\n";
+                     " start–wait µs    waited µs    hidden\n";
   bool any = false;
   for (int i = 0; i < kCalls; ++i) {
     const Numbers& n = totals[static_cast<std::size_t>(i)];

@@ -19,6 +19,7 @@ namespace weft::interpose {
 enum class Reason : std::uint8_t {
   engine_native,
   without_threads,
+  outside_memory,
   rule,
   communicator,
   topology,
@@ -27,7 +28,7 @@ enum class Reason : std::uint8_t {
   arguments,
   switched_off,
 };
-inline constexpr int kReasons = 9;
+inline constexpr int kReasons = 10;
 
 // What engine `auto` does inside one node under MPICH, and what to do about it.
 inline constexpr const char* kWithoutThreads =
