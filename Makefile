@@ -7,6 +7,8 @@ export PATH
 
 RUN_STAMP := $(VENV)/.run
 DEVELOP_STAMP := $(VENV)/.develop
+DOCS_VENV := build/docs-venv
+DOCS_STAMP := $(DOCS_VENV)/.installed
 PACKAGE_STAMP := $(VENV)/.package
 DEPS_STAMP := .deps/.for-build
 TEST_DEPS_STAMP := .deps/.for-tests
@@ -29,7 +31,7 @@ WERROR ?= OFF
 CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
 
-.PHONY: help build mpis develop test demo format lint generate clean FORCE
+.PHONY: help build mpis develop test demo docs format lint generate clean FORCE
 
 help:
 	@echo "make demo      build what the demo needs and see Weft at work"
@@ -40,6 +42,7 @@ help:
 	@echo "make test      set everything up and run all tests"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
+	@echo "make docs      the documentation as a site in build/site, to be read without a network"
 	@echo "make format | lint | generate | clean"
 
 build: $(CONFIGURED) $(PACKAGE_STAMP)
@@ -62,7 +65,7 @@ test: develop
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
 	@-tools/setup-modules
-	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/random
+	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/docs tests/random
 
 demo: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building what the demo needs"
@@ -89,7 +92,12 @@ lint: $(DEVELOP_STAMP)
 
 generate: $(DEVELOP_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
+	@$(BIN)/python tools/generate_performance.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
+
+docs: $(DOCS_STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict
+	$(say) "open build/site/index.html"
 
 .PHONY: deb check-deb easybuild check-easybuild
 deb: mpis
@@ -121,6 +129,11 @@ $(RUN_STAMP): tools/requirements/run.txt tools/requirements/build.txt tools/make
 	@tools/make-venv $(VENV) tools/requirements/run.txt tools/requirements/build.txt
 	@touch $@
 
+$(DOCS_STAMP): tools/requirements/docs.txt tools/make-venv
+	$(say) "Python environment of the documentation in $(DOCS_VENV)"
+	@tools/make-venv $(DOCS_VENV) $<
+	@touch $@
+
 $(DEVELOP_STAMP): tools/requirements/develop.txt $(RUN_STAMP)
 	$(say) "what development needs, in .venv"
 	@tools/make-venv $(VENV) tools/requirements/develop.txt
@@ -143,7 +156,8 @@ $(WRAPPERS): FORCE
 	@echo "$(MPI)" | cmp -s - $@ || \
 	  { rm -rf build/lib build/bin $(VENV)/lib/weft && echo "$(MPI)" >$@; }
 
-$(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt cmake/mpi.cmake
+$(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt \
+  $(wildcard cmake/*)
 	$(say) "configuring"
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \

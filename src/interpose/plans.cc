@@ -171,6 +171,11 @@ bool in_memory_only(const Runtime& runtime, Use use) {
   return runtime.in_memory_only() || (use == Use::blocking && by_rule);
 }
 
+// Why such a call is not Weft's: there is no thread at all, or none is wanted for blocking calls.
+Reason outside_memory(const Runtime& runtime) {
+  return runtime.in_memory_only() ? Reason::without_threads : Reason::outside_memory;
+}
+
 // Rank-invariant but for arguments that are wrong.
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   Communicator& communicator = *plan->communicator;
@@ -189,7 +194,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
-    return Reason::without_threads;
+    return outside_memory(runtime);
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
@@ -211,7 +216,7 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   if (!communicator) return Reason::communicator;
   if (!in_memory_only(runtime, use)) return std::nullopt;
   const bool served = communicator->on_one_node() && use != Use::request && node_serves(kind);
-  return served ? std::nullopt : std::optional(Reason::without_threads);
+  return served ? std::nullopt : std::optional(outside_memory(runtime));
 }
 
 [[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use) {

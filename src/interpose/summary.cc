@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<const char*, kReasons> kReasonTexts = {
     "engine native",
     "needs a thread, and inside one node engine auto starts none",
+    "blocking, and not one that the node's memory serves; --blocking takes it all the same",
     "the rule takes native here",
     "communicator with one rank, two groups or processes of other jobs, one of very many, or not "
     "made by an intercepted call",
@@ -38,23 +39,51 @@ std::int64_t seen(const Numbers& numbers) {
 // One line of the text form: times are means per completed call, over all ranks.
 std::string text_line(CallId id, const Numbers& n) {
   char line[256];
-  const double completed = n[2] > 0 ? static_cast<double>(n[2]) : 1.0;
-  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld %12.1f %12.1f", call_name(id),
+  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld", call_name(id),
                 static_cast<long long>(seen(n)), static_cast<long long>(n[0]),
-                static_cast<long long>(n[1]), static_cast<double>(n[3]) / completed / 1e3,
-                static_cast<double>(n[4]) / completed / 1e3);
+                static_cast<long long>(n[1]));
   std::string text = line;
+  if (n[2] > 0) {
+    const double completed = static_cast<double>(n[2]) * 1e3;
+    std::snprintf(line, sizeof line, " %13.1f %12.1f", static_cast<double>(n[3]) / completed,
+                  static_cast<double>(n[4]) / completed);
+    text += line;
+  } else {
+    text += "             –            –";  // blocking: not timed
+  }
   if (n[5] > 0) {
     std::snprintf(line, sizeof line, " %7.1f %%",
                   100.0 * (1.0 - static_cast<double>(n[4]) / static_cast<double>(n[5])));
     text += line;
   } else {
-    text += "       –";
+    text += "         –";
   }
   for (std::size_t r = 0; r < kReasons; ++r)
     if (n[6 + r] > 0)
       text += "\n      passed on " + std::to_string(n[6 + r]) + ": " + kReasonTexts[r];
   return text + "\n";
+}
+
+// What a user asks next: what is still to be won, and whether it helped. Blocking calls are not
+// timed.
+std::string last_lines(const std::vector<Numbers>& totals, double seconds, int ranks,
+                       Engine engine) {
+  double waited_s = 0;
+  std::int64_t completed = 0;
+  for (const Numbers& n : totals) {
+    completed += n[2];
+    waited_s += static_cast<double>(n[4]) / 1e9;
+  }
+  std::string text;
+  if (completed > 0) {
+    char line[96];
+    std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time\n",
+                  100.0 * waited_s / (seconds * ranks));
+    text = line;
+  }
+  const char* other = engine == Engine::native ? "without" : "with";
+  return text + "  did it help? run it again " + other +
+         " --engine native, and compare the seconds\n";
 }
 
 std::string json_entry(CallId id, const Numbers& n) {
@@ -113,15 +142,17 @@ std::string json_entry(const PlanRecord& record) {
 }
 
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
-                const std::vector<Numbers>& totals, const std::vector<PlanRecord>& plans) {
+                double seconds, const std::vector<Numbers>& totals,
+                const std::vector<PlanRecord>& plans) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
     say("cannot write the summary to " + file_name + ": name a file that can be written");
     return;
   }
   std::fprintf(file,
-               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,", mpi,
-               engine_name(config.engine), ranks);
+               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
+               "\"seconds\":%.6f,",
+               mpi, engine_name(config.engine), ranks, seconds);
   std::fputs("\"calls\":[", file);
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
@@ -180,6 +211,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 void Summary::report(const Config& config, const char* remark, const char* mpi, int rank,
                      int ranks) {
   if (!wanted_) return;
+  const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
   std::vector<Numbers> own(kCalls), totals(kCalls);
   for (std::size_t i = 0; i < kCalls; ++i) {
     const Counters& c = counters_[i];
@@ -192,13 +224,16 @@ void Summary::report(const Config& config, const char* remark, const char* mpi, 
                        handles.int64, handles.sum, 0, handles.comm_world);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
-    write_json(config.summary_json_file, config, mpi, ranks, totals, plans_);
+    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, plans_);
   if (!config.summary) return;
-  const std::string why = remark ? std::string("\n  ") + remark : "";
+  const std::string why = remark ? std::string("
+  ") + remark : "";
+  char elapsed[64];
+  std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
-                     engine_name(config.engine) + why +
+                     engine_name(config.engine) + elapsed + why +
                      "\n  call                        seen   handled          bytes  "
-                     "start–wait µs    waited µs  hidden\n";
+                     " start–wait µs    waited µs    hidden\n";
   bool any = false;
   for (int i = 0; i < kCalls; ++i) {
     const Numbers& n = totals[static_cast<std::size_t>(i)];
@@ -206,7 +241,8 @@ void Summary::report(const Config& config, const char* remark, const char* mpi, 
     text += text_line(static_cast<CallId>(i), n);
     any = true;
   }
-  if (!any) text += "  no non-blocking collective was called\n";
+  text += any ? last_lines(totals, seconds, ranks, config.engine)
+              : "  no collective that Weft handles was called\n";
   text.pop_back();
   say(text);
 }

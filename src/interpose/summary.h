@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "interpose/generated/call_ids.h"
 #include "interpose/requests.h"
 #include "interpose/tuning.h"
@@ -18,6 +19,7 @@ namespace weft::interpose {
 enum class Reason : std::uint8_t {
   engine_native,
   without_threads,
+  outside_memory,
   rule,
   communicator,
   topology,
@@ -26,7 +28,7 @@ enum class Reason : std::uint8_t {
   arguments,
   switched_off,
 };
-inline constexpr int kReasons = 9;
+inline constexpr int kReasons = 10;
 
 // What engine `auto` does inside one node under MPICH, and what to do about it.
 inline constexpr const char* kWithoutThreads =
@@ -77,6 +79,7 @@ class Summary {
     std::array<std::atomic<std::int64_t>, kReasons> passed_on{};
   };
   const bool wanted_;
+  const std::int64_t since_ns_ = now_ns();  // MPI_Init
   std::array<Counters, kCalls> counters_{};
   std::mutex plans_mutex_;  // guards plans_
   std::vector<PlanRecord> plans_;

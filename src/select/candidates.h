@@ -37,7 +37,7 @@ std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& 
 
 // Whether times of the call on trial say which of two is faster. Of a call that is longer than
 // that, other parts alone have been seen to come out otherwise
-// (docs/results/2026-11-22-all-bars.md).
+// (docs/decisions.md).
 bool trial_tells_apart(const Shape& shape, const Candidate& one, const Candidate& other);
 
 // The candidate of this name and tuning; none where there is no such for this call.

@@ -324,7 +324,7 @@ const Algorithm& default_algorithm(const Shape& shape) {
 }
 
 // A core of AMD's reads what another has written faster once it has left that core's own cache for
-// the one that they share, and long runs faster than short ones: docs/results/2026-11-22-parts.md.
+// the one that they share, and long runs faster than short ones: docs/decisions.md.
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
   const bool is_cut = agreed_bytes(shape).value_or(0) > tuning.part_bytes;

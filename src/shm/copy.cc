@@ -1,6 +1,6 @@
 // Why not memmove() alone: for long data it takes `rep movsb` where the processor says that this is
 // fast. AMD's say so, too, but are slow unless both sides lie alike, which glibc knows from 2.40 on
-// only: an allreduce of 8 MiB took 1.4 times as long (docs/results/2026-11-22-copies.md).
+// only: an allreduce of 8 MiB took 1.4 times as long (docs/decisions.md).
 #include "shm/copy.h"
 
 #include <cstddef>

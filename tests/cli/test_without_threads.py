@@ -15,6 +15,7 @@ MPICH = mpi_libraries.implementation("mpich")
 SOURCE = installation.ROOT / "tests/cli/programs/levels.c"
 TWO_NODES = ["-launcher", "fork", "-hosts", "a,b"]
 REASON = "needs a thread, and inside one node engine auto starts none"
+BLOCKING = "blocking, and not one that the node's memory serves; --blocking takes it all the same"
 SENTENCE = "for overlap name an engine (--engine thread)"
 
 
@@ -28,9 +29,9 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def run(program, tmp_path, environment):
-    """Runs it; returns what became of MPI_Iallreduce, and all that was said."""
+    """Runs it; returns what became of a call, and all that was said."""
 
-    def job(*words, weft=(), nodes=(), mpi=MPICH):
+    def job(*words, weft=(), nodes=(), mpi=MPICH, call="MPI_Iallreduce"):
         summary = tmp_path / "summary.json"
         front = [installation.weft_command(), "run", *weft]
         command = [mpi.mpiexec, *nodes, "-n", "2"]
@@ -49,7 +50,7 @@ def run(program, tmp_path, environment):
             assert "sum wrong" not in done.stdout
             said += done.stdout + done.stderr
         calls = json.loads(summary.read_text())["calls"]
-        return next(entry for entry in calls if entry["call"] == "MPI_Iallreduce"), said
+        return next(entry for entry in calls if entry["call"] == call), said
 
     return job
 
@@ -73,6 +74,16 @@ def test_not_over_two_nodes(run):
     calls, said = run("funneled", "funneled", nodes=TWO_NODES)
     assert calls["handled"] == 2
     assert SENTENCE not in said
+
+
+def test_blocking_over_two_nodes_has_a_reason_of_its_own(run):
+    words = ("funneled", "funneled", "blocking")
+    calls, said = run(*words, nodes=TWO_NODES, call="MPI_Allreduce")
+    assert calls["passed_on"] == {BLOCKING: 2}
+    (line,) = (line for line in said.splitlines() if " MPI_Allreduce " in line)
+    assert line.split()[4:] == ["–", "–", "–"], "what is blocking is not timed"
+    calls, _ = run(*words, weft=["--blocking"], nodes=TWO_NODES, call="MPI_Allreduce")
+    assert calls["handled"] == 2
 
 
 def test_not_where_the_program_wants_threads_anyway(run):

@@ -1,5 +1,5 @@
-// levels LEVEL-OF-RANK-0 LEVEL-OF-OTHERS [hint]: one large MPI_Iallreduce at these thread levels;
-// hint: on a communicator with weft_engine=thread.
+// levels LEVEL-OF-RANK-0 LEVEL-OF-OTHERS [hint|blocking]: one large MPI_Iallreduce at these thread
+// levels; hint: on a communicator with weft_engine=thread; blocking: and an MPI_Allreduce.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +43,12 @@ int main(int argc, char** argv) {
   const int asked = level_of(argv[rank_by_launcher() == 0 ? 1 : 2]);
   int granted;
   MPI_Comm comm = MPI_COMM_WORLD;
-  const int hint = argc > 3;
+  const int hint = argc > 3 && strcmp(argv[3], "hint") == 0;
   MPI_Init_thread(&argc, &argv, asked, &granted);
   if (hint) comm = with_hint();
   printf("granted %s, sum %s\n", granted == asked ? "as asked" : "more than asked",
          sum_is_right(comm) ? "right" : "wrong");
+  if (argc > 3 && !hint) MPI_Allreduce(&hint, &granted, 1, MPI_INT, MPI_SUM, comm);
   if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
   MPI_Finalize();
   return 0;

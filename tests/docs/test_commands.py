@@ -1,0 +1,151 @@
+"""The commands that README and docs show do what they say.
+
+Each page's blocks are run in their order, in one temporary directory with the guide's `app.c`,
+under the built Weft and the embedded MPICH. A block that is not run says why, in a comment above.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from pages import ROOT, SHELL, Block, Page, all_pages, page_name
+
+from weft import installation, mpi_libraries
+from weft.lab import Lab, LabUnavailable
+
+GUIDE = ROOT / "docs/getting-started.md"
+SECONDS = 300
+PAGES = all_pages()
+RUN = [page for page in PAGES if any(block.runs for block in page.blocks)]
+OWN_VARIABLES = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
+LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
+
+
+def needs_lab(command: str) -> bool:
+    return (
+        "weft lab" in command
+        or "weft.lab" in command
+        or ("weft bench" in command and "--launcher" not in command)
+    )
+
+
+@pytest.fixture(scope="module")
+def lab_problem() -> str:
+    try:
+        with Lab(nodes=1, check=False):
+            return ""
+    except LabUnavailable as error:
+        return str(error)
+
+
+@pytest.fixture
+def environment(tmp_path) -> dict[str, str]:
+    """What a user has who followed the guide: weft and mpiexec in PATH, and a home of their own."""
+    bins = [
+        installation.weft_command().parent,
+        mpi_libraries.implementation("mpich").mpiexec.parent,
+    ]
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in OWN_VARIABLES or not name.startswith(LAUNCHER_VARIABLES)
+    }
+    path = os.pathsep.join([*map(str, bins), kept["PATH"]])
+    return {**kept, "PATH": path, "HOME": str(tmp_path), "COLUMNS": "100"}
+
+
+@pytest.fixture
+def workplace(tmp_path, environment) -> Path:
+    """A directory with the guide's program, compiled, and the folders that pages name."""
+    (source,) = (b for b in Page(GUIDE).blocks if b.language == "c")
+    (tmp_path / "app.c").write_text("\n".join(source.lines))
+    command = ["mpicc", "-O2", "app.c", "-o", "app"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=120)
+    (tmp_path / "build").symlink_to(installation.BUILD)
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    return tmp_path
+
+
+def shape(output: str) -> str:
+    """What stays the same where figures differ."""
+    return re.sub(r"\s+", " ", re.sub(r"-?\d+(\.\d+)?", "0", output)).strip()
+
+
+def run_step(block: Block, command: str, output: str, workplace: Path, environment) -> None:
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", command],
+        cwd=workplace,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, f"{block.name}: {command}\n{said}"
+    if not output:
+        return
+    if block.differs:
+        assert shape(output) in shape(said), f"{block.name}: {command}\n{said}"
+    else:
+        assert output.strip() in said, f"{block.name}: {command}\n{said}"
+
+
+@pytest.mark.parametrize("page", RUN, ids=page_name)
+def test_commands_shown_work(page, workplace, environment, lab_problem):
+    ran = 0
+    for block in page.blocks:
+        if not block.runs:
+            continue
+        for command, output in block.steps:
+            if needs_lab(command) and lab_problem:
+                continue
+            run_step(block, command, output, workplace, environment)
+            ran += 1
+    if not ran:
+        pytest.skip(f"this machine permits no lab: {lab_problem}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_block_says_what_it_is(page):
+    for block in page.blocks:
+        assert block.language, f"{block.name}: name the language of the block"
+        if block.language in SHELL:
+            assert block.language == "console", f"{block.name}: commands stand in ```console"
+            assert block.steps, f"{block.name}: a command begins with '$ '"
+
+
+def test_commands_do_not_hide_in_indented_blocks():
+    """Two lines of the README are looked at by others and stay as they are."""
+    starts = re.compile(r"^    (\$ |weft |mpiexec |pip |\.venv|make (?!demo |test ))")
+    found = [
+        f"{page_name(page)}:{number}: {line}"
+        for page in PAGES
+        for number, line in page.prose
+        if starts.match(line)
+    ]
+    assert not found
+
+
+def test_the_program_of_the_guide_is_compiled_without_warnings(workplace, environment):
+    strict = ["mpicc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "app.c", "-o", "strict"]
+    done = subprocess.run(strict, cwd=workplace, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_command_is_noticed(workplace, environment):
+    """The check itself: a failing command, and an output that is not what is shown."""
+    block = Block(GUIDE, 1, "console", ["$ true"])
+    with pytest.raises(AssertionError):
+        run_step(block, "weft run --no-such-option -- true", "", workplace, environment)
+    with pytest.raises(AssertionError):
+        run_step(block, "echo 12 s", "13 s", workplace, environment)
+    block.differs = "times"
+    run_step(block, "echo 12 s", "13.5 s", workplace, environment)
+    with pytest.raises(AssertionError):
+        run_step(block, "echo 12 s", "13 ms", workplace, environment)
+    assert shutil.which("weft", path=environment["PATH"])

@@ -1,0 +1,104 @@
+"""Options and variables that README and docs name exist, by the program's own --help."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT, all_pages, page_name
+
+from weft import installation, mpi_libraries
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+COMMANDS = ("run", "info", "doctor", "demo", "bench", "report", "compare", "plan", "schedule")
+# Options of other programs, by the program that a page names with them.
+OTHERS = {
+    "--mca": "mpiexec of Open MPI",
+    "--output-on-failure": "ctest",
+    "--no-such-option": "a wrong one, in an example",
+}
+TOOLS = ("bars", "mpi-testsuite", "device-check")  # the tools that pages speak of
+PAGES = all_pages()
+
+
+def help_of(*command: object) -> str:
+    done = subprocess.run(
+        [*map(str, command), "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def usage_of(program: object) -> str:
+    """The measuring programs answer any unknown option with their usage."""
+    done = subprocess.run([str(program), "--help"], capture_output=True, text=True, timeout=60)
+    assert "--bytes" in done.stderr, done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def weft_helps() -> dict[str, str]:
+    weft = installation.weft_command()
+    helps = {name: help_of(weft, name) for name in COMMANDS}
+    return helps | {"lab": help_of(weft, "lab", "run"), "": help_of(weft)}
+
+
+@pytest.fixture(scope="module")
+def known(weft_helps) -> set[str]:
+    library = mpi_libraries.implementation("mpich")
+    programs = [library.program(name) for name in ("overlap", "latency")]
+    helps = [*weft_helps.values(), *(usage_of(program) for program in programs)]
+    helps += [help_of(sys.executable, ROOT / "tools" / name) for name in TOOLS]
+    sources = [*(ROOT / "tests/mpi").glob("*.cc"), ROOT / "tests/random/sanitize.py"]
+    texts = helps + [path.read_text() for path in sources]
+    return {option for text in texts for option in OPTION.findall(text)} | set(OTHERS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_options_named_exist(page, known):
+    code = [line for block in page.blocks for line in block.lines]
+    code += [part for _, line in page.prose for part in re.findall(r"`([^`]+)`", line)]
+    unknown = {option for text in code for option in OPTION.findall(text)} - known
+    assert not unknown, f"{page_name(page)}: {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_options_of_weft_commands_are_theirs(page, weft_helps):
+    """`weft lab run --nodes 4 -- weft run --engine tcc`: each option belongs to its command."""
+    code = [line for block in page.blocks for line in block.lines]
+    code += [part for _, line in page.prose for part in re.findall(r"`([^`]+)`", line)]
+    for text in code:
+        for name, words in re.findall(r"\bweft ([a-z]+)((?:(?! -- |\bweft ).)*)", text):
+            if name not in weft_helps:
+                continue
+            theirs = set(OPTION.findall(weft_helps[name]))
+            wrong = [option for option in OPTION.findall(words) if option not in theirs]
+            assert not wrong, f"{page_name(page)}: weft {name} has no {wrong}: {text}"
+
+
+def test_variables_named_exist():
+    """Something reads each variable that a page names; `WEFT_ALGORITHM_K` stands for one a kind."""
+    trees = (("src", "*.cc"), ("python/weft", "*.py"), ("cmake", "*.in"))
+    readers = [path for folder, names in trees for path in (ROOT / folder).rglob(names)]
+    read = set(re.findall(r"WEFT_[A-Z_]*[A-Z]", "".join(path.read_text() for path in readers)))
+    for page in PAGES:
+        for number, line in page.prose:
+            for name in re.findall(r"`(WEFT_[A-Z_]*[A-Z])", line):
+                name = re.sub("WEFT_ALGORITHM_.*", "WEFT_ALGORITHM", name)
+                assert any(name in other for other in read), f"{page_name(page)}:{number}: {name}"
+
+
+@pytest.mark.parametrize("option", ["engine", "placement", "backoff"])
+def test_tables_of_values_have_all_that_there_are(option):
+    """The refusal of a wrong value lists the right ones."""
+    weft = [str(installation.weft_command()), "run", f"--{option}", "no-such", "--", "true"]
+    said = subprocess.run(weft, capture_output=True, text=True, timeout=60).stderr
+    _, found, values = said.partition("choose one of ")
+    assert found, said
+    words = re.findall(r"(?:^|, )([a-z]+)", values)
+    assert len(words) >= 3, said
+    page = (ROOT / "docs/engines.md").read_text()
+    for word in words:
+        assert re.search(rf"^\| `{word}[`:]", page, re.MULTILINE), f"{option} {word}"
