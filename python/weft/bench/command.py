@@ -346,7 +346,7 @@ def go_on(
     """The last run of a file, with its own settings and a new budget."""
     from rich.console import Console
 
-    from weft.bench import places, settings
+    from weft.bench import experiments, places, presets, settings
     from weft.bench.store import Store
 
     with Store(path, create=False) as store:
@@ -356,7 +356,12 @@ def go_on(
         if complete and not (retry and store.lost(run)):
             print(f"weft bench: the last run of {path} is complete; here it is", file=sys.stderr)
             return finish(Console(), store, run, json_file, csv_file)
-        return carry_out(wanted, places.place(wanted), store, run, json_file, csv_file, retry)
+        status = carry_out(wanted, places.place(wanted), store, run, json_file, csv_file, retry)
+        found = store.result(run)
+        preset = presets.measured_for(wanted.preset, found.machine)
+        if status == 0 and preset:
+            experiments.tell(f"Found: {preset.judge(found)}")
+        return status
 
 
 def carry_out(
