@@ -19,6 +19,12 @@ endif()
 install(TARGETS weft RUNTIME DESTINATION bin)
 install(TARGETS weft-schedule RUNTIME DESTINATION libexec/weft)
 install(TARGETS ${libraries} LIBRARY DESTINATION lib/weft)
+# An hwloc of Weft's own (tools/make-hwloc), with its licence: only in a wheel.
+set(WEFT_HWLOC "" CACHE PATH "where tools/make-hwloc has left it")
+if(WEFT_HWLOC)
+  install(PROGRAMS ${WEFT_HWLOC}/libweft-hwloc.so DESTINATION lib/weft)
+  install(FILES ${WEFT_HWLOC}/COPYING DESTINATION share/doc/weft RENAME hwloc-licence)
+endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 include(CMakePackageConfigHelpers)

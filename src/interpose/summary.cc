@@ -226,8 +226,7 @@ void Summary::report(const Config& config, const char* remark, const char* mpi, 
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, plans_);
   if (!config.summary) return;
-  const std::string why = remark ? std::string("
-  ") + remark : "";
+  const std::string why = remark ? std::string("\n  ") + remark : "";
   char elapsed[64];
   std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
