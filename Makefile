@@ -38,6 +38,7 @@ help:
 	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make develop   all that tests need: make mpis, the tests' programs, pytest, ruff"
 	@echo "make test      set everything up and run all tests"
+	@echo "make wheel     a wheel for all Linux machines in dist/; make try-wheel tries it without compiler"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
 	@echo "make format | lint | generate | clean"
@@ -91,7 +92,13 @@ generate: $(DEVELOP_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
-.PHONY: deb check-deb easybuild check-easybuild
+.PHONY: wheel try-wheel deb check-deb easybuild check-easybuild
+wheel: mpis
+	@tools/make-wheel
+
+try-wheel:
+	@tools/try-wheel
+
 deb: mpis
 	@packaging/build-deb
 
@@ -143,7 +150,7 @@ $(WRAPPERS): FORCE
 	@echo "$(MPI)" | cmp -s - $@ || \
 	  { rm -rf build/lib build/bin $(VENV)/lib/weft && echo "$(MPI)" >$@; }
 
-$(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt cmake/mpi.cmake
+$(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt $(wildcard cmake/*)
 	$(say) "configuring"
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \

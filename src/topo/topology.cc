@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "topo/machine.h"
 
@@ -24,26 +25,33 @@ struct HwlocCalls {
 };
 
 template <class Function>
-bool bind(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
+bool bind(void* library, const std::string& prefix, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, (prefix + name).c_str()));
   return function != nullptr;
 }
 
+bool bind_all(void* library, const std::string& prefix, HwlocCalls& calls) {
+  return bind(library, prefix, "topology_init", calls.init) &&
+         bind(library, prefix, "topology_load", calls.load) &&
+         bind(library, prefix, "topology_destroy", calls.destroy) &&
+         bind(library, prefix, "get_type_depth", calls.type_depth) &&
+         bind(library, prefix, "get_nbobjs_by_depth", calls.count) &&
+         bind(library, prefix, "get_obj_by_depth", calls.object) &&
+         bind(library, prefix, "bitmap_next", calls.next_bit);
+}
+
+// A wheel has an hwloc of its own beside Weft's libraries, under names that no other one has; else
+// it is the system's.
 Result<HwlocCalls> open_hwloc() {
+  HwlocCalls calls;
+  if (void* own = dlopen("$ORIGIN/libweft-hwloc.so", RTLD_NOW | RTLD_LOCAL))
+    if (bind_all(own, "weft_hwloc_", calls)) return calls;
   void* library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return Error{
         "this placement needs hwloc (libhwloc.so.15): install it with "
         "'apt-get install libhwloc15', or use placement bind or list:"};
-  HwlocCalls calls;
-  if (bind(library, "hwloc_topology_init", calls.init) &&
-      bind(library, "hwloc_topology_load", calls.load) &&
-      bind(library, "hwloc_topology_destroy", calls.destroy) &&
-      bind(library, "hwloc_get_type_depth", calls.type_depth) &&
-      bind(library, "hwloc_get_nbobjs_by_depth", calls.count) &&
-      bind(library, "hwloc_get_obj_by_depth", calls.object) &&
-      bind(library, "hwloc_bitmap_next", calls.next_bit))
-    return calls;
+  if (bind_all(library, "hwloc_", calls)) return calls;
   return Error{"libhwloc.so.15 lacks a call that Weft needs; install hwloc 2"};
 }
 
