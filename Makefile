@@ -40,7 +40,7 @@ help:
 	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make develop   all that tests need: make mpis, the tests' programs, pytest, ruff"
 	@echo "make test      set everything up and run all tests"
-	@echo "make wheel     a wheel in dist/ for any Linux with glibc 2.28, which needs no compiler"
+	@echo "make wheel     a wheel in dist/ for any Linux with glibc 2.28; make try-wheel tries it"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
 	@echo "make docs      the documentation as a site in build/site, to be read without a network"
@@ -100,10 +100,12 @@ docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict
 	$(say) "open build/site/index.html"
 
-.PHONY: wheel deb check-deb easybuild check-easybuild
+.PHONY: wheel try-wheel deb check-deb easybuild check-easybuild
 wheel: mpis
-	$(say) "a wheel in dist/"
 	@tools/make-wheel
+
+try-wheel:
+	@tools/try-wheel
 
 deb: mpis
 	@packaging/build-deb

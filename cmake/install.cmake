@@ -67,8 +67,11 @@ foreach(mpi ${WEFT_IMPLEMENTATIONS})
   list(TRANSFORM WEFT_PROGRAMS PREPEND ${CMAKE_BINARY_DIR}/bin/${mpi}/ OUTPUT_VARIABLE files)
   install(PROGRAMS ${files} DESTINATION libexec/weft/${family})
   foreach(program ${WEFT_PROGRAMS})
-    install(CODE "file(RPATH_REMOVE FILE
-      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/libexec/weft/${family}/${program}\")")
+    set(installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/libexec/weft/${family}/${program}")
+    install(CODE "file(RPATH_REMOVE FILE \"${installed}\")
+      if(CMAKE_INSTALL_DO_STRIP)
+        execute_process(COMMAND ${CMAKE_STRIP} \"${installed}\")
+      endif()")
   endforeach()
 endforeach()
 

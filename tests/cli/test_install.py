@@ -67,7 +67,7 @@ def prefix(tmp_path_factory) -> Path:
     if not (installation.BUILD / "bin/openmpi/overlap").exists():
         pytest.skip("an installation of all families needs: make mpis")
     place = tmp_path_factory.mktemp("install")
-    pins = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "tools/requirements/python.txt")}
+    pins = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "tools/requirements/run.txt")}
     done(["cmake", "--install", installation.BUILD, "--prefix", place / "a", "--strip"], env=pins)
     return (place / "a").rename(place / "b")
 
