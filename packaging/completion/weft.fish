@@ -4,7 +4,7 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft bench' 'weft plan' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft demo' 'weft lab' 'weft lab run'
+            case 'weft demo' 'weft bench' 'weft plan' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
                 set command "$command $word"
             case 'weft run --' 'weft lab run --'
                 echo program
@@ -29,6 +29,7 @@ complete -c weft -f
 complete -c weft -n '__weft_in program' -a '(__weft_program)'
 complete -c weft -n '__weft_in weft' -l version -d 'Say the version'
 complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
 complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
@@ -37,45 +38,50 @@ complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program w
 complete -c weft -n '__weft_in weft' -a schedule -d 'Prints the schedule of a collective'
 complete -c weft -n '__weft_in weft' -a info -d 'Say which MPI libraries, engines, cores and NUMA nodes are there'
 complete -c weft -n '__weft_in weft' -a doctor -d 'Test the set-up, and name the fix for what is wrong'
-complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
 complete -c weft -n '__weft_in weft' -a lab -d 'MPI jobs on nodes joined by slow links, on this machine'
-complete -c weft -n '__weft_in weft bench' -l collective -d 'Collectives' -x
-complete -c weft -n '__weft_in weft bench' -l bytes -d 'Sizes' -x
-complete -c weft -n '__weft_in weft bench' -l engines -d 'Engines' -x
-complete -c weft -n '__weft_in weft bench' -l mpi -d 'MPI libraries' -x
-complete -c weft -n '__weft_in weft bench' -l placements -d 'Placements of threads' -x
-complete -c weft -n '__weft_in weft bench' -l backoffs -d 'Back-offs of threads' -x
-complete -c weft -n '__weft_in weft bench' -l algorithms -d 'Weft'\''s algorithms' -x
+complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
+complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
+complete -c weft -n '__weft_in weft demo' -s o -l out -d 'The page to write' -r -F
+complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft bench' -l collective -d 'Collectives, separated by commas' -x
+complete -c weft -n '__weft_in weft bench' -l bytes -d 'Sizes, separated by commas, such as 64KiB,1MiB' -x
+complete -c weft -n '__weft_in weft bench' -l engines -d 'Engines, separated by commas' -x
+complete -c weft -n '__weft_in weft bench' -l mpi -d 'MPI libraries, separated by commas' -x
+complete -c weft -n '__weft_in weft bench' -l placements -d 'Placements of the engines'\'' threads, separated by commas, such as bind,numa' -x
+complete -c weft -n '__weft_in weft bench' -l backoffs -d 'What the threads do after a poll that found nothing, separated by commas' -x
+complete -c weft -n '__weft_in weft bench' -l algorithms -d 'Weft'\''s algorithms, separated by commas' -x
 complete -c weft -n '__weft_in weft bench' -l amounts -d 'Amounts of computation' -x
-complete -c weft -n '__weft_in weft bench' -l kernel -d 'Computation' -x
-complete -c weft -n '__weft_in weft bench' -l working-set -d 'Of the computation, such as 4MiB' -x
-complete -c weft -n '__weft_in weft bench' -l compute-library -d 'Your own computation (weft_compute.h)' -r -F
-complete -c weft -n '__weft_in weft bench' -l lab -d 'nodes=2,per-node=1,rate=200mbit,burst=256kb' -x
-complete -c weft -n '__weft_in weft bench' -l launcher -d 'mpiexec, srun or '\''mpiexec -hosts a,b'\''' -x
-complete -c weft -n '__weft_in weft bench' -l ranks -d 'Numbers of ranks' -x
-complete -c weft -n '__weft_in weft bench' -l fixed-work -d 'Strong scaling over --ranks'
-complete -c weft -n '__weft_in weft bench' -l time-budget -d 'Such as 120s or 10min' -x
-complete -c weft -n '__weft_in weft bench' -l hang-limit -d 'Stop what gives no answer for so long' -x
-complete -c weft -n '__weft_in weft bench' -l json -d 'Write weft-bench/1' -r -F
-complete -c weft -n '__weft_in weft bench' -l csv -d 'Write a line per point' -r -F
-complete -c weft -n '__weft_in weft bench' -s o -l out -d 'SQLite file of all samples' -r -F
-complete -c weft -n '__weft_in weft bench' -l resume -d 'Go on with the last run of this file' -r -F
-complete -c weft -n '__weft_in weft bench' -l seed -d 'Of the random orders' -x
-complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -x
+complete -c weft -n '__weft_in weft bench' -l kernel -d 'The computation' -a 'gemm gemv stencil' -x
+complete -c weft -n '__weft_in weft bench' -l working-set -d 'The computation'\''s memory, such as 4MiB' -x
+complete -c weft -n '__weft_in weft bench' -l compute-library -d 'A computation of your own' -r -F
+complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -a 'tcc threads-per-core placement split-tree nbc-eff iallreduce-kernel' -x
+complete -c weft -n '__weft_in weft bench' -l lab -d 'Nodes joined by slow links on this machine, as in nodes=2,per-node=1,rate=200mbit,burst=256kb' -x
+complete -c weft -n '__weft_in weft bench' -l launcher -d 'What starts the ranks in place of the lab' -x
+complete -c weft -n '__weft_in weft bench' -l ranks -d 'Numbers of ranks, separated by commas, such as 2,4' -x
+complete -c weft -n '__weft_in weft bench' -l fixed-work -d 'The same total work on each number of ranks (strong scaling)'
+complete -c weft -n '__weft_in weft bench' -l time-budget -d 'The longest time to measure, such as 10min' -x
+complete -c weft -n '__weft_in weft bench' -l hang-limit -d 'A candidate that gives no answer for so long is stopped' -x
+complete -c weft -n '__weft_in weft bench' -l seed -d 'Where the random orders begin' -x
+complete -c weft -n '__weft_in weft bench' -l resume -d 'Go on with the last run of this file where it stopped' -r -F
+complete -c weft -n '__weft_in weft bench' -l retry -d 'With --resume'
+complete -c weft -n '__weft_in weft bench' -s o -l out -d 'The SQLite file of all samples' -r -F
+complete -c weft -n '__weft_in weft bench' -l json -d 'Also write the points as JSON' -r -F
+complete -c weft -n '__weft_in weft bench' -l csv -d 'Also write a line of CSV for each point' -r -F
 complete -c weft -n '__weft_in weft bench' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft plan' -l bytes -d 'Sizes' -x
-complete -c weft -n '__weft_in weft plan' -l type -d 'double|float|int|long|char' -x
-complete -c weft -n '__weft_in weft plan' -l op -d 'sum|prod|max|min' -x
-complete -c weft -n '__weft_in weft plan' -s n -l ranks -d 'All on this node' -x
-complete -c weft -n '__weft_in weft plan' -l mpi -d 'mpich, openmpi or intelmpi' -x
-complete -c weft -n '__weft_in weft plan' -l engine -d 'As of weft run' -x
-complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure without the cache'
+complete -c weft -n '__weft_in weft plan' -l bytes -d 'Sizes of the buffer, separated by commas, such as 8,4KiB,1MiB' -x
+complete -c weft -n '__weft_in weft plan' -l type -d 'The elements'\'' type' -a 'double float int long char' -x
+complete -c weft -n '__weft_in weft plan' -l op -d 'The operator of a reduction' -a 'sum prod max min' -x
+complete -c weft -n '__weft_in weft plan' -s n -l ranks -d 'Ranks, all on this node' -x
+complete -c weft -n '__weft_in weft plan' -l mpi -d 'The MPI library' -x
+complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft run' -a 'auto native assist function thread tcc' -x
+complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
 complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
-complete -c weft -n '__weft_in weft report' -l png -d 'A picture for a paper, too' -r -F
+complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft report' -F
-complete -c weft -n '__weft_in weft compare' -s o -l out -d 'A page, too' -r -F
+complete -c weft -n '__weft_in weft compare' -s o -l out -d 'Also write a page' -r -F
 complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft compare' -F
 complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the collectives, and when' -a 'native assist function thread tcc auto' -x
@@ -110,17 +116,13 @@ complete -c weft -n '__weft_in weft schedule' -a 'barrier bcast gather gatherv s
 complete -c weft -n '__weft_in weft info' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft info' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft demo' -l mpi -d 'mpich, openmpi or intelmpi' -x
-complete -c weft -n '__weft_in weft demo' -l out -d 'The page to write' -r -F
-complete -c weft -n '__weft_in weft demo' -l quick -d 'Fewer repetitions'
-complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft lab' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft lab' -a run -d 'Run an MPI program with each node in a network namespace of its own'
 complete -c weft -n '__weft_in weft lab run' -l nodes -d 'Number of nodes' -x
 complete -c weft -n '__weft_in weft lab run' -l per-node -d 'Ranks on each node' -x
 complete -c weft -n '__weft_in weft lab run' -l rate -d 'Rate of each node'\''s link, each way' -x
 complete -c weft -n '__weft_in weft lab run' -l burst -d 'What passes at full speed' -x
-complete -c weft -n '__weft_in weft lab run' -l mpi -d 'mpich, openmpi or intelmpi' -x
+complete -c weft -n '__weft_in weft lab run' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft lab run' -l check -l no-check -d 'Prove that traffic uses the links'
 complete -c weft -n '__weft_in weft lab run' -l counts -d 'Write the bytes on the links as JSON' -r -F
 complete -c weft -n '__weft_in weft lab run' -l cores -d 'Cores of the nodes in turn' -x
