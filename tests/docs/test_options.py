@@ -18,6 +18,10 @@ OTHERS = {
     "--mca": "mpiexec of Open MPI",
     "--output-on-failure": "ctest",
     "--no-such-option": "a wrong one, in an example",
+    **dict.fromkeys(
+        ("--job-name", "--ntasks-per-node", "--cpus-per-task", "--time", "--output"),
+        "Slurm's",
+    ),
 }
 TOOLS = ("bars", "mpi-testsuite", "device-check")  # the tools that pages speak of
 PAGES = all_pages()
