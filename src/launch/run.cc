@@ -103,7 +103,10 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
   return Error{"Weft's library for " + what + " (" + library_name(what) + ") is not in " +
                directories.front() +
                ", which has those for: " + families_there(directories.front()) +
-               "; build it in Weft's source tree with: make " + (is_openmpi ? "mpis" : "build")};
+               "; build it in Weft's source tree with: make " +
+               (is_openmpi ? "mpis, or for an MPI library of your own with: make build "
+                             "MPI=/path/to/mpicc"
+                           : "build")};
 }
 
 // What is to be preloaded: the family's library, and with --shared-heap the heap's.

@@ -21,7 +21,7 @@ from weft.lab import Lab, LabUnavailable
 GUIDE = ROOT / "docs/getting-started.md"
 SECONDS = 300
 PAGES = all_pages()
-RUN = [page for page in PAGES if any(block.runs for block in page.blocks)]
+RUN = [page for page in PAGES if any(block.runs and block.steps for block in page.blocks)]
 OWN_VARIABLES = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
 LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-SECONDS = 180.0
+SECONDS = 90.0
 
 
 def demo(

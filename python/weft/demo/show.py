@@ -200,4 +200,7 @@ def advice(
     else:
         commands.append((f"{weft} doctor", "why this machine permits no lab"))
     lines = [f"  {what}:\n    {command}" for command, what in commands]
-    return "\n".join(["Next, with a program of your own:", *lines])
+    longer = []
+    if undecided := ", ".join(one.call for one in found if not one.decided):
+        longer = [f"Not decided: {undecided}. To measure longer: {weft} demo --time-budget 300s"]
+    return "\n".join([*longer, "Next, with a program of your own:", *lines])
