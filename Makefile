@@ -2,6 +2,7 @@
 # and is not done again until the file it depends on changes.
 VENV := .venv
 BIN := $(VENV)/bin
+THEIR_PATH := $(PATH)
 PATH := $(CURDIR)/$(BIN):$(PATH)
 export PATH
 
@@ -68,11 +69,12 @@ test: develop
 	@-tools/setup-modules
 	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/docs tests/random
 
+# With the user's PATH, so that the demo names commands as the user can type them.
 demo: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building what the demo needs"
 	@cmake --build build --target weft-demo
 	@$(put_in_place)
-	@$(BIN)/weft demo
+	@PATH="$(THEIR_PATH)" $(BIN)/weft demo
 
 # New files, so that a process that runs the old ones is not disturbed.
 define put_in_place
