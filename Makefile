@@ -80,7 +80,7 @@ demo: $(CONFIGURED) $(PACKAGE_STAMP)
 define put_in_place
 mkdir -p $(VENV)/lib/weft && \
   cp --remove-destination build/lib/libweft-*.so $(VENV)/lib/weft/ && \
-  cp --remove-destination build/bin/weft $$(find build -type f -name weft-schedule) $(BIN)/
+  cp --remove-destination $$(find build/bin -maxdepth 1 -type f -name 'weft*') $(BIN)/
 endef
 
 format: $(DEVELOP_STAMP)

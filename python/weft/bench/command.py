@@ -224,12 +224,13 @@ def bench(
     ] = None,
 ) -> None:
     """Measure how long a program takes with each engine, over the amount of computation."""
+    # The parameters, converted: not every typer keeps converted values in its context.
+    given = {name: value for name, value in locals().items() if name != "context"}
     from weft.bench.settings import SettingsError
     from weft.lab import LabError
     from weft.mpi_libraries import MpiError
     from weft.stored import ResultError
 
-    given = dict(context.params)
     said = said_by_the_user(context)
     try:
         raise typer.Exit(carry_out_options(given, said))
