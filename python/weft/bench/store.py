@@ -156,8 +156,10 @@ class Store:
     def candidate(self, run: int, candidate: Candidate) -> int:
         """Adds a candidate, or renews its status."""
         values = (run, *candidate.key, candidate.status, candidate.reason)
+        # SQLite before 3.35 wants the columns that conflict.
         self.insert(
-            f"INSERT INTO candidate (run, {CANDIDATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT"
+            f"INSERT INTO candidate (run, {CANDIDATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (run, mpi, engine, placement, backoff, algorithm)"
             " DO UPDATE SET status = excluded.status, reason = excluded.reason",
             values,
         )
