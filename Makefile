@@ -67,7 +67,7 @@ test: develop
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
 	@-tools/setup-modules
-	@$(BIN)/python -m pytest -q tests/cli tests/faults tests/callers tests/docs tests/random
+	@$(BIN)/python -m pytest -q --durations=20 tests/cli tests/faults tests/callers tests/docs tests/random
 
 # With the user's PATH, so that the demo names commands as the user can type them.
 demo: $(CONFIGURED) $(PACKAGE_STAMP)
