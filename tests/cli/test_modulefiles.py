@@ -15,6 +15,8 @@ from weft import __version__, installation
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / ".deps" / "modules"
+# Lmod reads Tcl's modulefiles by the tclsh in PATH.
+PATH = f"{TOOLS}/usr/bin:/usr/bin:/bin"
 # module tool, and the end of its modulefile's name
 PAIRS = (("lmod", ".lua"), ("lmod", ""), ("environment-modules", ""))
 LOAD = """
@@ -31,7 +33,9 @@ def module(request):
     if not (TOOLS / "unpacked").exists():
         pytest.skip(f"needs Debian's package {tool}; tools/setup-modules fetches it")
     libraries = next((TOOLS / "usr" / "lib").glob("*-linux-gnu"))
-    command = f"env LD_LIBRARY_PATH={libraries} {TOOLS}/usr/bin/"
+    tcl = TOOLS / "usr" / "share" / "tcltk" / "tcl8.6"
+    command = f"env LD_LIBRARY_PATH={libraries} TCL_LIBRARY={tcl} "
+    command += f"{TOOLS}/usr/bin/"
     command += f"lua5.3 {(TOOLS / 'lmod').resolve()}" if tool == "lmod" else "tclsh8.6 "
     command += "" if tool == "lmod" else f"{libraries}/modulecmd.tcl"
     return LOAD % command, __version__ + suffix
@@ -68,7 +72,7 @@ def shell(module, prefix):
     def run(script: str, **variables: str) -> str:
         done = subprocess.run(
             ["bash", "--norc", "-c", module[0] + script, "bash", prefix],
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", **variables},
+            env={"PATH": PATH, "LC_ALL": "C.UTF-8", **variables},
             capture_output=True,
             text=True,
             timeout=60,
@@ -104,7 +108,7 @@ def test_compilers_and_completion_are_told_the_prefix(shell, prefix):
 
 
 def test_unload_leaves_nothing(shell, prefix):
-    before = {"PATH": "/usr/bin:/bin", "MANPATH": "/usr/share/man", "XDG_DATA_DIRS": "/usr/share"}
+    before = {"PATH": PATH, "MANPATH": "/usr/share/man", "XDG_DATA_DIRS": "/usr/share"}
     names = " ".join([*before, "CPATH"])
     script = f"module unload weft; for v in {names}; do echo ${{!v}}; done"
     assert shell(script, **before).splitlines() == [*before.values(), ""]
