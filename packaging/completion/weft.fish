@@ -4,7 +4,7 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft demo' 'weft bench' 'weft plan' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
+            case 'weft demo' 'weft bench' 'weft plan' 'weft place' 'weft model' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
                 set command "$command $word"
             case 'weft run --' 'weft lab run --'
                 echo program
@@ -32,6 +32,8 @@ complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
+complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
+complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how to split trees between both kinds'
 complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
 complete -c weft -n '__weft_in weft' -a compare -d 'Compare two results of weft bench point by point'
 complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
@@ -77,6 +79,22 @@ complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft r
 complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
+complete -c weft -n '__weft_in weft place' -l ranks -d 'Ranks on the node' -x
+complete -c weft -n '__weft_in weft place' -l policy -d 'bind, numa, odd-even, pack:K, or list:C,C,..' -x
+complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with so many cores' -x
+complete -c weft -n '__weft_in weft place' -l machine -d 'Another machine' -x
+complete -c weft -n '__weft_in weft place' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft place' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft model' -l cores -d 'Cores of the node' -x
+complete -c weft -n '__weft_in weft model' -l ranks -d 'Ranks, one on a core' -x
+complete -c weft -n '__weft_in weft model' -l collective -d 'The collective on a tree' -a 'bcast reduce gather scatter allreduce' -x
+complete -c weft -n '__weft_in weft model' -l arity -d 'Of the tree' -x
+complete -c weft -n '__weft_in weft model' -l computation -d 'The computation of a step on all cores, in transfers of the collective'\''s buffer from core to core' -x
+complete -c weft -n '__weft_in weft model' -l level-cost -d 'What a transfer costs at each level of the tree, separated by commas, such as 1,1,1,5 where the fourth crosses to other nodes' -x
+complete -c weft -n '__weft_in weft model' -l dataflow -d 'Each message goes as soon as it can, not level after level'
+complete -c weft -n '__weft_in weft model' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft model' -s o -l out -d 'Also write a page with pictures' -r -F
+complete -c weft -n '__weft_in weft model' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
 complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
@@ -85,7 +103,7 @@ complete -c weft -n '__weft_in weft compare' -s o -l out -d 'Also write a page' 
 complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft compare' -F
 complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the collectives, and when' -a 'native assist function thread tcc auto' -x
-complete -c weft -n '__weft_in weft run' -l placement -d 'Says on which core the thread of each rank runs' -a 'bind numa pack: list:' -x
+complete -c weft -n '__weft_in weft run' -l placement -d 'Says on which core the thread of each rank runs' -a 'bind numa odd-even pack: list:' -x
 complete -c weft -n '__weft_in weft run' -l backoff -d 'Says what the thread does after a poll that found nothing' -a 'yield spin sleep:' -x
 complete -c weft -n '__weft_in weft run' -l blocking -d 'Carries out all blocking collectives by Weft'\''s schedules'
 complete -c weft -n '__weft_in weft run' -l reproducible -d 'Makes reductions come out the same to the last bit, however the ranks are spread over nodes'

@@ -13,6 +13,7 @@ import typer
 from weft import __version__
 from weft import plan as plan_command
 from weft.bench import command as bench_command
+from weft.cores import command as cores_command
 from weft.demo import command as demo_command
 from weft.lab import command as lab_command
 from weft.report import command as report_command
@@ -36,6 +37,8 @@ lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_
 app.command("demo", rich_help_panel=MEASURING)(demo_command.demo)
 app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
 app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
+app.command("place", rich_help_panel=MEASURING)(cores_command.place)
+app.command("model", rich_help_panel=MEASURING)(cores_command.model)
 app.command("report", rich_help_panel=MEASURING)(report_command.report)
 app.command("compare", rich_help_panel=MEASURING)(report_command.compare)
 

@@ -53,6 +53,11 @@ def preload_library(family: str) -> Path | None:
     return None
 
 
+def native_part(name: str) -> Path:
+    """A program of Weft's own that needs no MPI library, such as weft-cores."""
+    return (BUILD / "bin" if SOURCE else ROOT / "libexec" / "weft") / name
+
+
 def mpi_program(mpi: str, name: str) -> Path:
     """A measuring program, as compiled for an MPI library or, in an installation, for a family."""
     programs = BUILD / "bin" if SOURCE else ROOT / "libexec" / "weft"

@@ -58,6 +58,7 @@ Result<Engine> parse_engine(std::string_view text) {
 Result<PlacementPolicy> parse_placement(std::string_view text) {
   if (text == "bind") return PlacementPolicy{};
   if (text == "numa") return PlacementPolicy{PlacementPolicy::Kind::numa, 1, {}};
+  if (text == "odd-even") return PlacementPolicy{PlacementPolicy::Kind::odd_even, 1, {}};
   std::string_view rest = text;
   if (take_prefix(rest, "pack:")) {
     auto threads = parse_number(rest, 1, "placement pack:K");

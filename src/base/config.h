@@ -15,7 +15,7 @@ namespace weft {
 
 // What an option, its variable or its hint may say; capitals stand for values.
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, auto";
-inline constexpr const char* kPlacementChoices = "bind, numa, pack:K, list:C,C,...";
+inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
 inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US";
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
@@ -28,7 +28,7 @@ Result<Engine> parse_engine(std::string_view text);
 
 // Where a progress thread runs; the decision itself is made in topo/placement.h.
 struct PlacementPolicy {
-  enum class Kind : std::uint8_t { bind, numa, pack, list } kind = Kind::bind;
+  enum class Kind : std::uint8_t { bind, numa, odd_even, pack, list } kind = Kind::bind;
   int threads_per_core = 1;  // pack:K
   std::vector<int> cores;    // list:C,C,…: thread of local rank r goes to entry r modulo length
   bool operator==(const PlacementPolicy&) const = default;

@@ -46,16 +46,17 @@ std::uint32_t usable_tags() {
   return found && *upper_bound > 0 ? static_cast<std::uint32_t>(*upper_bound) : 32767;
 }
 
-// The core of each rank of this node; -1 where a rank may run on several.
-NodeRanks gather_node_ranks(MPI_Comm node, int ranks) {
-  const auto allowed = allowed_cores();
-  int core = allowed.size() == 1 ? allowed[0] : -1;
-  NodeRanks result;
-  result.core_of_rank.resize(static_cast<std::size_t>(ranks));
-  library_calls.Allgather(&core, static_cast<int>(sizeof core), handles.byte,
-                          result.core_of_rank.data(), static_cast<int>(sizeof core), handles.byte,
-                          node);
-  return result;
+// The CPUs that each rank of this node may run on.
+std::vector<std::vector<int>> gather_allowed_cpus(MPI_Comm node, int ranks) {
+  std::vector<std::uint8_t> mine(CPU_SETSIZE, 0);
+  for (const int cpu : allowed_cpus()) mine[static_cast<std::size_t>(cpu)] = 1;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(ranks) * mine.size());
+  library_calls.Allgather(mine.data(), CPU_SETSIZE, handles.byte, all.data(), CPU_SETSIZE,
+                          handles.byte, node);
+  std::vector<std::vector<int>> cpus(static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i]) cpus[i / CPU_SETSIZE].push_back(static_cast<int>(i % CPU_SETSIZE));
+  return cpus;
 }
 
 void move_to_core(int core) {
@@ -211,7 +212,7 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
   int local_rank = 0, local_ranks = 1;
   library_calls.Comm_rank(node, &local_rank);
   library_calls.Comm_size(node, &local_ranks);
-  const NodeRanks ranks = gather_node_ranks(node, local_ranks);
+  const auto cpus_of_rank = gather_allowed_cpus(node, local_ranks);
   library_calls.Comm_free(&node);
   Topology topology;
   if (policy.kind != PlacementPolicy::Kind::list) {
@@ -222,7 +223,7 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
     }
     topology = *read;
   }
-  const auto core = place(policy, topology, ranks, local_rank);
+  const auto core = place(policy, topology, ranks_on(topology, cpus_of_rank), local_rank);
   if (core) return *core;
   if (local_rank == 0) say(core.error().message + "; progress threads stay beside their ranks");
   return -1;

@@ -18,8 +18,10 @@ constexpr Option kOptions[] = {
      "(auto)."},
     {Group::engine, "--placement", "P", kPlacementChoices, "bind", "WEFT_PLACEMENT", nullptr,
      "Says on which core the thread of each rank runs: on the rank's own core (bind), on a free "
-     "core of the rank's NUMA node (numa), with K threads on each core that is set aside (pack:K), "
-     "or on the named core (list, one entry for each rank of a node)."},
+     "core of the rank's NUMA node (numa), with those of neighbouring ranks on different free "
+     "cores "
+     "(odd-even), with K threads on each core that is set aside (pack:K), or on the named core "
+     "(list, one entry for each rank of a node)."},
     {Group::engine, "--backoff", "B", kBackoffChoices, "yield", "WEFT_BACKOFF", nullptr,
      "Says what the thread does after a poll that found nothing: it lets others have the core "
      "(yield), polls again (spin), or sleeps for US microseconds (sleep:US)."},

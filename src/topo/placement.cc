@@ -1,63 +1,144 @@
-// One function per policy; all pure.
+// One function per policy; all pure. Whole numbers stand for the equations' fractions.
 #include "topo/placement.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 namespace weft {
 namespace {
 
 constexpr int kBesideRank = -1;
 
-std::vector<int> cores_of_numa_node(const Topology& topology, int node) {
-  std::vector<int> cores;
-  for (int core = 0; core < topology.cores(); ++core)
-    if (topology.numa_of_core[static_cast<std::size_t>(core)] == node) cores.push_back(core);
-  return cores;
+int size_of(const std::vector<int>& cores) {
+  return static_cast<int>(cores.size());
 }
 
-bool carries_rank(const NodeRanks& ranks, int core) {
-  return std::find(ranks.core_of_rank.begin(), ranks.core_of_rank.end(), core) !=
-         ranks.core_of_rank.end();
+std::vector<int> in_numa_node(const Topology& topology, const std::vector<int>& cores, int node) {
+  std::vector<int> found;
+  std::copy_if(cores.begin(), cores.end(), std::back_inserter(found),
+               [&](int core) { return topology.numa(core) == node; });
+  return found;
 }
 
-int place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank) {
-  const int task_core = ranks.core_of_rank[static_cast<std::size_t>(local_rank)];
-  if (task_core < 0 || task_core >= topology.cores()) return kBesideRank;
-  const auto cores =
-      cores_of_numa_node(topology, topology.numa_of_core[static_cast<std::size_t>(task_core)]);
-  const auto tasks = std::count_if(cores.begin(), cores.end(),
-                                   [&](int core) { return carries_rank(ranks, core); });
-  const auto own = std::find(cores.begin(), cores.end(), task_core) - cores.begin();
-  const int position =
-      numa_position(static_cast<int>(cores.size()), static_cast<int>(tasks), static_cast<int>(own));
-  return cores[static_cast<std::size_t>(position)];
+std::vector<int> numa_nodes_of(const Topology& topology) {
+  std::vector<int> nodes;
+  for (const int core : topology.cores())
+    if (nodes.empty() || nodes.back() != topology.numa(core)) nodes.push_back(topology.numa(core));
+  return nodes;
+}
+
+// δ = cores / free. The position of the block-th free core where they are spread: ⌈(block + 1)·δ⌉
+// − 1.
+int free_position(int cores, int free, int block) {
+  return ((block + 1) * cores + free - 1) / free - 1;
+}
+
+std::string count(int number, const char* of) {
+  return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
+}
+
+Error no_free_core(const char* policy, const NodeRanks& ranks) {
+  return Error{std::string("placement ") + policy + " needs a core without a rank, and " +
+               count(size_of(ranks.core_of_rank), "rank") +
+               " leave none free: start fewer ranks per node"};
+}
+
+// Equation 1: the free cores of the rank's NUMA node are shared out by the ranks' positions M, the
+// block ⌊M/δ⌋ gets the next one. Without a free core there, the thread stays beside its rank.
+Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank) {
+  const auto free = free_cores(topology, ranks);
+  if (free.empty()) return no_free_core("numa", ranks);
+  const int own = ranks.core_of_rank[static_cast<std::size_t>(local_rank)];
+  if (own < 0)
+    return Error{
+        "placement numa needs ranks that are bound to cores: bind them, as with mpiexec -bind-to "
+        "core"};
+  const auto cores = in_numa_node(topology, topology.cores(), topology.numa(own));
+  const auto near = in_numa_node(topology, free, topology.numa(own));
+  if (near.empty()) return kBesideRank;
+  const auto position = std::find(cores.begin(), cores.end(), own) - cores.begin();
+  return near[static_cast<std::size_t>(position) * near.size() / cores.size()];
+}
+
+// Equation 2: neighbouring ranks on different cores, so that one sends while the next one receives.
+Result<int> place_odd_even(const Topology& topology, const NodeRanks& ranks, int local_rank) {
+  const auto free = free_cores(topology, ranks);
+  if (free.empty()) return no_free_core("odd-even", ranks);
+  return free[static_cast<std::size_t>(local_rank) % free.size()];
 }
 
 // K threads on one core: threads of consecutive ranks share the cores that carry no rank.
 Result<int> place_pack(int threads_per_core, const Topology& topology, const NodeRanks& ranks,
                        int local_rank) {
-  std::vector<int> free_cores;
-  for (int core = 0; core < topology.cores(); ++core)
-    if (topology.numa_of_core[static_cast<std::size_t>(core)] >= 0 && !carries_rank(ranks, core))
-      free_cores.push_back(core);
-  const auto threads = static_cast<int>(ranks.core_of_rank.size());
+  const auto free = free_cores(topology, ranks);
+  const int threads = size_of(ranks.core_of_rank);
   const int needed = (threads + threads_per_core - 1) / threads_per_core;
-  if (static_cast<int>(free_cores.size()) < needed)
+  if (size_of(free) < needed)
     return Error{"placement pack:" + std::to_string(threads_per_core) + " needs " +
                  std::to_string(needed) + " cores without a rank for " + std::to_string(threads) +
-                 " ranks, and " + std::to_string(free_cores.size()) +
+                 " ranks, and " + std::to_string(free.size()) +
                  " are free: start fewer ranks per node or pack more threads on a core"};
-  return free_cores[static_cast<std::size_t>(local_rank / threads_per_core)];
+  return free[static_cast<std::size_t>(local_rank / threads_per_core)];
+}
+
+// Cores of one NUMA node that carry `ranks` ranks, the free ones evenly among them.
+void spread(const std::vector<int>& cores, int ranks, std::vector<int>& result) {
+  const int free = size_of(cores) - ranks;
+  for (int position = 0, block = 0; position < size_of(cores); ++position) {
+    const bool is_free = block < free && position == free_position(size_of(cores), free, block);
+    if (is_free) ++block;
+    if (!is_free) result.push_back(cores[static_cast<std::size_t>(position)]);
+  }
 }
 
 }  // namespace
 
-int numa_position(int cores, int tasks, int task_core) {
-  if (tasks >= cores) return task_core;
-  // δ = cores / (cores − tasks): ⌈(⌊M/δ⌋ + 1)·δ⌉ − 1 over whole numbers.
-  const int idle = cores - tasks;
-  const int block = task_core * idle / cores + 1;
-  return (block * cores + idle - 1) / idle - 1;
+NodeRanks ranks_on(const Topology& topology, const std::vector<std::vector<int>>& cpus_of_rank) {
+  NodeRanks result;
+  const int all = size_of(topology.cores());
+  for (const auto& cpus : cpus_of_rank) {
+    std::vector<int> cores;
+    for (const int cpu : cpus) {
+      if (!topology.has(cpu)) continue;
+      if (std::find(cores.begin(), cores.end(), topology.core(cpu)) == cores.end())
+        cores.push_back(topology.core(cpu));
+    }
+    const bool is_bound = !cores.empty() && size_of(cores) < all;
+    result.core_of_rank.push_back(is_bound ? cores.front() : -1);
+    if (is_bound)
+      result.further_cores.insert(result.further_cores.end(), cores.begin() + 1, cores.end());
+  }
+  return result;
+}
+
+std::vector<int> free_cores(const Topology& topology, const NodeRanks& ranks) {
+  std::vector<bool> taken(static_cast<std::size_t>(topology.cpus()), false);
+  for (const auto* cores : {&ranks.core_of_rank, &ranks.further_cores})
+    for (const int core : *cores)
+      if (topology.has(core)) taken[static_cast<std::size_t>(topology.core(core))] = true;
+  std::vector<int> free;
+  for (const int core : topology.cores())
+    if (!taken[static_cast<std::size_t>(core)]) free.push_back(core);
+  return free;
+}
+
+Result<std::vector<int>> rank_cores(const Topology& topology, int ranks) {
+  const auto cores = topology.cores();
+  const int all = size_of(cores);
+  if (ranks > all)
+    return Error{count(ranks, "rank") + " do not fit on " + count(all, "core") +
+                 ", with one on each: start fewer"};
+  std::vector<int> result;
+  int seen = 0, given = 0;
+  for (const int node : numa_nodes_of(topology)) {
+    const auto here = in_numa_node(topology, cores, node);
+    seen += size_of(here);
+    const auto due = static_cast<int>(static_cast<std::int64_t>(ranks) * seen / all);
+    spread(here, due - given, result);
+    given = due;
+  }
+  return result;
 }
 
 Result<int> place(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks,
@@ -67,6 +148,8 @@ Result<int> place(const PlacementPolicy& policy, const Topology& topology, const
       return kBesideRank;
     case PlacementPolicy::Kind::numa:
       return place_numa(topology, ranks, local_rank);
+    case PlacementPolicy::Kind::odd_even:
+      return place_odd_even(topology, ranks, local_rank);
     case PlacementPolicy::Kind::pack:
       return place_pack(policy.threads_per_core, topology, ranks, local_rank);
     case PlacementPolicy::Kind::list:

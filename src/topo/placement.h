@@ -1,6 +1,9 @@
 // Placement: on which core the progress thread of each rank of a node runs.
-// Denis, Jaeger, Jeannot, Pérache, Taboada, IJHPCA 33(6), 2019, section 4; JHPCN jh250041, Topic 1
-// (several progress threads on one core).
+// Denis, Jaeger, Jeannot, Pérache, Taboada, IJHPCA 33(6), 2019, sections 4 and 5; JHPCN jh250041,
+// Topic 1 (several progress threads on one core).
+// The paper's equations say positions of cores and suppose that ranks are spread as rank_cores()
+// does. Here a thread gets a core that carries no rank wherever the ranks are; of ranks that are
+// spread so, the one that the equation says. A core is named by its first CPU.
 #pragma once
 
 #include <vector>
@@ -10,14 +13,21 @@
 
 namespace weft {
 
-// What the decision rests on; the same on all ranks of a node.
+// Where the ranks of a node are; the same on all of them, so that they place alike without talking.
 struct NodeRanks {
-  std::vector<int> core_of_rank;  // by local rank; -1: the rank is not bound to one core
+  std::vector<int> core_of_rank;   // by local rank, the first it is bound to; -1: it is not bound
+  std::vector<int> further_cores;  // that ranks are bound to besides
 };
 
-// Equation 1 of the paper, in exact arithmetic: position of the thread's core in a NUMA node of
-// `cores` cores of which `tasks` carry ranks, for the rank on position `task_core`.
-int numa_position(int cores, int tasks, int task_core);
+// From the CPUs that each rank may run on. One that may run on all cores is not bound.
+NodeRanks ranks_on(const Topology& topology, const std::vector<std::vector<int>>& cpus_of_rank);
+
+// The cores that carry no rank, in the order of Topology::cores().
+std::vector<int> free_cores(const Topology& topology, const NodeRanks& ranks);
+
+// The paper's spread of ranks (its figure 1): consecutive ranks in each NUMA node, as many as its
+// cores deserve, and the cores left free evenly among them. Error: more ranks than cores.
+Result<std::vector<int>> rank_cores(const Topology& topology, int ranks);
 
 // The core for the thread of `local_rank`; -1: where the rank itself runs (bind).
 Result<int> place(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks,

@@ -145,9 +145,11 @@ def test_what_is_said_wins_over_the_preset_and_defaults_do_not():
 def test_a_value_that_makes_another_experiment_is_refused_in_one_sentence():
     with pytest.raises(SettingsError, match=r"--collective bcast makes another .* needs alltoall"):
         runs(presets(2)["tcc"], collective="bcast")
-    with pytest.raises(SettingsError, match=r"--placements bind makes another .* needs bind,numa"):
+    with pytest.raises(
+        SettingsError, match=r"--placements bind makes another .* needs bind,numa,odd"
+    ):
         runs(presets(2)["placement"], placements="bind")
-    assert runs(presets(2)["placement"], placements="bind,numa,list:0")
+    assert runs(presets(2)["placement"], placements="bind,numa,odd-even,list:0")
     with pytest.raises(SettingsError, match="--amounts has no effect on preset iallreduce-kernel"):
         runs(presets(2)["iallreduce-kernel"], amounts="3")
 

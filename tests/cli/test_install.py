@@ -22,6 +22,7 @@ FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",
     "bin/weft-python",
+    "libexec/weft/weft-cores",
     "libexec/weft/weft-schedule",
     "include/weft.h",
     "include/weft_compute.h",

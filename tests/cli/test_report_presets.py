@@ -93,6 +93,11 @@ def test_placement_is_judged_by_communication_alone():
     assert "Not decided" in judge(found)
     found.alone = [alone("bind", 1000.0), alone("numa", 3000.0)]
     assert "holds in direction: numa takes 3.00 times as long" in judge(found)
+    found.alone += [alone("odd-even", 1500.0)]
+    assert "2.00 times as long as odd-even (published: 2 times)" in judge(found)
+    assert "holds in direction" in judge(found)
+    found.alone[-1] = alone("odd-even", 3000.0)
+    assert "does not show here" in judge(found)
     found.alone = [alone("bind", 1000.0), alone("numa", 1001.0)]
     assert "does not show here" in judge(found)
 

@@ -15,7 +15,7 @@ from weft import installation
 REFUSED = [
     ("--engine", "WEFT_ENGINE", "agent", "native, assist, function, thread, tcc, auto"),
     ("--engine", "WEFT_ENGINE", "Thread", "native, assist, function, thread, tcc, auto"),
-    ("--placement", "WEFT_PLACEMENT", "odd-even", "bind, numa, pack:K, list:"),
+    ("--placement", "WEFT_PLACEMENT", "everywhere", "bind, numa, odd-even, pack:K, list:"),
     ("--placement", "WEFT_PLACEMENT", "pack:0", "pack:K"),
     ("--placement", "WEFT_PLACEMENT", "list:1,x", "list:"),
     ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US"),

@@ -12,7 +12,19 @@ from pages import ROOT, all_pages, page_name
 from weft import installation, mpi_libraries
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-COMMANDS = ("run", "info", "doctor", "demo", "bench", "report", "compare", "plan", "schedule")
+COMMANDS = (
+    "run",
+    "info",
+    "doctor",
+    "demo",
+    "bench",
+    "report",
+    "compare",
+    "plan",
+    "place",
+    "model",
+    "schedule",
+)
 # Options of other programs, by the program that a page names with them.
 OTHERS = {
     "--mca": "mpiexec of Open MPI",
@@ -101,7 +113,7 @@ def test_tables_of_values_have_all_that_there_are(option):
     said = subprocess.run(weft, capture_output=True, text=True, timeout=60).stderr
     _, found, values = said.partition("choose one of ")
     assert found, said
-    words = re.findall(r"(?:^|, )([a-z]+)", values)
+    words = re.findall(r"(?:^|, )([a-z-]+)", values)
     assert len(words) >= 3, said
     page = (ROOT / "docs/engines.md").read_text()
     for word in words:

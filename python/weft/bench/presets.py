@@ -122,7 +122,7 @@ def threads_per_core() -> Preset:
 
 
 def placement() -> Preset:
-    measured = {"engines": "thread", "placements": "bind,numa", "amounts": "0.5x,1x,2x"}
+    measured = {"engines": "thread", "placements": "bind,numa,odd-even", "amounts": "0.5x,1x,2x"}
     run = in_the_lab("scan", "1MB", kernel="gemm", **measured)
     return Preset(
         name="placement",
@@ -135,8 +135,7 @@ def placement() -> Preset:
         judge=judge_placement,
         about=("collective", "placements"),
         not_available=(
-            "placement odd-even, which comes later; and cores without ranks, without which numa"
-            " puts a thread where bind does."
+            "cores without ranks, without which numa and odd-even put a thread where bind does."
         ),
     )
 
@@ -300,10 +299,13 @@ def judge_placement(result: Result) -> str:
     }
     if not {"bind", "numa"} <= times.keys():
         return "Not decided: placements bind and numa were not both measured."
-    bind, numa = times["bind"], times["numa"]
+    bind, numa, odd_even = times["bind"], times["numa"], times.get("odd-even")
     ratio = numa.median / bind.median
     told = f"numa takes {ratio:.2f} times as long as bind (published: 3 times)"
-    if leads(bind, numa):
+    if odd_even:
+        ratio = numa.median / odd_even.median
+        told += f", {ratio:.2f} times as long as odd-even (published: 2 times)"
+    if leads(bind, numa) and (odd_even is None or leads(odd_even, numa)):
         return f"The finding holds in direction: {told}."
     return (
         f"The finding does not show here: {told}. Without a core that has no rank, numa leaves each"

@@ -1,0 +1,120 @@
+"""`weft place` and `weft model`: their options."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
+
+import typer
+
+Collective = Literal["bcast", "reduce", "gather", "scatter", "allreduce"]
+
+
+def place(
+    ranks: Annotated[int, typer.Option(help="Ranks on the node.", metavar="NUMBER", min=1)],
+    policy: Annotated[
+        str,
+        typer.Option(help="bind, numa, odd-even, pack:K, or list:C,C,...", metavar="POLICY"),
+    ] = "odd-even",
+    cores: Annotated[
+        Optional[int],
+        typer.Option(help="A node of one NUMA domain with so many cores.", min=1, metavar="NUMBER"),
+    ] = None,
+    machine: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Another machine: a file that lstopo wrote (lstopo machine.xml), or hwloc's words,"
+            " such as 'package:2 core:12 pu:2'.",
+            show_default="this machine",
+            metavar="MACHINE",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Show on which cores ranks and the threads of Weft's would run: weft place --ranks 14."""
+    from weft.cores import placement
+
+    words = ["place", "--policy", policy, "--ranks", str(ranks)]
+    words += ["--cores", str(cores)] if cores else []
+    words += ["--machine", machine] if machine else []
+    if cores and machine:
+        refuse("place", "--cores and --machine both say what the node is; leave one out")
+    carry_out("place", placement.show, words, as_json)
+
+
+def model(
+    cores: Annotated[int, typer.Option(help="Cores of the node.", metavar="NUMBER", min=2)],
+    ranks: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Ranks, one on a core; the other cores are for communication.",
+            show_default="the best number",
+            metavar="NUMBER",
+            min=2,
+        ),
+    ] = None,
+    collective: Annotated[Collective, typer.Option(help="The collective on a tree.")] = "bcast",
+    arity: Annotated[
+        int, typer.Option(help="Of the tree; 2: binomial.", metavar="NUMBER", min=2, max=64)
+    ] = 2,
+    computation: Annotated[
+        Optional[float],
+        typer.Option(
+            help="The computation of a step on all cores, in transfers of the collective's buffer"
+            " from core to core.",
+            show_default="as long as the blocking collective",
+            metavar="NUMBER",
+            min=1e-6,
+        ),
+    ] = None,
+    level_cost: Annotated[
+        Optional[str],
+        typer.Option(
+            help="What a transfer costs at each level of the tree, separated by commas, such as"
+            " 1,1,1,5 where the fourth crosses to other nodes; the last is that of all further"
+            " levels.",
+            show_default="1",
+            metavar="NUMBERS",
+        ),
+    ] = None,
+    dataflow: Annotated[
+        bool,
+        typer.Option(
+            "--dataflow", help="Each message goes as soon as it can, not level after level."
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    out: Annotated[
+        Optional[Path],
+        typer.Option("-o", "--out", help="Also write a page with pictures.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Say how many cores to leave without ranks, and how to split trees between both kinds."""
+    from weft.cores import model as answers
+
+    words = ["model", "--cores", str(cores), "--collective", collective, "--arity", str(arity)]
+    words += ["--ranks", str(ranks)] if ranks else []
+    words += ["--computation", str(computation)] if computation else []
+    words += ["--level-cost", level_cost] if level_cost else []
+    words += ["--dataflow"] if dataflow else []
+    carry_out("model", lambda text: answers.show(text, out), words, as_json)
+
+
+def refuse(command: str, message: str) -> None:
+    print(f"weft {command}: {message}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+def carry_out(command: str, show: Callable[[Any], None], words: list[str], as_json: bool) -> None:
+    from weft.cores import native
+    from weft.stored import ResultError
+
+    kind = {"place": native.Placement, "model": native.Model}[command]
+    try:
+        answer, text = native.ask(kind, words)
+        if as_json:
+            print(text)
+        else:
+            show(answer)
+    except (native.CoresError, ResultError, OSError) as error:
+        refuse(command, str(error))

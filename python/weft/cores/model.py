@@ -1,0 +1,113 @@
+"""The model's answer as a table, and as a page with the paper's pictures for this node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.cores.native import Model, Ranks, Split
+
+AROUND = 6  # numbers of ranks to each side of the one that is shown
+SPLITS = 5  # S = 0 … 4
+LIMITS = (
+    "The model counts transfers and takes each for equally long: it knows no latency, no caches, no"
+    " memory bandwidth that cores share, and no cost of switching threads; the computation scales"
+    " with the ranks."
+)
+
+
+def sentence(model: Model) -> str:
+    best = min(model.by_ranks, key=lambda row: row.total)
+    free = model.cores - model.ranks
+    text = (
+        f"{model.ranks} ranks on {model.cores} cores leave {free} for communication;"
+        f" {model.collective} with S = {model.S} takes {model.total:.2f} together with the"
+        f" computation, blocking {model.blocking_total:.2f}."
+    )
+    if best.ranks != model.ranks:
+        text += f" The best number of ranks is {best.ranks}: {best.total:.2f} with S = {best.S}."
+    return text
+
+
+def rows_around(model: Model) -> list[Ranks]:
+    return [row for row in model.by_ranks if abs(row.ranks - model.ranks) <= AROUND]
+
+
+def table(model: Model) -> Table:
+    shown = min(SPLITS, max(len(row.splits) for row in rows_around(model)))
+    result = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for title in (
+        "ranks",
+        "free\ncores",
+        "blocking",
+        *(f"S = {s}" for s in range(shown)),
+        "best S",
+    ):
+        result.add_column(title, justify="right", vertical="bottom")
+    for row in rows_around(model):
+        totals = {split.S: f"{split.total:.2f}" for split in row.splits}
+        result.add_row(
+            str(row.ranks),
+            str(model.cores - row.ranks),
+            f"{row.blocking_total:.2f}",
+            *(totals.get(s, "") for s in range(shown)),
+            str(row.S),
+            style="green" if row.ranks == model.ranks else None,
+        )
+    return result
+
+
+def show(model: Model, out: Path | None) -> None:
+    console = Console()
+    console.print(sentence(model), highlight=False)
+    console.print(table(model))
+    console.print(
+        "Communication and computation together, in transfers of the collective's buffer from core"
+        f" to core. S: levels of the tree, those with the most messages, that the application's"
+        f" cores carry out. {LIMITS}",
+        style="dim",
+        highlight=False,
+    )
+    if out:
+        write(out, model)
+        console.print(f"Page: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def lines(model: Model) -> dict:
+    """What the page draws: times over the number of ranks, a line for each S."""
+    shown = min(SPLITS, max(len(row.splits) for row in model.by_ranks))
+
+    def line(split: int, value: Callable[[Split], float]) -> list[float | None]:
+        found = [{s.S: value(s) for s in row.splits} for row in model.by_ranks]
+        return [times.get(split) for times in found]
+
+    return {
+        "ranks": [row.ranks for row in model.by_ranks],
+        "chosen": model.ranks,
+        "blocking": [row.blocking for row in model.by_ranks],
+        "blocking_total": [row.blocking_total for row in model.by_ranks],
+        "computation": [row.computation for row in model.by_ranks],
+        "communication": [
+            line(s, lambda one: one.application + one.communication) for s in range(shown)
+        ],
+        "totals": [line(s, lambda one: one.total) for s in range(shown)],
+        "top": 3 * model.by_ranks[-1].blocking_total,
+    }
+
+
+def write(path: Path, model: Model) -> None:
+    from weft.report import html
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = html.render(
+        "model.html.j2",
+        model=model,
+        sentence=sentence(model),
+        limits=LIMITS,
+        rows=model.by_ranks,
+        lines=lines(model),
+    )
+    path.write_text(text)

@@ -1,0 +1,87 @@
+"""The picture of a placement: the node's cores with ranks and threads, and how to launch it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from weft.cores.native import Placement
+
+WIDEST = 8  # cells in a row
+CELL, MARGIN = 18, 14  # characters
+LAUNCHERS = (
+    ("MPICH", "mpiexec -n {ranks} -bind-to user:{cores}"),
+    ("Open MPI 5", "mpiexec -n {ranks} --map-by pe-list={cores}:ordered"),
+    ("Intel MPI", "mpiexec -n {ranks} -genv I_MPI_PIN_PROCESSOR_LIST={cores}"),
+    ("Slurm", "srun -n {ranks} --cpu-bind=map_cpu:{cores}"),
+)
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """`0–2, 5`, and `0, 2, …, 60` of numbers at equal distances."""
+    steps = {b - a for a, b in zip(numbers, numbers[1:])}
+    if len(numbers) > 3 and len(steps) == 1 and steps != {1}:
+        return f"{numbers[0]}, {numbers[1]}, …, {numbers[-1]}"
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in found)
+
+
+def threads_on(placement: Placement) -> dict[int, list[int]]:
+    """The ranks whose threads run on a core."""
+    found: dict[int, list[int]] = {}
+    for rank, core in enumerate(placement.threads):
+        found.setdefault(core, []).append(rank)
+    return found
+
+
+def cell(core: int, rank: int | None, threads: list[int]) -> Text:
+    """What a core carries: a rank, its number of threads of other ranks, or nothing."""
+    parts = [] if rank is None else [f"rank {rank}"]
+    if [rank] != threads and threads:
+        parts.append(f"{len(threads)} thread{'' if len(threads) == 1 else 's'}")
+    style = "bold green" if threads and rank is None else "" if parts else "dim"
+    return Text(f"{core}: {', '.join(parts) or 'free'}", style=style)
+
+
+def picture(placement: Placement, width: int) -> Table:
+    """The cores of each NUMA node in rows of 8, or of as many as `width` characters hold."""
+    in_a_row = next((n for n in (WIDEST, 4, 2) if MARGIN + n * CELL <= width), 1)
+    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column("", style="dim", no_wrap=True)
+    for _ in range(in_a_row):
+        table.add_column("", no_wrap=True)
+    rank_of = {core: rank for rank, core in enumerate(placement.ranks)}
+    threads = threads_on(placement)
+    for node in dict.fromkeys(placement.numa_nodes):
+        cores = [c for c, its in zip(placement.cores, placement.numa_nodes) if its == node]
+        for begin in range(0, len(cores), in_a_row):
+            cells = [
+                cell(core, rank_of.get(core), threads.get(core, []))
+                for core in cores[begin : begin + in_a_row]
+            ]
+            table.add_row(f"NUMA node {node}" if begin == 0 else "", *cells)
+    return table
+
+
+def show(placement: Placement) -> None:
+    console = Console()
+    console.print(picture(placement, console.width))
+    if placement.note:
+        console.print(placement.note, style="yellow", markup=False, highlight=False)
+    taken = set(placement.ranks)
+    for core, ranks in sorted(threads_on(placement).items()):
+        if core not in taken:
+            console.print(f"core {core}: threads of ranks {spans(ranks)}", highlight=False)
+    words = {"ranks": len(placement.ranks), "cores": ",".join(map(str, placement.ranks))}
+    console.print("The ranks' cores, by the launcher's option:", style="dim")
+    for name, command in LAUNCHERS:
+        text = f"  {name}: {command.format(**words)}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
