@@ -91,6 +91,8 @@ class Job:
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
+        if self.as_somebody and os.geteuid() == 0 and CAN_ENCLOSE:
+            kept["WEFT_FAULTS_REACH"] = str(installation.ROOT)
         return {
             **kept,
             **self.library.environment(),
