@@ -74,7 +74,7 @@ demo: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building what the demo needs"
 	@cmake --build build --target weft-demo
 	@$(put_in_place)
-	@PATH="$(THEIR_PATH)" $(BIN)/weft demo
+	@PATH="$(THEIR_PATH)" $(BIN)/weft demo $(if $(MPI),--mpi $(dir $(shell command -v $(firstword $(MPI)))))
 
 # New files, so that a process that runs the old ones is not disturbed.
 define put_in_place
@@ -148,7 +148,7 @@ $(DEVELOP_STAMP): tools/requirements/develop.txt $(RUN_STAMP)
 	@tools/make-venv $(VENV) tools/requirements/develop.txt
 	@touch $@
 
-.mpi/%/.installed: tools/requirements/%.txt tools/make-venv
+.mpi/%/.installed: tools/requirements/%.txt tools/make-venv | $(DEPS_STAMP)
 	$(say) "MPI library in .mpi/$*"
 	@mkdir -p .mpi
 	@tools/make-venv .mpi/$* $<

@@ -58,7 +58,7 @@ def become_native(verb: str, arguments: list[str]) -> None:
 
     native = installation.weft_command()
     if not native.exists():
-        print(f"weft: {native} is missing; build it with: make build", file=sys.stderr)
+        print(f"weft: {native} is missing; {installation.REMEDY}", file=sys.stderr)
         raise typer.Exit(2)
     os.execv(native, [str(native), verb, *arguments])
 
@@ -121,6 +121,11 @@ def main() -> None:
         status = app(prog_name="weft", standalone_mode=False)
     except typer.Abort:
         sys.exit(INTERRUPTED)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"weft: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
     except Exception as error:
         if not hasattr(error, "format_message"):  # of the command line's parser
             raise

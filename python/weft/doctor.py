@@ -100,7 +100,8 @@ def check_mpi(mpi: Implementation) -> Iterator[Finding]:
     try:
         facts = run_probe(mpi, ranks=2)
     except NotBuilt as error:
-        yield Finding(what, None, str(error).split("; ")[0], str(error).split(": ")[-1])
+        fact, _, remedy = str(error).partition("; ")
+        yield Finding(what, None, fact, remedy.removeprefix("build it with: "))
         return
     except ProbeError as error:
         yield Finding(what, False, str(error), fix_of_mpi(mpi))

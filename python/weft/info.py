@@ -100,7 +100,7 @@ def describe(mpi: Implementation) -> dict:
 def engines(family: str, thread_level: str) -> dict:
     """Engine -> None if it can run, else why not."""
     if not installation.preload_library(family):
-        reason = f"libweft-{family}.so is not built; build it with: make build"
+        reason = f"libweft-{family}.so is not there; {installation.REMEDY}"
         return dict.fromkeys(ENGINES, reason)
     threads = thread_level == "MPI_THREAD_MULTIPLE"
     reason = f"needs MPI_THREAD_MULTIPLE, the library grants {thread_level}"

@@ -152,14 +152,6 @@ def found() -> list[Implementation]:
     return list(search())
 
 
-def present_implementations() -> list[Implementation]:
-    """The first one of each kind that is there."""
-    first: dict[str, Implementation] = {}
-    for mpi in search():
-        first.setdefault(mpi.name, mpi)
-    return list(first.values())
-
-
 def default() -> Implementation:
     """The first one whose measuring programs are there, else the first one."""
     first = None

@@ -112,15 +112,15 @@ def choice(way: Union[Plan, Candidate]) -> tuple[str, int, int, int]:
 
 
 def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[str]) -> list[str]:
-    from weft import installation, mpi_libraries
+    from weft import installation
+    from weft.probe import how_to_build
 
     program = mpi.program("plan")
     if not program.exists():
-        raise PlanError(
-            f"{program} is missing; build it with: {mpi_libraries.make_target(mpi.name)}"
-        )
+        raise PlanError(f"{program} is missing; {how_to_build(mpi)}")
     on_own_cores = [str(mpi.mpiexec), "-n", str(ranks)]
-    launcher = mpi.launcher(ranks) if ranks > (os.cpu_count() or 1) else on_own_cores
+    is_bound = mpi.mpiexec.exists() and ranks <= (os.cpu_count() or 1)
+    launcher = on_own_cores if is_bound else mpi.launcher(ranks)
     return [*launcher, str(installation.weft_command()), "run", *words]
 
 
@@ -133,14 +133,18 @@ def initialise(
     with tempfile.TemporaryDirectory() as directory:
         summary = Path(directory) / "summary.json"
         words = [*weft, f"--summary=json:{summary}", "--", str(mpi.program("plan")), *program]
-        done = subprocess.run(
-            command_line(mpi, ranks, words),
-            env={**os.environ, **mpi.environment()},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=JOB_SECONDS,
-        )
+        try:
+            done = subprocess.run(
+                command_line(mpi, ranks, words),
+                env={**os.environ, **mpi.environment()},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=JOB_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            text = f"the ranks did not end within {JOB_SECONDS} s; try: weft doctor"
+            raise PlanError(text) from None
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if done.returncode != 0 or not summary.exists() or not lines:
             raise PlanError(f"the ranks failed:\n{done.stdout}{done.stderr}".rstrip())

@@ -29,7 +29,7 @@ bool does_without_threads(const Config& config, Library library, bool one_node,
 // before the call returns, or needs nothing of this rank once its first steps are done.
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
-// The static rule of engine `auto`, from measurements in docs/results; documented in
+// The static rule of engine `auto`, from measurements (docs/performance.md); documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may
 // then decide by its own bytes whether it is worth waking. replayed: by a persistent request.
 Engine static_rule(Library library, const Shape& shape, bool replayed = false);

@@ -45,8 +45,8 @@ double levels_in_turn(const SplitModel& model, int ranks, int first, int last, i
   double time = 0;
   for (int level = first; level <= last; ++level) {
     const int folded = divide_up(level_messages(ranks, level, model.arity), cores);
-    time += std::max(folded, messages_in_a_row(ranks, level, model.arity)) *
-            message_time(model, level);
+    time +=
+        std::max(folded, messages_in_a_row(ranks, level, model.arity)) * message_time(model, level);
   }
   return time;
 }

@@ -1,8 +1,8 @@
-// The model of the split tree: how long a collective on a tree takes, and the program with it, if the S
-// levels with the most messages run on the application's cores and the others, folded, on the cores
-// that carry no rank. Denis, Jaeger, Jeannot, Pérache, Taboada, IJHPCA 33(6), 2019, section 6.2,
-// equations 3 to 9; equations 4 and 5 are corrected as said at their functions.
-// The unit of time is one transfer of the collective's buffer between two cores.
+// The model of the split tree: how long a collective on a tree takes, and the program with it, if
+// the S levels with the most messages run on the application's cores and the others, folded, on the
+// cores that carry no rank. Denis, Jaeger, Jeannot, Pérache, Taboada, IJHPCA 33(6), 2019,
+// section 6.2, equations 3 to 9; equations 4 and 5 are corrected as said at their functions. The
+// unit of time is one transfer of the collective's buffer between two cores.
 #pragma once
 
 #include <vector>
@@ -31,8 +31,8 @@ struct SplitTime {
 // ⌈log_arity ranks⌉: the levels of the tree.
 int tree_levels(int ranks, int arity = 2);
 
-// Messages of level 1 … tree_levels: F(N, i) = ⌈N/2^i − 1/2⌉ for arity 2. Equation 5 has + 1/2, which
-// counts more messages than the tree has.
+// Messages of level 1 … tree_levels: F(N, i) = ⌈N/2^i − 1/2⌉ for arity 2. Equation 5 has + 1/2,
+// which counts more messages than the tree has.
 int level_messages(int ranks, int level, int arity = 2);
 
 // Equation 3, or W_H of equation 8 where messages grow.

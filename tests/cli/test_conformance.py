@@ -4,6 +4,8 @@ The program (tests/mpi/conformance.cc) knows nothing of Weft; what Weft did is r
 summary. Most cases of algorithms run in the simulator; here the ranks share a few cores.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from pages import ROOT, SHELL, Block, Page, all_pages, page_name
 
-from weft import installation, mpi_libraries
+from weft import installation
 from weft.lab import Lab, LabUnavailable
 
 GUIDE = ROOT / "docs/getting-started.md"
+EXPORT = "$ export PATH="
 SECONDS = 300
 PAGES = all_pages()
 RUN = [page for page in PAGES if any(block.runs and block.steps for block in page.blocks)]
@@ -45,17 +46,15 @@ def lab_problem() -> str:
 
 @pytest.fixture
 def environment(tmp_path) -> dict[str, str]:
-    """What a user has who followed the guide: weft and mpiexec in PATH, and a home of their own."""
-    bins = [
-        installation.weft_command().parent,
-        mpi_libraries.implementation("mpich").mpiexec.parent,
-    ]
+    """What a user has who followed the guide, PATH from its own line, and a home of their own."""
+    lines = [line for block in Page(GUIDE).blocks for line in block.lines]
+    (path,) = (line[len(EXPORT) :] for line in lines if line.startswith(EXPORT))
     kept = {
         name: value
         for name, value in os.environ.items()
         if name in OWN_VARIABLES or not name.startswith(LAUNCHER_VARIABLES)
     }
-    path = os.pathsep.join([*map(str, bins), kept["PATH"]])
+    path = path.replace("$PWD", str(ROOT)).replace("$PATH", kept["PATH"])
     return {**kept, "PATH": path, "HOME": str(tmp_path), "COLUMNS": "100"}
 
 

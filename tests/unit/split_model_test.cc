@@ -111,7 +111,8 @@ TEST(SplitModel, ALevelBetweenNodesCostsMore) {
   EXPECT_EQ(split_time(model, 16, 0).communication, 2 + 1 + 1 + 5);
 }
 
-// One core does all messages one after the other; as many cores as messages take what the tree needs.
+// One core does all messages one after the other; as many cores as messages take what the tree
+// needs.
 TEST(SplitModel, DataflowBetweenItsBounds) {
   for (const int arity : {2, 3, 4}) {
     for (int ranks = 2; ranks <= 100; ++ranks) {

@@ -1,5 +1,6 @@
-// weft-cores: what the library would decide about cores, as JSON, for `weft place` and `weft model`.
-// Why a program: placements and the model of split trees are the library's own code, not a copy.
+// weft-cores: what the library would decide about cores, as JSON, for `weft place` and `weft
+// model`. Why a program: placements and the model of split trees are the library's own code, not a
+// copy.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -114,8 +115,7 @@ json best_of(const SplitModel& model, int ranks) {
   json found = time_of(model, ranks, best_split(model, ranks));
   found["ranks"] = ranks;
   found["blocking"] = rounded(blocking_time(model, ranks));
-  found["blocking_total"] =
-      rounded(blocking_time(model, ranks) + computation_time(model, ranks));
+  found["blocking_total"] = rounded(blocking_time(model, ranks) + computation_time(model, ranks));
   return found;
 }
 

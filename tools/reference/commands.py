@@ -192,7 +192,7 @@ def option_of(name: str, annotation, info: OptionInfo, default: object) -> Optio
 def argument_of(name: str, annotation, info: ArgumentInfo, default: object) -> Argument:
     kind, choices = kind_and_choices(annotation)
     return Argument(
-        name=info.metavar or name.upper(),
+        name=(info.metavar or name.upper()).removesuffix("..."),
         text=plain(info.help),
         required=default in (inspect.Parameter.empty, ...),
         several=get_origin(annotation) is list,

@@ -21,6 +21,7 @@ from weft.bench import places, settings, statistics
 from weft.bench.result import Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
 from weft.lab import LabError
+from weft.probe import how_to_build
 from weft.stored import ResultError
 
 SCHEMA = "weft-kernels/1"
@@ -152,8 +153,7 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
     """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
     library = mpi_libraries.implementation(mpi)
     if not library.program(program).exists():
-        target = mpi_libraries.make_target(library.name)
-        raise SettingsError(f"{library.program(program)} is missing; build it with: {target}")
+        raise SettingsError(f"{library.program(program)} is missing; {how_to_build(library)}")
     place = place_of(options)
     with tempfile.TemporaryDirectory() as directory:
         figures = Path(directory) / "figures.json"

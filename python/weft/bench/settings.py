@@ -18,10 +18,8 @@ from weft.lab import LabError
 from weft.lab.plan import make_plan
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "reduce", "allgather", "scan", "barrier")
-KERNELS = ("gemv", "gemm", "stencil")
 LIBRARY_ASYNC = "library-async"
 ENGINES = (*info.ENGINES, LIBRARY_ASYNC)
-DEFAULT_ENGINES = "native,function,thread,tcc,assist"
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 LAB_WORDS = {"nodes": "nodes", "per-node": "per_node", "rate": "rate", "burst": "burst"}
@@ -164,7 +162,7 @@ def check_native_words(placements: list[str], backoffs: list[str]) -> None:
     """Placements and back-offs are `weft run`'s words: it refuses what it does not know."""
     native = installation.weft_command()
     if not native.exists():
-        raise SettingsError(f"{native} is missing; build it with: make build")
+        raise SettingsError(f"{native} is missing; {installation.REMEDY}")
     options = [["--placement", word] for word in placements] + [["--backoff", b] for b in backoffs]
     for option in options:
         command = [str(native), "run", *option, "--", "true"]

@@ -14,7 +14,7 @@ from itertools import product
 from weft import info, installation, mpi_libraries
 from weft.bench.result import CANNOT_RUN, Candidate
 from weft.bench.settings import LIBRARY_ASYNC, Settings
-from weft.probe import ProbeError, run_probe
+from weft.probe import ProbeError, how_to_build, run_probe
 
 THREADED = ("assist", "thread", "tcc", "auto")  # placed, and back off
 SCHEDULED = ("function", "thread", "auto")  # Weft's algorithms
@@ -85,11 +85,11 @@ def version_label(mpi: str, library: str) -> str:
 def mpi_facts(mpi: str) -> tuple[str, str, str]:
     """Label, thread level, and why no job of it can run (empty: one can)."""
     library = mpi_libraries.implementation(mpi)
-    target = mpi_libraries.make_target(library.name)
     if not library.present:
+        target = mpi_libraries.make_target(library.name)
         return mpi, "", f"{mpi} is not here; get it with: {target}"
     if not library.program("nbceff").exists():
-        return mpi, "", f"{library.program('nbceff')} is missing; build it with: {target}"
+        return mpi, "", f"{library.program('nbceff')} is missing; {how_to_build(library)}"
     try:
         facts = run_probe(library)
     except ProbeError as error:

@@ -18,6 +18,7 @@ from weft.demo.place import RANKS, DemoError, open_place
 from weft.demo.rounds import Rounds, State, Subject
 from weft.lab import LabError
 from weft.mpi_libraries import MpiError
+from weft.probe import how_to_build
 from weft.report import overlap, page
 from weft.report.overlap import CallComparison, Comparison, percent
 from weft.stored import ResultError
@@ -28,6 +29,7 @@ def run(mpi: str | None, time_budget: str, out: Path) -> int:
     console = Console()
     try:
         seconds = settings.seconds("--time-budget", time_budget)
+        out.parent.mkdir(parents=True, exist_ok=True)  # rather now than behind the measurement
         library = choose(mpi)
         console.print(
             f"One unmodified MPI program, {RANKS} ranks under {library.name}, without and with Weft"
@@ -65,8 +67,7 @@ def choose(name: str | None) -> mpi_libraries.Implementation:
     library = mpi_libraries.chosen(name)
     program = library.program("overlap")
     if not program.exists():
-        command = mpi_libraries.make_target(library.name)
-        raise DemoError(f"{program} is missing; build it with: {command}")
+        raise DemoError(f"{program} is missing; {how_to_build(library)}")
     return library
 
 

@@ -24,6 +24,7 @@ from weft import installation, mpi_libraries
 from weft.lab import launch
 from weft.lab.plan import LabError, make_plan
 from weft.mpi_libraries import Implementation, MpiError
+from weft.probe import how_to_build
 
 NAMESPACES = [
     "--net",
@@ -137,7 +138,7 @@ class Lab:
             ours.settimeout(START_SECONDS)
             try:
                 answer = json.loads(ours.recv(1 << 16) or b"{}")
-            except TimeoutError:
+            except socket.timeout:
                 answer = {"error": f"no answer within {START_SECONDS} s"}
             if answer.get("ready"):
                 ours.settimeout(None)
@@ -236,7 +237,7 @@ class Lab:
         except KeyboardInterrupt:
             self.interrupt()
             raise
-        except TimeoutError:
+        except socket.timeout:
             self.close()
             raise subprocess.TimeoutExpired(program, timeout or 0) from None
         status = answer["status"]
@@ -263,7 +264,7 @@ class Lab:
             return
         probe = self.mpi.program("weft-probe")
         if not probe.exists():
-            raise LabError(f"{probe} is missing; build it with: make build")
+            raise LabError(f"{probe} is missing; {how_to_build(self.mpi)}")
         size = int(self.plan.rate_bits_per_second / 8 * 0.15)
         size = max(MIN_PROBE_BYTES, min(MAX_PROBE_BYTES, size))
         try:

@@ -139,10 +139,6 @@ class Case:
     def ideal_us(self) -> list[float]:
         return [max(self.communication_us, x) for x in self.computation_us]
 
-    @property
-    def sum_us(self) -> list[float]:
-        return [self.communication_us + x for x in self.computation_us]
-
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
         return tuple(self.standing(amount) for amount in self.amounts)
