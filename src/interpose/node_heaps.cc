@@ -3,10 +3,10 @@
 #include "interpose/node_heaps.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 
 #include "base/log.h"
@@ -20,7 +20,7 @@ namespace {
 // Kept to the end of the process: the application may use its memory after MPI_Finalize.
 struct Node {
   SharedHeap* own = nullptr;
-  std::vector<Segment> others;
+  std::map<int, std::unique_ptr<SegmentParts>> others;  // by rank in MPI_COMM_WORLD
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
   std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
 };
@@ -45,14 +45,13 @@ struct Offer {
   int world_rank = 0;
 };
 
-// Of all but this rank; false: some cannot be mapped.
+// Of all but this rank, a page, from which the rest can be mapped later on; false: some cannot be.
 bool attach(const std::vector<Offer>& offers, int own_rank) {
   for (const Offer& offer : offers) {
     if (offer.world_rank == own_rank) continue;
-    auto segment = Segment::attach(offer.name);
+    auto segment = Segment::attach(offer.name, Segment::Mapped::first_page);
     if (!segment) return false;
-    madvise(segment->data(), static_cast<std::size_t>(segment->bytes()), MADV_DONTDUMP);
-    node().others.push_back(std::move(*segment));
+    node().others[offer.world_rank] = std::make_unique<SegmentParts>(std::move(*segment));
   }
   return true;
 }
@@ -80,12 +79,9 @@ void announce(const std::vector<Offer>& offers, int own_rank) {
   Node& here = node();
   for (const Offer& offer : offers) here.ranks.push_back(offer.world_rank);
   std::sort(here.ranks.begin(), here.ranks.end());
-  auto other = here.others.begin();
-  for (const Offer& offer : offers) {
-    const bool is_own = offer.world_rank == own_rank;
-    std::byte* const begin = is_own ? here.own->begin() : (other++)->data();
-    shared_ranges().add({offer.world_rank, begin, offer.name.bytes, here.ranks});
-  }
+  here.own->set_sharers(static_cast<int>(here.ranks.size()));
+  shared_ranges().add_own_heap(own_rank, here.own->parts(), here.ranks);
+  for (const auto& [rank, parts] : here.others) shared_ranges().add_heap(rank, *parts);
 }
 
 // What this process can do; of a node, what all can.

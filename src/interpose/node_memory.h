@@ -31,7 +31,7 @@ class NodeMemory {
       : memory_(room.take(NodeWindows::bytes(ranks, window_bytes))),
         windows_(memory_.get(), place, ranks, window_bytes),
         sharing_(std::move(sharing)),
-        peers_(shared_ranges(), ranks, process_memory()) {}
+        peers_(shared_ranges(), sharing_, process_memory()) {}
 
   NodeWindows& windows() { return windows_; }
   // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's

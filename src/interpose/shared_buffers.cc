@@ -50,8 +50,7 @@ ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<c
   const auto* begin = static_cast<const std::byte*>(buffer) + part.bytes.begin;
   const std::int64_t bytes = part.bytes.end - part.bytes.begin;
   const std::int64_t to_origin = part.origin.offset - part.bytes.begin;
-  ShownBuffer shown = shared_ranges().shown(begin, bytes, all_ranks);
-  shown.offset += to_origin;
+  const ShownBuffer shown = shared_ranges().shown(begin, bytes, all_ranks, to_origin);
   if (shown.memory != ShownBuffer::kNotShared || !process_memory()) return shown;
   return process_memory()->shown(begin, bytes, begin + to_origin, use);
 }

@@ -63,8 +63,8 @@ template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
   if (!plan.direct) return operation;
-  auto peers =
-      std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size, process_memory());
+  auto peers = std::make_unique<PeerBuffers>(
+      shared_ranges(), plan.communicator->memory->sharing(), process_memory());
   peers->begin(shown_buffers(plan, call));
   operation->reach(std::move(peers));
   return operation;
@@ -135,13 +135,15 @@ bool holds_on_all(Meeting& meeting, bool value) {
 // Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
 std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
   if (!plan.direct) return nullptr;
-  const auto all = meeting.exchange(
-      ProcessMemory::confirmed(shown_buffers(plan, call, ProcessMemory::Use::often)));
+  const ShownBuffers own =
+      ProcessMemory::confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
+  const auto all = meeting.exchange(own);
   if (!all) return nullptr;
-  auto peers =
-      std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->size, process_memory());
-  const PeerBuffers::Found found = peers->know(*all);
+  auto peers = std::make_unique<PeerBuffers>(
+      shared_ranges(), plan.communicator->memory->sharing(), process_memory());
+  const PeerBuffers::Found found = peers->know(*all, own);
   if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
+  if (found.attached) peers->agreed();
   plan.use(plan.direct);
   return peers;
 }

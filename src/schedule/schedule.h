@@ -134,8 +134,8 @@ struct ShownBuffer {
 
   std::int64_t memory = kNotUsed;  // its number
   std::int64_t offset = 0;         // there; of a process: the address
-  std::int32_t first_page = 0;     // of a process: the pages to attach, counted from that of offset
-  std::uint32_t pages = 0;
+  std::int32_t first_page = 0;     // the pages to attach, counted from that of offset
+  std::uint32_t pages = 0;         // 0: all ranks of the call have them already
 
   bool is_of_process() const { return memory <= kOfProcess; }
   int process() const { return static_cast<int>(kOfProcess - memory); }

@@ -84,7 +84,7 @@ bool fits_file_limit(std::int64_t bytes) {
 
 }  // namespace
 
-Result<Segment> Segment::create(std::int64_t bytes) {
+Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   if (bytes <= 0) return Error{"shared memory: a segment needs at least one byte"};
   SegmentName name{getpid(), -1, whole_pages(bytes), 0, 0, 0};
   if (!fits_file_limit(name.bytes))
@@ -103,11 +103,14 @@ Result<Segment> Segment::create(std::int64_t bytes) {
   name.device = file.st_dev;
   name.inode = file.st_ino;
   name.descriptor = memory.get();
-  return map(name, memory.release());
+  auto made = map(name, memory.get(), mapped);
+  if (made) made->descriptor_ = memory.release();
+  return made;
 }
 
-// O_PATH first: should the path lead to a pipe or a device, nothing happens to it.
-Result<Segment> Segment::attach(const SegmentName& name) {
+// O_PATH first: should the path lead to a pipe or a device, nothing happens to it. A mapping needs no
+// descriptor, of which processes may have few.
+Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
   const Descriptor found(
       open(path_of(std::to_string(name.process), name.descriptor).c_str(), O_PATH | O_CLOEXEC));
@@ -117,30 +120,53 @@ Result<Segment> Segment::attach(const SegmentName& name) {
   if (!same_file(name, found.get()) || !has_label(found.get(), name.token))
     return Error{"shared memory: what " + owner +
                  " has under that name is another file; is it in another container?"};
-  Descriptor memory(open(path_of("self", found.get()).c_str(), O_RDWR | O_CLOEXEC));
+  const Descriptor memory(open(path_of("self", found.get()).c_str(), O_RDWR | O_CLOEXEC));
   if (memory.get() < 0) return failure("cannot open the segment of " + owner);
-  return map(name, memory.release());
+  return map(name, memory.get(), mapped);
 }
 
-// Takes the descriptor.
-Result<Segment> Segment::map(const SegmentName& name, int descriptor) {
-  void* data = mmap(nullptr, static_cast<std::size_t>(name.bytes), PROT_READ | PROT_WRITE,
-                    MAP_SHARED, descriptor, 0);
-  if (data == MAP_FAILED) {
-    const Error error = failure("cannot map " + std::to_string(name.bytes) + " bytes");
-    close(descriptor);
-    return error;
-  }
-  return Segment(name, descriptor, static_cast<std::byte*>(data));
+// One page first, which grows once it is as the whole is to be. Where the process has asked that all
+// it maps be locked (mlockall), every page of the whole would come into being at once.
+Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  const auto failed = [&] {
+    return failure("cannot map " + std::to_string(name.bytes) + " bytes");
+  };
+  void* const first = mmap(nullptr, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE,
+                           MAP_SHARED, descriptor, 0);
+  if (first == MAP_FAILED) return failed();
+  munlock(first, static_cast<std::size_t>(page));
+  madvise(first, static_cast<std::size_t>(page), MADV_DONTDUMP);
+  Segment made(name, page, static_cast<std::byte*>(first));
+  if (mapped == Mapped::first_page || name.bytes == page) return made;
+  void* const whole = mremap(first, static_cast<std::size_t>(page),
+                             static_cast<std::size_t>(name.bytes), MREMAP_MAYMOVE);
+  if (whole == MAP_FAILED) return failed();
+  made.data_ = static_cast<std::byte*>(whole);
+  made.mapped_bytes_ = name.bytes;
+  return made;
+}
+
+// From the first page, without a descriptor: an old size of 0 makes a second mapping of the same
+// memory, as long as is asked for. What lies before the part goes at once.
+std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
+  munlock(data_, static_cast<std::size_t>(mapped_bytes_));  // the application may lock what it finds
+  void* const from_begin =
+      mremap(data_, 0, static_cast<std::size_t>(offset + bytes), MREMAP_MAYMOVE);
+  if (from_begin == MAP_FAILED) return nullptr;
+  if (offset > 0) munmap(from_begin, static_cast<std::size_t>(offset));
+  return static_cast<std::byte*>(from_begin) + offset;
 }
 
 Segment::Segment(Segment&& other) noexcept
     : name_(other.name_),
+      mapped_bytes_(other.mapped_bytes_),
       descriptor_(std::exchange(other.descriptor_, -1)),
       data_(std::exchange(other.data_, nullptr)) {}
 
 Segment& Segment::operator=(Segment other) noexcept {
   std::swap(name_, other.name_);
+  std::swap(mapped_bytes_, other.mapped_bytes_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(data_, other.data_);
   return *this;
@@ -148,7 +174,7 @@ Segment& Segment::operator=(Segment other) noexcept {
 
 Segment::~Segment() {
   if (owns_descriptor()) close(descriptor_);
-  if (data_) munmap(data_, static_cast<std::size_t>(name_.bytes));
+  if (data_) munmap(data_, static_cast<std::size_t>(mapped_bytes_));
 }
 
 // Programs that close every descriptor they did not open may have given the number to a file of

@@ -1,7 +1,8 @@
 // Segment: memory shared by processes of one node, under no name in any file system.
 // Why: System V and POSIX segments outlive a killed job; this one ends with the last process that
 // maps it. One process makes it (memfd_create), the others open its descriptor in /proc.
-// Pages come into being when first touched, on the NUMA node of the thread that does so. A forked
+// Pages come into being when first touched, on the NUMA node of the thread that does so; never
+// before, not even where the process locks its memory (mlockall), and none for a core dump. A forked
 // child inherits the mapping; its exit disturbs nobody, but its pages live until then.
 #pragma once
 
@@ -25,31 +26,40 @@ struct SegmentName {
 
 class Segment {
  public:
+  // What data() has of it; the rest costs no addresses until it is mapped (map_part).
+  enum class Mapped : std::uint8_t { all, first_page };
+
   // Zeroes; `bytes` > 0 is rounded up to whole pages.
-  static Result<Segment> create(std::int64_t bytes);
+  static Result<Segment> create(std::int64_t bytes, Mapped mapped = Mapped::all);
   // Of this node and user; refused where `name` does not lead to that very segment.
-  static Result<Segment> attach(const SegmentName& name);
+  static Result<Segment> attach(const SegmentName& name, Mapped mapped = Mapped::all);
 
   Segment(Segment&& other) noexcept;
   Segment& operator=(Segment other) noexcept;
   ~Segment();
 
   std::byte* data() const { return data_; }
-  std::int64_t bytes() const { return name_.bytes; }
+  std::int64_t bytes() const { return name_.bytes; }  // mapped or not
+  // Some of its pages, mapped beside data(): for the life of the process, whatever becomes of this
+  // object. nullptr: refused.
+  std::byte* map_part(std::int64_t offset, std::int64_t bytes) const;
   // Where it was made; valid until its maker calls close_to_others() or ends.
   const SegmentName& name() const { return name_; }
+  // Of its maker only; -1: closed.
+  int descriptor() const { return owns_descriptor() ? descriptor_ : -1; }
   // From now on the name leads nowhere; those who are attached stay so.
   void close_to_others();
 
  private:
-  Segment(const SegmentName& name, int descriptor, std::byte* data)
-      : name_(name), descriptor_(descriptor), data_(data) {}
-  static Result<Segment> map(const SegmentName& name, int descriptor);
+  Segment(const SegmentName& name, std::int64_t mapped_bytes, std::byte* data)
+      : name_(name), mapped_bytes_(mapped_bytes), data_(data) {}
+  static Result<Segment> map(const SegmentName& name, int descriptor, Mapped mapped);
   bool owns_descriptor() const;
 
   SegmentName name_;
-  int descriptor_;   // this process's own; the application may have closed it behind our back
-  std::byte* data_;  // nullptr: moved from
+  std::int64_t mapped_bytes_;
+  int descriptor_ = -1;  // its maker's; the application may have closed it behind our back
+  std::byte* data_;      // nullptr: moved from
 };
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "shm/available_memory.h"
 
 namespace weft {
 namespace {
@@ -41,6 +42,14 @@ bool under_valgrind() {
   return preloaded && std::strstr(preloaded, "vgpreload_");
 }
 
+// Of the segment, so that one part alone has room for the longest block. The length of a file costs
+// nothing.
+std::int64_t bytes_for(std::int64_t most_bytes) {
+  int parts = 1;
+  while (SegmentParts::bytes_of(parts - 1) < most_bytes && parts < SegmentParts::kMost) ++parts;
+  return SegmentParts::bytes_of_all(parts);
+}
+
 // Those that copy their blocks at a fork.
 std::vector<SharedHeap*>& heaps() {
   static auto* all = new std::vector<SharedHeap*>;
@@ -59,35 +68,34 @@ void in_child() {
 
 }  // namespace
 
-// Addresses are what a limit on them (ulimit -v) counts, used or not. All ranks' heaps have to fit
-// into one process's, hence the most.
+// Addresses are what a limit on them (ulimit -v) counts, used or not; a part has more than its blocks
+// need.
 Result<SharedHeap*> SharedHeap::create() {
   rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
   if (under_valgrind()) return Error{"shared memory: valgrind would read and so fill all of it"};
-  constexpr std::int64_t kMost_bytes = std::int64_t{64} << 30;
-  auto segment = Segment::create(std::min(sysconf(_SC_PHYS_PAGES) * page_bytes(), kMost_bytes));
+  constexpr std::int64_t kMost_bytes = SegmentParts::bytes_of(SegmentParts::kMost - 1);
+  const std::int64_t most = std::min(sysconf(_SC_PHYS_PAGES) * page_bytes(), kMost_bytes);
+  auto segment = Segment::create(bytes_for(most), Segment::Mapped::first_page);
   if (!segment) return segment.error();
-  auto* heap = new SharedHeap(std::move(*segment));
+  auto* heap = new SharedHeap(std::move(*segment), most);
   if (heaps().empty()) pthread_atfork(prepare, in_parent, in_child);
   heaps().push_back(heap);
   return heap;
 }
 
-// Large pages where the system leaves them to be asked for; no core dump of what has no pages.
-SharedHeap::SharedHeap(Segment segment)
-    : segment_(std::move(segment)), begin_(segment_.data()), bytes_(segment_.bytes()) {
-  free_[0] = {bytes_, true};
-  madvise(begin_, size(bytes_), MADV_HUGEPAGE);
-  madvise(begin_, size(bytes_), MADV_DONTDUMP);
+// Large pages where the system leaves them to be asked for: parts are as the first page is.
+SharedHeap::SharedHeap(Segment segment, std::int64_t most_bytes)
+    : parts_(std::move(segment)), most_bytes_(most_bytes) {
+  madvise(parts_.segment().data(), size(page_bytes()), MADV_HUGEPAGE);
 }
 
 void* SharedHeap::allocate(std::int64_t bytes, std::int64_t alignment) {
   bool clean = false;
   const std::lock_guard lock(mutex_);
   const std::int64_t offset = take(bytes, alignment, &clean);
-  return offset < 0 ? nullptr : begin_ + offset;
+  return offset < 0 ? nullptr : address_of(offset);
 }
 
 void* SharedHeap::allocate_zeroed(std::int64_t bytes) {
@@ -96,18 +104,26 @@ void* SharedHeap::allocate_zeroed(std::int64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     const std::int64_t offset = take(bytes, 1, &clean);
-    if (offset >= 0) block = begin_ + offset;
+    if (offset >= 0) block = address_of(offset);
   }
   if (block && !clean) std::memset(block, 0, size(bytes));
   return block;
 }
 
 std::int64_t SharedHeap::take(std::int64_t bytes, std::int64_t alignment, bool* clean) {
-  if (bytes > bytes_ || alignment > bytes_) return -1;
+  if (bytes > most_bytes_ - used_bytes_ || alignment > most_bytes_) return -1;
   const std::int64_t wanted = round_up(std::max<std::int64_t>(bytes, 1), page_bytes());
+  std::int64_t offset = take_free(wanted, alignment, clean);
+  const std::int64_t to_align = alignment > page_bytes() ? alignment : 0;
+  if (offset < 0 && add_part(wanted + to_align)) offset = take_free(wanted, alignment, clean);
+  if (offset >= 0) used_bytes_ += wanted;
+  return offset;
+}
+
+std::int64_t SharedHeap::take_free(std::int64_t wanted, std::int64_t alignment, bool* clean) {
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     const auto [begin, room] = *it;
-    const auto address = reinterpret_cast<std::intptr_t>(begin_) + begin;
+    const auto address = reinterpret_cast<std::intptr_t>(address_of(begin));
     const std::int64_t before = round_up(address, std::max(alignment, page_bytes())) - address;
     if (before + wanted > room.bytes) continue;
     free_.erase(it);
@@ -122,26 +138,41 @@ std::int64_t SharedHeap::take(std::int64_t bytes, std::int64_t alignment, bool* 
   return -1;
 }
 
+// A forked child gets no more than it had: what it mapped would be its parent's.
+bool SharedHeap::add_part(std::int64_t bytes) {
+  for (int part = 0; shared_ && part < parts_.count(); ++part) {
+    if (parts_.at(part) || SegmentParts::bytes_of(part) < bytes) continue;
+    if (!parts_.map(part)) return false;
+    free_[SegmentParts::begin_of(part)] = {SegmentParts::bytes_of(part), true};
+    return true;
+  }
+  return false;
+}
+
 void SharedHeap::release(void* block) {
   const std::lock_guard lock(mutex_);
-  const auto it = used_.find(offset_of(block));
+  const auto it = used_.find(parts_.offset_of(block));
   if (it == used_.end()) return;
   const auto [offset, bytes] = *it;
   used_.erase(it);
+  used_bytes_ -= bytes;
   unclean_bytes_ += bytes;
   give_back(offset, {bytes, false});
   if (unclean_bytes_ > kKeptFree_bytes) give_pages_back();
 }
 
-// Rooms that touch are one; whether they are clean must be the same.
+// Rooms of one part that touch are one; whether they are clean must be the same.
 void SharedHeap::give_back(std::int64_t offset, Room room) {
+  const auto in_part = [part = SegmentParts::part_with(offset)](std::int64_t other) {
+    return SegmentParts::part_with(other) == part;
+  };
   const auto behind = free_.find(offset + room.bytes);
-  if (behind != free_.end() && behind->second.clean == room.clean) {
+  if (behind != free_.end() && in_part(behind->first) && behind->second.clean == room.clean) {
     room.bytes += behind->second.bytes;
     free_.erase(behind);
   }
   const auto next = free_.lower_bound(offset);
-  if (next != free_.begin()) {
+  if (next != free_.begin() && in_part(std::prev(next)->first)) {
     Room& before = std::prev(next)->second;
     if (std::prev(next)->first + before.bytes == offset && before.clean == room.clean) {
       before.bytes += room.bytes;
@@ -156,15 +187,20 @@ void SharedHeap::give_pages_back() {
   Rooms rooms;
   rooms.swap(free_);
   for (auto& [offset, room] : rooms) {
-    if (!room.clean) room.clean = madvise(begin_ + offset, size(room.bytes), advice) == 0;
+    if (!room.clean) room.clean = madvise(address_of(offset), size(room.bytes), advice) == 0;
     give_back(offset, room);
   }
   unclean_bytes_ = 0;
 }
 
+bool SharedHeap::has_blocks() {
+  const std::lock_guard lock(mutex_);
+  return !used_.empty();
+}
+
 std::int64_t SharedHeap::bytes_of(void* block) {
   const std::lock_guard lock(mutex_);
-  const auto it = used_.find(offset_of(block));
+  const auto it = used_.find(parts_.offset_of(block));
   return it == used_.end() ? 0 : it->second;
 }
 
@@ -173,21 +209,59 @@ bool SharedHeap::resize(void* block, std::int64_t bytes) {
   return bytes <= room && bytes > room / 2;
 }
 
-// In place of the child's: at a fork, shared memory would stay shared.
-void SharedHeap::before_fork() {
-  mutex_.lock();
-  if (!shared_) return;
-  for (const auto& [offset, bytes] : used_) {
-    void* copy =
-        mmap(nullptr, size(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy == MAP_FAILED) {
-      say("no memory for a forked child's copy of " + std::to_string(bytes) +
-          " shared bytes: the child must not write there");
-      continue;
-    }
-    std::memcpy(copy, begin_ + offset, size(bytes));
-    copies_[offset] = static_cast<std::byte*>(copy);
+namespace {
+
+// Calls action(begin, end) for what has pages of a segment from `offset` on; without a descriptor,
+// for all.
+template <class Action>
+void for_each_run(int descriptor, std::int64_t offset, std::int64_t bytes, Action action) {
+  const std::int64_t end = offset + bytes;
+  if (descriptor < 0) return action(offset, end);
+  for (std::int64_t hole = offset; hole < end;) {
+    const std::int64_t data = lseek(descriptor, hole, SEEK_DATA);
+    if (data < 0 || data >= end) return;
+    hole = std::min<std::int64_t>(lseek(descriptor, data, SEEK_HOLE), end);
+    action(data, hole);
   }
+}
+
+}  // namespace
+
+std::int64_t SharedHeap::bytes_with_pages() const {
+  std::int64_t sum = 0;
+  for (const auto& [offset, bytes] : used_)
+    for_each_run(parts_.segment().descriptor(), offset, bytes,
+                 [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
+  return sum;
+}
+
+// What has no pages needs none in the copy.
+void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
+  void* const made = mmap(nullptr, size(bytes), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) return;
+  auto* const copy = static_cast<std::byte*>(made);
+  for_each_run(parts_.segment().descriptor(), offset, bytes,
+               [&](std::int64_t begin, std::int64_t end) {
+                 std::memcpy(copy + (begin - offset), address_of(begin), size(end - begin));
+               });
+  copies_[offset] = copy;
+}
+
+// In place of the child's: at a fork, shared memory would stay shared. Most children execute another
+// program at once; so nobody's memory is filled up for them.
+void SharedHeap::before_fork() {
+  const std::int64_t available = has_blocks() ? available_memory_bytes() : INT64_MAX;
+  mutex_.lock();  // from here on, no more than a few bytes are allocated
+  if (!shared_ || used_.empty()) return;
+  const std::int64_t wanted = bytes_with_pages();
+  if (wanted <= available / 2 / sharers_) {
+    for (const auto& [offset, bytes] : used_) copy_block(offset, bytes);
+  }
+  if (copies_.size() < used_.size())
+    say("no memory for a forked child's copy of " + std::to_string(wanted) +
+        " shared bytes: it sees what its parent writes there; run without --shared-heap if that "
+        "matters");
 }
 
 void SharedHeap::after_fork_in_parent() {
@@ -196,19 +270,27 @@ void SharedHeap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// What is free becomes memory of the child's own, too.
+// What is free becomes memory of the child's own, too. What has not been copied becomes its own page
+// by page, as the child writes there.
 void SharedHeap::after_fork_in_child() {
-  if (shared_) {
-    for (const auto& [offset, room] : free_)
-      mmap(begin_ + offset, size(room.bytes), PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    for (const auto& [offset, copy] : copies_)
-      mremap(copy, size(used_[offset]), size(used_[offset]), MREMAP_MAYMOVE | MREMAP_FIXED,
-             begin_ + offset);
-    for (auto& [offset, room] : free_) room.clean = true;
-    unclean_bytes_ = 0;
-    shared_ = false;
+  if (!shared_) return mutex_.unlock();
+  for (auto& [offset, room] : free_) {
+    mmap(address_of(offset), size(room.bytes), PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    room.clean = true;
   }
+  const int descriptor = parts_.segment().descriptor();
+  for (const auto& [offset, bytes] : used_) {
+    const auto copy = copies_.find(offset);
+    if (copy != copies_.end())
+      mremap(copy->second, size(bytes), size(bytes), MREMAP_MAYMOVE | MREMAP_FIXED,
+             address_of(offset));
+    else if (descriptor >= 0)
+      mmap(address_of(offset), size(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+           descriptor, offset);
+  }
+  unclean_bytes_ = 0;
+  shared_ = false;
   copies_.clear();
   mutex_.unlock();
 }

@@ -1,7 +1,7 @@
 // SharedHeap: memory of this process that other processes of the node can map: blocks handed out of
-// one segment, as large as the machine's memory (64 GiB at most), with pages only where it is used.
-// Why one segment that never moves: whoever has mapped it once sees every block there will ever be,
-// under one offset, so that no mapping can be out of date.
+// one segment, mapped part by part as blocks need it (SegmentParts), with pages only where it is used.
+// Why a part never moves: whoever has mapped it once sees every block there will ever be, under one
+// offset, so that no mapping can be out of date.
 // A forked child gets a copy of the blocks, as of all memory; what it does to them, nobody sees.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "base/result.h"
-#include "shm/segment.h"
+#include "shm/segment_parts.h"
 
 namespace weft {
 
@@ -23,6 +23,9 @@ class SharedHeap {
   SharedHeap(const SharedHeap&) = delete;
   SharedHeap& operator=(const SharedHeap&) = delete;
 
+  // How many processes of this node have such a heap, and may fork at the same time.
+  void set_sharers(int processes) { sharers_ = processes; }
+
   // nullptr: no room. alignment: a power of two. Thread-safe, as all below.
   void* allocate(std::int64_t bytes, std::int64_t alignment);
   // All bytes 0.
@@ -32,15 +35,12 @@ class SharedHeap {
   // True: the block has room for `bytes` now, and no more than twice that.
   bool resize(void* block, std::int64_t bytes);
 
-  // Whether an address lies in the segment, in a block or not.
-  bool contains(const void* address) const {
-    const auto* at = static_cast<const std::byte*>(address);
-    return at >= begin_ && at < begin_ + bytes_;
-  }
-  std::byte* begin() const { return begin_; }
+  // Whether an address lies in it, in a block or not.
+  bool contains(const void* address) const { return parts_.offset_of(address) >= 0; }
+  SegmentParts& parts() { return parts_; }
   // For those who want to attach; false in a forked child, which shares nothing.
   bool is_shared() const { return shared_; }
-  const SegmentName& name() const { return segment_.name(); }
+  const SegmentName& name() const { return parts_.segment().name(); }
 
   // Around a fork, by the thread that forks.
   void before_fork();
@@ -54,21 +54,28 @@ class SharedHeap {
   };
   using Rooms = std::map<std::int64_t, Room>;  // by offset
 
-  explicit SharedHeap(Segment segment);
+  SharedHeap(Segment segment, std::int64_t most_bytes);
   std::int64_t take(std::int64_t bytes, std::int64_t alignment, bool* clean);  // -1: no room
+  std::int64_t take_free(std::int64_t wanted, std::int64_t alignment, bool* clean);
+  bool add_part(std::int64_t bytes);  // of at least so many
   void give_back(std::int64_t offset, Room room);
   void give_pages_back();
-  std::int64_t offset_of(const void* block) const {
-    return static_cast<const std::byte*>(block) - begin_;
+  std::byte* address_of(std::int64_t offset) const {
+    const int part = SegmentParts::part_with(offset);
+    return parts_.at(part) + (offset - SegmentParts::begin_of(part));
   }
+  bool has_blocks();
+  std::int64_t bytes_with_pages() const;
+  void copy_block(std::int64_t offset, std::int64_t bytes);
 
-  Segment segment_;
-  std::byte* const begin_;
-  const std::int64_t bytes_;
+  SegmentParts parts_;
+  const std::int64_t most_bytes_;  // in blocks: the machine's memory
+  int sharers_ = 1;
   bool shared_ = true;
   std::mutex mutex_;                           // guards the rest
-  Rooms free_;                                 // no two touch
+  Rooms free_;                                 // no two of one part touch
   std::map<std::int64_t, std::int64_t> used_;  // bytes by offset
+  std::int64_t used_bytes_ = 0;
   std::int64_t unclean_bytes_ = 0;             // free, but with pages
   std::map<std::int64_t, std::byte*> copies_;  // of blocks by offset, while a fork is under way
 };

@@ -1,7 +1,8 @@
-// A list: there are as many as ranks of a node, and a few windows.
+// Lists: there are as many heaps as ranks of a node, and a few windows.
 #include "shm/shared_ranges.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace weft {
@@ -9,6 +10,17 @@ namespace {
 
 bool lies_in(const SharedRanges::Range& range, const std::byte* begin, std::int64_t bytes) {
   return begin >= range.begin && begin + bytes <= range.begin + range.bytes;
+}
+
+bool includes(const std::vector<int>& all, std::span<const int> some) {
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+constexpr std::int64_t kHeapPage_bytes = 4096;  // what pages of a heap are counted in
+
+int part_of(const ShownBuffer& shown) {
+  return SegmentParts::part_with((shown.offset / kHeapPage_bytes + shown.first_page) *
+                                 kHeapPage_bytes);
 }
 
 }  // namespace
@@ -24,6 +36,19 @@ void SharedRanges::add(Range range) {
   ranges_.push_back(std::move(range));
 }
 
+void SharedRanges::add_own_heap(int rank, SegmentParts& parts, std::vector<int> ranks) {
+  add_heap(rank, parts);
+  const std::lock_guard lock(mutex_);
+  own_.number = rank;
+  own_.parts = &parts;
+  own_.ranks = std::move(ranks);
+}
+
+void SharedRanges::add_heap(int rank, SegmentParts& parts) {
+  const std::lock_guard lock(mutex_);
+  heaps_.push_back({rank, &parts});
+}
+
 void SharedRanges::set_leaving(std::int64_t number, bool leaving) {
   const std::lock_guard lock(mutex_);
   if (Range* range = numbered(number)) range->leaving = leaving;
@@ -35,21 +60,51 @@ void SharedRanges::remove(std::int64_t number) {
 }
 
 ShownBuffer SharedRanges::shown(const std::byte* begin, std::int64_t bytes,
-                                std::span<const int> ranks) const {
+                                std::span<const int> ranks, std::int64_t to_origin) const {
   const std::lock_guard lock(mutex_);
   for (const Range& range : ranges_) {
     if (range.leaving || !lies_in(range, begin, bytes)) continue;
-    if (std::includes(range.ranks.begin(), range.ranks.end(), ranks.begin(), ranks.end()))
-      return {range.number, begin - range.begin};
+    if (includes(range.ranks, ranks)) return {range.number, begin - range.begin + to_origin};
   }
-  return {ShownBuffer::kNotShared, 0};
+  return shown_of_heap(begin, bytes, ranks, to_origin);
+}
+
+// A block lies in one part.
+ShownBuffer SharedRanges::shown_of_heap(const std::byte* begin, std::int64_t bytes,
+                                        std::span<const int> ranks,
+                                        std::int64_t to_origin) const {
+  const std::int64_t offset = own_.parts ? own_.parts->offset_of(begin) : -1;
+  if (offset < 0 || !includes(own_.ranks, ranks)) return {ShownBuffer::kNotShared};
+  const int part = SegmentParts::part_with(offset);
+  const std::int64_t end = SegmentParts::begin_of(part) + SegmentParts::bytes_of(part);
+  if (offset + bytes > end) return {ShownBuffer::kNotShared};
+  const bool all_have_it = includes(own_.have[static_cast<std::size_t>(part)], ranks);
+  const std::int64_t origin = offset + to_origin;
+  const auto first_page =
+      static_cast<std::int32_t>(offset / kHeapPage_bytes - origin / kHeapPage_bytes);
+  return {own_.number, origin, first_page, all_have_it ? 0U : 1U};
 }
 
 std::optional<std::byte*> SharedRanges::find(const ShownBuffer& shown) const {
   const std::lock_guard lock(mutex_);
   for (const Range& range : ranges_)
     if (range.number == shown.memory) return range.begin + shown.offset;
+  for (const Heap& heap : heaps_) {
+    if (heap.number != shown.memory) continue;
+    const int part = part_of(shown);
+    std::byte* const begin = heap.parts->map(part);
+    return begin ? begin + (shown.offset - SegmentParts::begin_of(part)) : nullptr;
+  }
   return std::nullopt;
+}
+
+void SharedRanges::all_have(const ShownBuffer& shown, std::span<const int> ranks) {
+  const std::lock_guard lock(mutex_);
+  if (!own_.parts || shown.memory != own_.number || shown.pages == 0) return;
+  std::vector<int>& have = own_.have[static_cast<std::size_t>(part_of(shown))];
+  std::vector<int> all;
+  std::set_union(have.begin(), have.end(), ranks.begin(), ranks.end(), std::back_inserter(all));
+  have = std::move(all);
 }
 
 }  // namespace weft

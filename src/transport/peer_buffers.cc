@@ -26,6 +26,7 @@ std::optional<bool> PeerBuffers::ask_all(const NodeTurn& turn) {
     const auto reached = turn.answer_of(place);
     if (!reached || !*reached) return reached;
   }
+  agreed();
   return true;
 }
 

@@ -19,10 +19,11 @@ namespace weft {
 
 class PeerBuffers {
  public:
-  // What this process sees of the others' memory, and what it may attach; nullptr: nothing. Both
-  // must outlive this.
-  PeerBuffers(const SharedRanges& ranges, int ranks, ProcessMemory* processes = nullptr)
-      : ranges_(&ranges), processes_(processes), at_(static_cast<std::size_t>(ranks)) {}
+  // What this process sees of the others' memory, the operation's ranks by their numbers in
+  // MPI_COMM_WORLD, in order, and what it may attach; nullptr: nothing. All must outlive this.
+  PeerBuffers(SharedRanges& ranges, std::span<const int> all_ranks,
+              ProcessMemory* processes = nullptr)
+      : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), at_(all_ranks.size()) {}
 
   // Of the buffers found so far.
   struct Found {
@@ -37,8 +38,9 @@ class PeerBuffers {
     searching_ = true;
     start_anew();
   }
-  // What all ranks have shown each other before, for good.
-  Found know(std::span<const ShownBuffers> all) {
+  // What all ranks have shown each other before, for good; own: this one.
+  Found know(std::span<const ShownBuffers> all, const ShownBuffers& own) {
+    own_ = own;
     searching_ = false;
     start_anew();
     for (std::size_t rank = 0; rank < all.size(); ++rank) note(rank, all[rank]);
@@ -63,6 +65,11 @@ class PeerBuffers {
   std::optional<bool> agree(const NodeTurn& turn) {
     return searching_ && found_.attached ? ask_all(turn) : true;
   }
+  // All ranks have said that they do.
+  void agreed() {
+    ranges_->all_have(own_.input, all_ranks_);
+    ranges_->all_have(own_.result, all_ranks_);
+  }
 
   // buffer: send or recv, of a rank that has been found.
   std::byte* at(int rank, Buffer buffer) const {
@@ -81,15 +88,18 @@ class PeerBuffers {
   std::byte* address(const ShownBuffer& shown) {
     if (shown.memory == ShownBuffer::kNotUsed) return nullptr;
     if (shown.is_of_process()) return attach(shown);
-    // The rank that shows a buffer knows that all others have the memory.
+    // The rank that shows a buffer knows that all others have the memory, or may map it now.
     const auto found = ranges_->find(shown);
     found_.visible = found_.visible && found;
+    found_.attached = found_.attached || shown.pages > 0;
+    found_.reached = found_.reached && !(found && !*found);
     return found.value_or(nullptr);
   }
   std::byte* attach(const ShownBuffer& shown);
   std::optional<bool> ask_all(const NodeTurn& turn);
 
-  const SharedRanges* ranges_;
+  SharedRanges* ranges_;
+  std::span<const int> all_ranks_;
   ProcessMemory* processes_;
   std::vector<std::array<std::byte*, 2>> at_;  // by rank
   ShownBuffers own_;

@@ -64,6 +64,7 @@ class Job:
     limit_s: int = LIMIT_S
     shm_size: str = "50%"
     as_somebody: bool = False
+    limits: str = ""  # of each rank, in the words of ulimit
 
     def __post_init__(self):
         self.library = mpi_libraries.implementation(self.mpi)
@@ -80,6 +81,8 @@ class Job:
         words += SOMEBODY if self.as_somebody and os.geteuid() == 0 else []
         words += ["timeout", "-k", 2, self.limit_s, self.library.mpiexec, "-n", self.ranks]
         words += ["--bind-to", "none", "--oversubscribe"] if self.mpi == "openmpi" else []
+        if self.limits:
+            words += ["bash", "-c", f'ulimit {self.limits} && exec "$@"', "-"]
         words += ["env"] + [f"{name}={value}" for name, value in self.variables.items()]
         if self.tools:
             words += ["LD_PRELOAD=" + ":".join(map(str, self.tools))]

@@ -52,6 +52,65 @@ def test_yield_refused(mpi, tool, engine):
     assert job.right().sentences() == []
 
 
+def taken(job: Job) -> list[dict[str, int]]:
+    """What each rank says that it takes of the system; twice where it says so twice."""
+    said = r"addresses (\d+) KiB, shared pages (\d+) KiB, descriptors (\d+)"
+    found = [map(int, numbers) for numbers in re.findall(said, job.right().out)]
+    assert len(found) >= job.ranks
+    return [dict(zip(("addresses", "shared", "descriptors"), numbers)) for numbers in found]
+
+
+def most(job: Job, what: str) -> int:
+    return max(rank[what] for rank in taken(job))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("engine", ["auto", "thread"])
+def test_addresses_grow_with_what_is_used(mpi, engine, ranks):
+    """And not with the machine's memory, which each rank may show the others."""
+    natively = most(Job(mpi, ["resources"], ranks=ranks), "addresses")
+    under_weft = most(Job(mpi, ["resources"], engine, ranks=ranks), "addresses")
+    communicators = 21 * (40 << 10)  # memory that ranks share, for each
+    assert under_weft - natively < communicators + (400 << 10)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_descriptors_of_other_ranks_are_closed(mpi, ranks):
+    natively = most(Job(mpi, ["resources"], ranks=ranks), "descriptors")
+    under_weft = most(Job(mpi, ["resources"], "auto", ranks=ranks), "descriptors")
+    assert under_weft <= natively + 1  # its own memory, for a child's copy
+
+
+@pytest.mark.parametrize("case", ["locked-before", "locked-after"])
+@pytest.mark.parametrize("engine", ["auto", "thread"])
+def test_locked_memory_is_not_filled(mpi, engine, case):
+    """A few pages of what ranks share are used; all of it would be gigabytes."""
+    natively = most(Job(mpi, [case]), "shared")
+    under_weft = most(Job(mpi, [case], engine), "shared")
+    assert under_weft - natively < (64 << 10 if case == "locked-before" else 1 << 20)
+
+
+LIMITS = {
+    "descriptors": "-n 40",
+    "file size": "-f 1024",
+    "processes": "-u 1",
+    "locked memory": "-l 64",
+    "addresses": "-v 2000000",
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("engine", ["auto", "thread", "function"])
+def test_works_within_a_users_limits(mpi, engine, limit):
+    """One sentence at most, wherever the program alone works, too."""
+    job = Job(mpi, ["work"], engine, limits=LIMITS[limit])
+    natively = Job(mpi, ["work"], limits=LIMITS[limit])
+    job.as_somebody = natively.as_somebody = True
+    if natively.done().status != 0:
+        pytest.skip(f"{mpi} itself needs more {limit}")
+    assert len(job.right().sentences()) <= 1
+
+
 @pytest.mark.parametrize("engine", ["thread", "tcc"])
 def test_no_room_in_dev_shm(mpi, engine):
     """Weft needs none: what happens is what happens without it."""

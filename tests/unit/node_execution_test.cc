@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 #include <list>
 #include <memory>
 #include <new>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -49,13 +51,19 @@ struct Operation {
 };
 
 // Of one process: offsets are addresses.
-const SharedRanges& all_addresses() {
+SharedRanges& all_addresses() {
   static auto* all = [] {
     auto* ranges = new SharedRanges;
     ranges->add({0, nullptr, 0, {}});
     return ranges;
   }();
   return *all;
+}
+
+// Of an operation, which is their number in the world.
+std::span<const int> all_ranks(std::size_t count) {
+  static constexpr std::array<int, 8> kFirst{0, 1, 2, 3, 4, 5, 6, 7};
+  return std::span(kFirst).first(count);
 }
 
 // By ranks that can attach the others' own memory, or none of it; it is where it is.
@@ -95,7 +103,7 @@ class Part {
                                          : &operation.direct[static_cast<std::size_t>(rank)]),
         temp_(static_cast<std::size_t>(
             std::max(schedule_.temp_bytes, direct_ ? direct_->temp_bytes : 0))),
-        peers_(all_addresses(), static_cast<int>(operation.schedules.size()),
+        peers_(all_addresses(), all_ranks(operation.schedules.size()),
                processes_of(rank, rank != operation.unable)),
         turn_(turn(operation.ends, windows)),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data()},
@@ -230,7 +238,7 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
             windows.emplace_back(node.data(), rank, kRanks, bytes).next(Ends::in_order, schedule));
         ShownBuffers shown;
         if (rank == hidden) shown.input.memory = ShownBuffer::kNotShared;
-        peers.emplace_back(all_addresses(), kRanks).begin(shown);
+        peers.emplace_back(all_addresses(), all_ranks(kRanks)).begin(shown);
         operands.push_back({{memory.send(rank), memory.recv(rank), nullptr},
                             find_kernel(Element::float64, Operator::sum),
                             &peers.back()});

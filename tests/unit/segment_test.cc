@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "shm/segment_parts.h"
 #include "shm/segment_room.h"
 
 namespace weft {
@@ -42,6 +45,17 @@ int lines_with(const std::string& part) {
   for (std::string line; std::getline(maps, line);)
     if (line.find(part) != std::string::npos) ++found;
   return found;
+}
+
+std::int64_t mapped_bytes(const std::string& part) {
+  std::ifstream maps("/proc/self/maps");
+  std::int64_t bytes = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(part) == std::string::npos) continue;
+    const auto between = line.find('-');
+    bytes += std::stoll(line.substr(between + 1), nullptr, 16) - std::stoll(line, nullptr, 16);
+  }
+  return bytes;
 }
 
 int open_descriptors() {
@@ -140,6 +154,89 @@ TEST(Segment, LeavesNothing) {
   }
   EXPECT_EQ(lines_with("memfd:weft"), 0);
   EXPECT_EQ(open_descriptors(), descriptors);
+}
+
+// Some systems allow a process 256 of them, and there may be as many ranks on a node.
+TEST(Segment, WhoAttachesKeepsNoDescriptor) {
+  const Segment segment = make_segment();
+  const int descriptors = open_descriptors();
+  auto attached = Segment::attach(segment.name());
+  ASSERT_TRUE(attached);
+  EXPECT_EQ(open_descriptors(), descriptors);
+  segment.data()[kBytes - 1] = std::byte{8};
+  EXPECT_EQ(attached->data()[kBytes - 1], std::byte{8});
+}
+
+TEST(Segment, ItsPartsAreMappedOneByOne) {
+  constexpr std::int64_t kLong = std::int64_t{1} << 40, kAt = kLong / 2 + (1 << 20);
+  auto segment = Segment::create(kLong, Segment::Mapped::first_page);
+  ASSERT_TRUE(segment) << segment.error().message;
+  auto attached = Segment::attach(segment->name(), Segment::Mapped::first_page);
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_LT(mapped_bytes("memfd:weft"), 1 << 20);
+  std::byte *here = segment->map_part(kAt, kBytes), *there = attached->map_part(kAt, kBytes);
+  ASSERT_TRUE(here && there);
+  EXPECT_NE(here, there);
+  EXPECT_LT(mapped_bytes("memfd:weft"), 4 << 20);
+  here[kBytes - 1] = std::byte{3};
+  EXPECT_EQ(there[kBytes - 1], std::byte{3});
+  segment->data()[5] = std::byte{4};
+  EXPECT_EQ(segment->map_part(0, kBytes)[5], std::byte{4});
+}
+
+// Otherwise each page of it would take memory at once.
+TEST(Segment, HasNoPagesBeforeTheyAreUsedEvenWhereMemoryIsLocked) {
+  EXPECT_TRUE(in_child([] {
+    if (mlockall(MCL_FUTURE) != 0) return false;
+    constexpr std::int64_t kLong = 64 << 20;
+    auto segment = Segment::create(kLong);
+    if (!segment || !segment->map_part(kLong / 2, kLong / 4)) return false;
+    struct stat file;
+    fstat(segment->descriptor(), &file);
+    return file.st_blocks * 512 < kBytes;
+  }));
+}
+
+TEST(Segment, IsLeftOutOfCoreDumps) {
+  const Segment segment = make_segment();
+  std::ifstream maps("/proc/self/smaps");
+  bool is_segment = false, found = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:weft") != std::string::npos) is_segment = found = true;
+    if (!is_segment || !line.starts_with("VmFlags:")) continue;
+    EXPECT_NE(line.find(" dd"), std::string::npos) << line;
+    is_segment = false;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(SegmentParts, EachOffsetHasItsPart) {
+  std::int64_t end = 0;
+  for (int part = 0; part < SegmentParts::kMost; ++part) {
+    EXPECT_EQ(SegmentParts::begin_of(part), end);
+    end += SegmentParts::bytes_of(part);
+    EXPECT_EQ(SegmentParts::part_with(SegmentParts::begin_of(part)), part);
+    EXPECT_EQ(SegmentParts::part_with(end - 1), part);
+    EXPECT_EQ(SegmentParts::bytes_of_all(part + 1), end);
+  }
+}
+
+TEST(SegmentParts, AnAddressIsFoundInThePartThatIsMapped) {
+  auto segment = Segment::create(SegmentParts::bytes_of_all(4), Segment::Mapped::first_page);
+  ASSERT_TRUE(segment) << segment.error().message;
+  SegmentParts parts(std::move(*segment));
+  EXPECT_EQ(parts.count(), 4);
+  EXPECT_EQ(parts.offset_of(parts.segment().data()), -1);
+  for (const int part : {2, 0, 3}) {
+    const std::byte* const begin = parts.map(part);
+    ASSERT_NE(begin, nullptr);
+    EXPECT_EQ(parts.map(part), begin);
+    const std::int64_t last = SegmentParts::bytes_of(part) - 1;
+    EXPECT_EQ(parts.offset_of(begin), SegmentParts::begin_of(part));
+    EXPECT_EQ(parts.offset_of(begin + last), SegmentParts::begin_of(part) + last);
+  }
+  EXPECT_EQ(parts.at(1), nullptr);
+  EXPECT_EQ(parts.offset_of(&parts), -1);
 }
 
 TEST(Segment, OutlivesItsKilledMaker) {

@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -38,6 +40,13 @@ std::int64_t pages_in_use() {
   struct stat file;
   fstat(static_cast<int>(name.descriptor), &file);
   return file.st_blocks;
+}
+
+std::int64_t addresses_in_use() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0;
+  file >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
 }
 
 // What a child does, as its exit status. It ends past the thread sanitizer, which would miss the
@@ -115,12 +124,37 @@ TEST(SharedHeap, KeepsTheSizeThatStillFits) {
 
 TEST(SharedHeap, IsSeenByWhoAttaches) {
   auto* block = static_cast<unsigned char*>(heap().allocate(kBlock_bytes, 1));
-  auto seen = Segment::attach(heap().name());
+  auto seen = Segment::attach(heap().name(), Segment::Mapped::first_page);
   ASSERT_TRUE(seen) << seen.error().message;
+  SegmentParts parts(std::move(*seen));
   std::memset(block, 7, kBlock_bytes);
-  const std::byte* there = seen->data() + (reinterpret_cast<std::byte*>(block) - heap().begin());
+  const std::int64_t offset = heap().parts().offset_of(block);
+  const int part = SegmentParts::part_with(offset);
+  const std::byte* there = parts.map(part) + (offset - SegmentParts::begin_of(part));
   EXPECT_NE(reinterpret_cast<const unsigned char*>(there), block);
   EXPECT_TRUE(all_are(there, kBlock_bytes, 7));
+  heap().release(block);
+}
+
+// Batch systems limit addresses, and users look at them.
+TEST(SharedHeap, TakesAddressesAsItIsUsed) {
+  EXPECT_EQ(status_of_child([] {
+              const std::int64_t before = addresses_in_use();
+              SharedHeap* const fresh = *SharedHeap::create();
+              if (addresses_in_use() - before > 1 << 20) return 1;
+              constexpr std::int64_t kMuch_bytes = 300 << 20;
+              if (!fresh->allocate(1000, 1) || !fresh->allocate(kMuch_bytes, 1)) return 2;
+              return addresses_in_use() - before > 2 * kMuch_bytes ? 3 : 0;
+            }),
+            0);
+}
+
+TEST(SharedHeap, ServesABlockAsLongAsHalfTheMachinesMemory) {
+  const std::int64_t half = sysconf(_SC_PHYS_PAGES) / 2 * sysconf(_SC_PAGESIZE);
+  auto* block = static_cast<unsigned char*>(heap().allocate(half, 1));
+  ASSERT_NE(block, nullptr);
+  block[half - 1] = 1;
+  EXPECT_EQ(heap().allocate(half + (2 << 20), 1), nullptr);  // no more than there is
   heap().release(block);
 }
 
@@ -142,6 +176,40 @@ TEST(SharedHeap, AChildHasACopyOfItsOwn) {
   void* after = heap().allocate_zeroed(2 * kBlock_bytes);  // where the child's may have been
   EXPECT_TRUE(all_are(after, 2 * kBlock_bytes, 0));
   heap().release(after);
+  heap().release(block);
+}
+
+// A read of a page that is not there would make it.
+TEST(SharedHeap, AForkFillsNoPages) {
+  constexpr std::int64_t kMuch_bytes = 200 << 20;
+  auto* block = static_cast<unsigned char*>(heap().allocate_zeroed(kMuch_bytes));
+  block[kMuch_bytes / 2] = 6;
+  const std::int64_t before = pages_in_use();
+  EXPECT_EQ(status_of_child([&] {
+              return block[kMuch_bytes / 2] == 6 && block[kMuch_bytes - 1] == 0 ? 0 : 1;
+            }),
+            0);
+  EXPECT_EQ(pages_in_use(), before);
+  heap().release(block);
+}
+
+// The child then has what its parent has, and what it writes is its own.
+TEST(SharedHeap, AForkCopiesNoMoreThanThereIsMemoryFor) {
+  auto* block = static_cast<unsigned char*>(heap().allocate(kBlock_bytes, 1));
+  std::memset(block, 5, kBlock_bytes);
+  heap().set_sharers(1 << 30);
+  testing::internal::CaptureStderr();
+  const int status = status_of_child([&] {
+    const bool same = all_are(block, kBlock_bytes, 5);
+    std::memset(block, 9, kBlock_bytes);
+    return same && all_are(block, kBlock_bytes, 9) ? 0 : 1;
+  });
+  const std::string said = testing::internal::GetCapturedStderr();
+  heap().set_sharers(1);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(all_are(block, kBlock_bytes, 5));
+  EXPECT_NE(said.find("weft: no memory for a forked child's copy of 30"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   heap().release(block);
 }
 

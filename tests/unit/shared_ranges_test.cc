@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <utility>
 
 #include "shm/habits.h"
 
@@ -49,6 +50,57 @@ TEST(SharedRanges, WhatIsLeavingIsFoundButNotShown) {
   EXPECT_EQ(ranges.shown(memory.data() + 3, 8, all).memory, 7);
   ranges.remove(7);
   EXPECT_FALSE(ranges.find(shown));
+}
+
+// A heap, of which the others map a part when they are shown something there for the first time.
+struct Heaps {
+  Heaps()
+      : parts(std::move(
+            *Segment::create(SegmentParts::bytes_of_all(3), Segment::Mapped::first_page))),
+        seen(std::move(
+            *Segment::attach(parts.segment().name(), Segment::Mapped::first_page))) {
+    owner.add_own_heap(4, parts, {2, 4, 6});
+    other.add_heap(4, seen);
+  }
+  SegmentParts parts, seen;
+  SharedRanges owner, other;
+};
+
+TEST(SharedRanges, ABufferInAHeapIsShownToBeMapped) {
+  Heaps heaps;
+  const std::vector<int> all{2, 4, 6}, some{2, 4};
+  for (const int part : {0, 2}) {
+    std::byte* const at = heaps.parts.map(part) + 5000;
+    const ShownBuffer shown = heaps.owner.shown(at, 1000, some);
+    EXPECT_EQ(shown.memory, 4);
+    EXPECT_EQ(shown.pages, 1U);
+    at[3] = std::byte{7};
+    EXPECT_EQ(heaps.seen.at(part), nullptr);
+    const auto found = heaps.other.find(shown);
+    ASSERT_TRUE(found && *found);
+    EXPECT_EQ((*found)[3], std::byte{7});
+    heaps.owner.all_have(shown, some);
+    EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, some).pages, 0U);
+    EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, all).pages, 1U);  // rank 6 may not have it
+    EXPECT_EQ(heaps.owner.shown(at, 1000, std::vector{2, 3, 4}).memory, kNotShared);
+  }
+}
+
+// What others count from may lie before the part, or before all.
+TEST(SharedRanges, TheOriginOfABufferInAHeapMayLieElsewhere) {
+  Heaps heaps;
+  const std::vector<int> all{2, 4, 6};
+  for (const int part : {0, 1}) {
+    std::byte* const at = heaps.parts.map(part) + 100;
+    for (const std::int64_t to_origin : {-20'000, -200, 200, 40'000'000}) {
+      const ShownBuffer shown = heaps.owner.shown(at, 1000, all, to_origin);
+      const auto found = heaps.other.find(shown);
+      ASSERT_TRUE(found && *found);
+      *at = std::byte{static_cast<unsigned char>(part + 3)};
+      EXPECT_EQ(*(*found - to_origin), *at);
+      EXPECT_EQ(heaps.seen.at(2), nullptr);
+    }
+  }
 }
 
 TEST(Habits, WhatIsInVainIsTriedEverMoreSeldom) {

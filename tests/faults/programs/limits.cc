@@ -1,8 +1,11 @@
 // Limits: programs that ask for little, that never or hardly start MPI, and one that needs progress
 // whatever the system refuses (programs/refuse.c).
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,6 +96,61 @@ void start_and_work() {
   MPI_Finalize();
 }
 
+std::int64_t own_status(const char* field) {
+  return std::atoll(first_line("/proc/self/status", field).c_str());
+}
+
+int open_descriptors() {
+  int open = 0;
+  for (int i = 0; i < 1024; ++i) open += fcntl(i, F_GETFD) >= 0;
+  return open;
+}
+
+// Row 35: what the process takes of the system when it has used memory that ranks share, and
+// communicators; each rank says so.
+void resources() {
+  std::vector<OwnWorld> communicators(20);
+  constexpr int kCount = 1 << 18;
+  int *mine = nullptr, *sums = nullptr;
+  MPI_Alloc_mem(kCount * sizeof(int), MPI_INFO_NULL, &mine);
+  MPI_Alloc_mem(kCount * sizeof(int), MPI_INFO_NULL, &sums);
+  std::fill(mine, mine + kCount, rank_of(MPI_COMM_WORLD));
+  const int expected = sum_of_ranks(MPI_COMM_WORLD);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Allreduce(mine, sums, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect(std::count(sums, sums + kCount, expected) == kCount,
+           "allreduce on memory of MPI_Alloc_mem");
+  }
+  for (const OwnWorld& comm : communicators) {
+    Sum sum(1000, comm);
+    MPI_Request request;
+    sum.start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum.right(), "allreduce");
+  }
+  tell_all("rank %d: addresses %lld KiB, shared pages %lld KiB, descriptors %d",
+           rank_of(MPI_COMM_WORLD), static_cast<long long>(own_status("VmSize:")),
+           static_cast<long long>(own_status("RssShmem:")), open_descriptors());
+  MPI_Free_mem(mine);
+  MPI_Free_mem(sums);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// The same where the program has its memory locked, what it has and what it will have.
+void locked_before() {
+  expect(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall before MPI_Init");
+  MPI_Init(nullptr, nullptr);
+  resources();
+  MPI_Finalize();
+}
+void locked_after() {
+  MPI_Init(nullptr, nullptr);
+  resources();
+  expect(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall after MPI_Init");
+  resources();
+  MPI_Finalize();
+}
+
 // Row 25.
 void level_asked() {
   for (const auto& [name, level] : {std::pair{"single", MPI_THREAD_SINGLE},
@@ -159,6 +217,8 @@ void sessions_only() {
 const std::vector<Case>& limit_cases() {
   static const std::vector<Case> cases = {
       {"level-asked", level_asked, true},     {"plain-init", plain_init, true},
+      {"resources", resources},               {"locked-before", locked_before, true},
+      {"locked-after", locked_after, true},
       {"never-init", never_init, true},       {"init-fails", init_fails, true},
       {"sessions-only", sessions_only, true}, {"list-threads", list_threads},
       {"work", start_and_work, true},
