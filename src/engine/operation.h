@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "base/floating_point.h"
 #include "base/result.h"
 #include "transport/transport.h"
 
@@ -29,6 +31,13 @@ class Operation {
     execution_.try_first(*direct_);
   }
   bool tries_direct() const { return direct_ != nullptr; }
+
+  // Whoever advances it computes as this thread does now. Before others may.
+  void compute_as_here() { computes_as_ = FloatingPoint::of_this_thread(); }
+  // It runs a function of the application's, which expects no other thread: no thread of Weft's
+  // advances it beside the application. Before it is submitted.
+  void leave_to_callers() { by_callers_ = true; }
+  bool by_callers() const { return by_callers_; }
 
   // Goes on as far as possible without blocking; true once done. One thread at a time: before
   // submission the caller, afterwards the executor that holds the operation.
@@ -64,6 +73,8 @@ class Operation {
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
   Execution execution_;
+  std::optional<FloatingPoint> computes_as_;  // of what reduces
+  bool by_callers_ = false;
   // Written by the advancing thread; pair with nothing.
   std::atomic<std::uint32_t> round_{0};
   std::atomic<const Schedule*> under_way_;

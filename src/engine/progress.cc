@@ -64,16 +64,17 @@ void Progress::count(const Entry& entry, int change) {
   under_way_.fetch_add(change);
   if (entry.wants_thread) for_thread_.fetch_add(change);
   if (entry.operation->schedule().is_awaited()) awaited_.fetch_add(change);
+  if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 
 void Progress::poll() {
   if (under_way() == 0) return;
   const std::unique_lock lock(advancing_, std::try_to_lock);
-  if (lock) advance_all();
+  if (lock) advance_all(Who::caller);
 }
 
 // True if an operation went on by at least a round. The caller holds advancing_.
-bool Progress::advance_all() {
+bool Progress::advance_all(Who who) {
   {
     const std::lock_guard lock(inbox_mutex_);
     for (auto& entry : inbox_) {
@@ -86,6 +87,10 @@ bool Progress::advance_all() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     Entry entry = std::move(active_[i]);
+    if (!may_advance(*entry.operation, who)) {
+      active_[kept++] = std::move(entry);
+      continue;
+    }
     const auto round = entry.operation->round();
     const bool done = entry.operation->advance();
     progressed = progressed || entry.operation->round() != round;
@@ -105,6 +110,12 @@ bool Progress::caller_blocks() {
   ensure_thread();
   wake_thread();
   return true;
+}
+
+// The thread looks at blocked_ before each operation: one that it has begun ends first.
+void Progress::caller_returns() {
+  blocked_.fetch_sub(1);
+  if (by_callers_.load() > 0) const std::lock_guard until_it_has_ended(advancing_);
 }
 
 bool Progress::thread_has_work() const {
@@ -146,7 +157,7 @@ void Progress::thread_main() {
     bool progressed = false;
     {
       const std::unique_lock lock(advancing_, std::try_to_lock);
-      if (lock) progressed = advance_all();
+      if (lock) progressed = advance_all(Who::thread);
     }
     observer_.activity(progressed ? Activity::working : Activity::polling);
     if (!progressed) back_off();

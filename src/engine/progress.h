@@ -60,10 +60,11 @@ class Progress {
   void yield_core();
 
   // Around a call that may block in the MPI library: the thread takes over operations in which
-  // other ranks wait for this rank's later rounds (the library itself moves what is posted).
+  // other ranks wait for this rank's later rounds (the library itself moves what is posted); also
+  // those that are left to callers, as long as the caller is blocked.
   // caller_returns only where caller_blocks said true.
   bool caller_blocks();
-  void caller_returns() { blocked_.fetch_sub(1); }
+  void caller_returns();
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
@@ -85,7 +86,11 @@ class Progress {
   void thread_main();
   void sleep_until_work();
   void back_off();
-  bool advance_all();
+  enum class Who : std::uint8_t { caller, thread };
+  bool advance_all(Who who);
+  bool may_advance(const Operation& operation, Who who) const {
+    return who == Who::caller || !operation.by_callers() || blocked_.load() > 0;
+  }
 
   const BackOff backoff_;
   std::atomic<bool> with_thread_;  // turns false where no thread can be started
@@ -99,6 +104,7 @@ class Progress {
   std::atomic<int> under_way_{0};    // in inbox_ or active_; written by submit and advance_all
   std::atomic<int> for_thread_{0};   // of those, with wants_thread
   std::atomic<int> awaited_{0};      // of those, in which other ranks wait for later rounds
+  std::atomic<int> by_callers_{0};   // of those, left to callers
   std::atomic<int> helping_{0};      // callers inside drive_until
   std::atomic<int> blocked_{0};      // callers between caller_blocks and caller_returns
   std::atomic<int> wake_{0};         // changes to wake the thread; pairs with asleep_

@@ -61,7 +61,8 @@ Beginning beginning_for(int required) {
 int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
   const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
-  if (code == MPI_SUCCESS) Runtime::begin(beginning.config, *provided, beginning.without_threads);
+  if (code == MPI_SUCCESS)
+    Runtime::begin(beginning.config, required, *provided, beginning.without_threads);
   return code;
 }
 
@@ -116,7 +117,8 @@ int Init(int* argc, char*** argv) {
   if (beginning.keeps_level()) {
     const int code = next_calls.Init(argc, argv);
     if (code == MPI_SUCCESS)
-      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, beginning.without_threads);
+      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, MPI_THREAD_SINGLE,
+                     beginning.without_threads);
     return code;
   }
   int provided = 0;

@@ -48,7 +48,10 @@ void PersistentOperation::free_request() {
   const bool in_hand = stays_in_hand_ != InHand::no && runtime.completions_are_ours();
   in_hand_.store(in_hand, std::memory_order_relaxed);
   counted_ = !in_hand || stays_in_hand_ == InHand::until_needed;
-  if (counted_) runtime.requests.activated();
+  if (counted_) {
+    runtime.requests.activated();
+    if (reduces(schedule().shape.kind)) compute_as_here();
+  }
   return true;
 }
 

@@ -137,16 +137,16 @@ RecentPlans& recent_plans() {
 
 // A whole collective of the library's must be started in the same order on all ranks, which
 // persistent ones need not be.
-Engine possible_engine(const Runtime& runtime, Engine asked, Use use) {
-  const bool by_caller = use == Use::blocking || runtime.in_memory_only();
+Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_callers) {
+  const bool by_caller = use == Use::blocking || runtime.in_memory_only() || by_callers;
   if (by_caller) return Engine::function;
   const bool whole = asked == Engine::tcc || asked == Engine::assist;
   return whole && use == Use::persistent ? Engine::thread : asked;
 }
 
 Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
-                  const Shape& shape) {
-  const Engine asked = possible_engine(runtime, runtime.engine_for(communicator), use);
+                  const Shape& shape, bool by_callers) {
+  const Engine asked = possible_engine(runtime, runtime.engine_for(communicator), use, by_callers);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   const bool replayed = use == Use::persistent;
   const Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
@@ -186,7 +186,9 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   const auto agreed = agreed_bytes(shape);
   if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
   if (agreed > INT32_MAX) return Reason::large;
-  const Choice choice = choice_for(runtime, communicator, use, shape);
+  plan->by_callers =
+      runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
+  const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;

@@ -26,6 +26,7 @@ struct Plan {
   Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
   bool in_memory = false;                  // of a node, on this rank or on others
   bool leads = false;                      // collectives between leaders, on this rank or on others
+  bool by_callers = false;                 // it runs a function that expects no other thread
   bool alone = false;                      // no message: all happens in memory
   std::int64_t bytes = 0;                  // of this rank
 

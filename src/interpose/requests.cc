@@ -55,6 +55,7 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       operands_(operands_of(call, kernel, temp_.data())),
       transport_(call_, this->schedule(), operands_, communicator_->shadow, tag) {
   if (direct) try_first(std::move(direct));
+  if (reduces(call.kind)) compute_as_here();
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);

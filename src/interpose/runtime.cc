@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 
@@ -163,7 +164,7 @@ Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Sc
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
 
-void Runtime::begin(const Config& asked, int thread_level, bool without_threads) {
+void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool without_threads) {
   const auto bound = bind_library();
   if (!bound) {
     say(bound.error().message);
@@ -186,7 +187,7 @@ void Runtime::begin(const Config& asked, int thread_level, bool without_threads)
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (!runtime->native()) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
-    if (threads_allowed) runtime->agree_on_threads(rank);
+    if (threads_allowed) runtime->agree_on_threads(rank, asked_level);
     if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
     runtime->add_communicator(handles.comm_world, {});
     runtime->prepare_initialisations(rank);
@@ -231,13 +232,17 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
 
 // Collective: one rank without a thread is enough for all to do without, since blocking calls are
 // then made in a form that must be the same everywhere. The first such rank says why.
-void Runtime::agree_on_threads(int rank) {
+void Runtime::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start();
-  const std::int64_t without = started ? 0 : 1;
-  std::int64_t before = 0, all = 0;
-  library_calls.Scan(&without, &before, 1, handles.int64, handles.sum, handles.comm_world);
-  library_calls.Allreduce(&without, &all, 1, handles.int64, handles.sum, handles.comm_world);
-  if (all == 0) return;
+  const std::array<std::int64_t, 2> own{started ? 0 : 1, asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
+  std::array<std::int64_t, 2> all{};
+  std::int64_t before = 0;
+  library_calls.Scan(own.data(), &before, 1, handles.int64, handles.sum, handles.comm_world);
+  library_calls.Allreduce(own.data(), all.data(), static_cast<int>(own.size()), handles.int64,
+                          handles.sum, handles.comm_world);
+  const auto [without, below] = all;
+  operators_stay_ = without == 0 && below > 0;
+  if (without == 0) return;
   threads_allowed_ = false;
   progress.go_without_thread();
   if (!started && before == 1)

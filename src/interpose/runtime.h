@@ -26,8 +26,9 @@ class Runtime final : public Observer {
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
   // Right after the MPI library's own initialisation; collective over all ranks. without_threads:
-  // the level of threads is the application's own, by does_without_threads().
-  static void begin(const Config& config, int thread_level, bool without_threads);
+  // the level of threads is the application's own, by does_without_threads(). asked_level: by the
+  // application.
+  static void begin(const Config& config, int asked_level, int thread_level, bool without_threads);
   // Right before the MPI library's finalisation; collective over all ranks.
   static void end();
 
@@ -35,6 +36,9 @@ class Runtime final : public Observer {
 
   // A thread may be used at all. False: engine function stands in for the others.
   bool threads_allowed() const { return threads_allowed_; }
+  // The application's operators expect no other thread than its own: on some rank it has not asked
+  // for MPI_THREAD_MULTIPLE, and Weft has threads. The same on all ranks.
+  bool operators_stay() const { return operators_stay_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
   bool callers_only() const { return !threads_allowed_ && scope_ == Scope::all; }
   bool native() const { return scope_ == Scope::nothing; }
@@ -82,7 +86,7 @@ class Runtime final : public Observer {
   Progress progress;
 
  private:
-  void agree_on_threads(int rank);
+  void agree_on_threads(int rank, int asked_level);
   void prepare_initialisations(int rank);
   // A sentence about the whole run, for the summary; nullptr: none.
   const char* remark() const;
@@ -90,7 +94,8 @@ class Runtime final : public Observer {
 
   static std::atomic<Runtime*> active_;
 
-  bool threads_allowed_;  // final before active()
+  bool threads_allowed_;         // final before active()
+  bool operators_stay_ = false;  // the same
   const Scope scope_;
   const bool observing_;
   const bool completions_are_ours_;

@@ -30,8 +30,11 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 template <class Made, class... More>
 std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
                                      More... more) {
-  return std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
-                                plan.kernel, tag, std::move(more)...);
+  auto made =
+      std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
+                             plan.kernel, tag, std::move(more)...);
+  if (plan.by_callers) made->leave_to_callers();
+  return made;
 }
 
 // What is tried first and what may follow have one turn.

@@ -92,8 +92,7 @@ def test_locked_memory_is_not_filled(mpi, engine, case):
 
 LIMITS = {
     "descriptors": "-n 40",
-    "file size": "-f 1024",
-    "processes": "-u 1",
+    "file size": "-f 200000",
     "locked memory": "-l 64",
     "addresses": "-v 2000000",
 }

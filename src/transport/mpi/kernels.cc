@@ -128,6 +128,10 @@ Kernel kernel_for(MPI_Op op, MPI_Datatype type) {
   return as_expected ? find_kernel(*element, *meaning) : nullptr;
 }
 
+bool is_predefined(MPI_Op op) {
+  return meaning_of(operators, op) != nullptr;
+}
+
 std::string reduction_words(MPI_Op op, MPI_Datatype type) {
   if (!kernel_for(op, type)) return "";
   return std::string(operator_name(*meaning_of(operators, op))) + " " +

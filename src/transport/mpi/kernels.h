@@ -15,6 +15,8 @@ void bind_kernels(void* (*find)(const char* name));
 
 // nullptr where only MPI_Reduce_local knows how: user-defined operators, derived types.
 Kernel kernel_for(MPI_Op op, MPI_Datatype type);
+// Not a function of the application's.
+bool is_predefined(MPI_Op op);
 // "sum float64"; "" where there is no kernel.
 std::string reduction_words(MPI_Op op, MPI_Datatype type);
 

@@ -1,0 +1,82 @@
+// FloatingPoint: how a thread computes with floating-point numbers: rounding, what becomes of very
+// small ones, which exceptions trap. Why: MPI_Allreduce rounds as its caller has said, also where
+// another thread carries it out.
+#pragma once
+
+#include <cfenv>
+#include <cstdint>
+#include <optional>
+
+namespace weft {
+
+class FloatingPoint {
+ public:
+  static FloatingPoint of_this_thread();
+  void set() const;
+  bool operator==(const FloatingPoint&) const = default;
+
+ private:
+#if defined(__x86_64__)
+  std::uint32_t vectors_ = 0;  // MXCSR without its flags
+  std::uint16_t x87_ = 0;      // the control word, for long double
+#elif defined(__aarch64__)
+  std::uint64_t control_ = 0;  // FPCR
+#else
+  int rounding_ = FE_TONEAREST;
+#endif
+};
+
+#if defined(__x86_64__)
+inline FloatingPoint FloatingPoint::of_this_thread() {
+  constexpr std::uint32_t kFlags = 0x3f;
+  FloatingPoint now;
+  now.vectors_ = __builtin_ia32_stmxcsr() & ~kFlags;
+  asm volatile("fnstcw %0" : "=m"(now.x87_));
+  return now;
+}
+// Flags of before would trap where their exceptions do now.
+inline void FloatingPoint::set() const {
+  __builtin_ia32_ldmxcsr(vectors_);
+  asm volatile("fnclex\n\tfldcw %0" : : "m"(x87_));
+}
+#elif defined(__aarch64__)
+inline FloatingPoint FloatingPoint::of_this_thread() {
+  FloatingPoint now;
+  asm volatile("mrs %0, fpcr" : "=r"(now.control_));
+  return now;
+}
+inline void FloatingPoint::set() const {
+  asm volatile("msr fpcr, %0" : : "r"(control_));
+}
+#else
+inline FloatingPoint FloatingPoint::of_this_thread() {
+  FloatingPoint now;
+  now.rounding_ = std::fegetround();
+  return now;
+}
+inline void FloatingPoint::set() const {
+  std::fesetround(rounding_);
+}
+#endif
+
+// This thread computes like that while it lives; nothing given: as it does.
+class ComputesAs {
+ public:
+  explicit ComputesAs(const std::optional<FloatingPoint>& other) {
+    if (!other) return;
+    const FloatingPoint own = FloatingPoint::of_this_thread();
+    if (own == *other) return;
+    before_ = own;
+    other->set();
+  }
+  ~ComputesAs() {
+    if (before_) before_->set();
+  }
+  ComputesAs(const ComputesAs&) = delete;
+  ComputesAs& operator=(const ComputesAs&) = delete;
+
+ private:
+  std::optional<FloatingPoint> before_;
+};
+
+}  // namespace weft
