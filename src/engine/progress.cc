@@ -34,7 +34,7 @@ Progress::~Progress() {
 
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   add({std::move(operation), wants_thread});
-  if (!wants_thread) return;
+  if (!wants_thread && blocked_.load() == 0) return;
   ensure_thread();
   wake_thread();
 }
@@ -104,9 +104,12 @@ bool Progress::advance_all(Who who) {
   return progressed;
 }
 
+// blocked_ is raised before the look at awaited_, and submit() looks at blocked_ after having raised
+// awaited_, so that one of the two always sees the other.
 bool Progress::caller_blocks() {
-  if (!with_thread_ || awaited_.load() == 0) return false;
+  if (!with_thread_ || (awaited_.load() == 0 && !several_callers_)) return false;
   blocked_.fetch_add(1);
+  if (awaited_.load() == 0) return true;
   ensure_thread();
   wake_thread();
   return true;

@@ -28,6 +28,9 @@ class Progress {
   Result<bool> start();
   // From now on callers only advance operations. Before the first submit().
   void go_without_thread();
+  // While one of the application's threads blocks, another may submit operations. Before the first
+  // submit().
+  void expect_several_callers() { several_callers_ = true; }
 
   // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
   // the application computes; otherwise callers inside MPI calls advance it.
@@ -61,7 +64,8 @@ class Progress {
 
   // Around a call that may block in the MPI library: the thread takes over operations in which
   // other ranks wait for this rank's later rounds (the library itself moves what is posted); also
-  // those that are left to callers, as long as the caller is blocked.
+  // those that are left to callers, as long as the caller is blocked, and those that another caller
+  // submits meanwhile.
   // caller_returns only where caller_blocks said true.
   bool caller_blocks();
   void caller_returns();
@@ -94,6 +98,7 @@ class Progress {
 
   const BackOff backoff_;
   std::atomic<bool> with_thread_;  // turns false where no thread can be started
+  bool several_callers_ = false;
   Observer& observer_;
 
   std::mutex advancing_;  // held by whoever advances; guards active_

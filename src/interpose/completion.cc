@@ -26,6 +26,29 @@ struct Ours {
   bool persistent_and_done() const { return persistent && operation->done(); }
 };
 
+// There is no thread, and others of the application's may start collectives meanwhile.
+bool must_always_help(const Runtime& runtime) {
+  return runtime.callers_only() && runtime.several_callers();
+}
+
+// Lives while the library waits: what other threads of the application's start meanwhile is handed to
+// Weft's.
+class LibraryWaits {
+ public:
+  explicit LibraryWaits(Runtime* runtime)
+      : runtime_(runtime && runtime->several_callers() && runtime->progress.caller_blocks()
+                     ? runtime
+                     : nullptr) {}
+  ~LibraryWaits() {
+    if (runtime_) runtime_->progress.caller_returns();
+  }
+  LibraryWaits(const LibraryWaits&) = delete;
+  LibraryWaits& operator=(const LibraryWaits&) = delete;
+
+ private:
+  Runtime* const runtime_;
+};
+
 // One completion call of the application over some of Weft's, the library's and null requests.
 // The library is not shown Weft's persistent ones: some libraries' calls for arrays go wrong over
 // persistent requests.
@@ -111,7 +134,7 @@ void Completion::drive_to_end() {
 }
 
 bool Completion::must_keep_helping() const {
-  return runtime_.requests.active() > static_cast<int>(ours_.size());
+  return must_always_help(runtime_) || runtime_.requests.active() > static_cast<int>(ours_.size());
 }
 
 template <class Test>
@@ -319,18 +342,23 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
 [[gnu::noinline]] int wait_for_any(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   Completion completion(runtime, CallId::Wait, 1, request);
   completion.drive_to_end();
+  const auto wait = [&] {
+    const LibraryWaits waits(&runtime);
+    return next_calls.Wait(request, status);
+  };
   const int code = completion.must_keep_helping() ? completion.drive_until_flag([&](int* flag) {
     return next_calls.Test(request, flag, status);
   })
-                                                  : next_calls.Wait(request, status);
+                                                  : wait();
   return completion.finish_single(code, 0);
 }
 
 // Null where the library alone has a say: nothing of Weft's is held and nothing is watched.
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
-  if (!runtime || (runtime->requests.held() == 0 && !runtime->requests.watching())) return nullptr;
-  return runtime;
+  if (!runtime) return nullptr;
+  const bool has_say = runtime->requests.held() > 0 || runtime->requests.watching();
+  return has_say || must_always_help(*runtime) ? runtime : nullptr;
 }
 
 }  // namespace
@@ -340,7 +368,10 @@ namespace complete {
 int Wait(MPI_Request* request, MPI_Status* status) {
   const WatchedCall watched(CallId::Wait);
   Runtime* runtime = involved();
-  if (!runtime) return next_calls.Wait(request, status);
+  if (!runtime) {
+    const LibraryWaits waits(Runtime::active());
+    return next_calls.Wait(request, status);
+  }
   if (PersistentAlone persistent(*runtime, CallId::Wait, *request); persistent) {
     persistent.drive_to_end();
     return persistent.complete(status);
@@ -351,20 +382,28 @@ int Wait(MPI_Request* request, MPI_Status* status) {
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
-  if (!runtime) return next_calls.Waitall(count, requests, statuses);
+  if (!runtime) {
+    const LibraryWaits waits(Runtime::active());
+    return next_calls.Waitall(count, requests, statuses);
+  }
   if (wait_for_persistent(*runtime, count, requests, statuses)) return MPI_SUCCESS;
   Completion completion(*runtime, CallId::Waitall, count, requests);
   completion.drive_to_end();
-  const int code = completion.must_keep_helping()
-                       ? completion.wait_all(statuses)
-                       : next_calls.Waitall(count, completion.for_library(), statuses);
+  const auto wait = [&] {
+    const LibraryWaits waits(runtime);
+    return next_calls.Waitall(count, completion.for_library(), statuses);
+  };
+  const int code = completion.must_keep_helping() ? completion.wait_all(statuses) : wait();
   return completion.finish_array(code, statuses, nullptr, count);
 }
 
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   const WatchedCall watched(CallId::Waitany);
   Runtime* runtime = involved();
-  if (!runtime) return next_calls.Waitany(count, requests, index, status);
+  if (!runtime) {
+    const LibraryWaits waits(Runtime::active());
+    return next_calls.Waitany(count, requests, index, status);
+  }
   Completion completion(*runtime, CallId::Waitany, count, requests);
   const int code = completion.drive_until_flag(
       [&](int* flag) { return completion.test_any(index, flag, status); });
@@ -374,7 +413,10 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
 int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
   const WatchedCall watched(CallId::Waitsome);
   Runtime* runtime = involved();
-  if (!runtime) return next_calls.Waitsome(count, requests, completed, indices, statuses);
+  if (!runtime) {
+    const LibraryWaits waits(Runtime::active());
+    return next_calls.Waitsome(count, requests, completed, indices, statuses);
+  }
   Completion completion(*runtime, CallId::Waitsome, count, requests);
   const int code = completion.drive_until_flag([&](int* flag) {
     const int tested = completion.test_some(completed, indices, statuses);

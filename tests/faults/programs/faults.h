@@ -22,6 +22,7 @@ const std::vector<Case>& many_cases();        // many.cc
 const std::vector<Case>& end_cases();         // ends.cc
 const std::vector<Case>& limit_cases();       // limits.cc
 const std::vector<Case>& operator_cases();    // operators.cc
+const std::vector<Case>& caller_cases();      // callers.cc
 
 // Counts a failure of the current case and names it.
 void expect(bool good, const char* what);
