@@ -51,6 +51,7 @@ void PersistentOperation::free_request() {
   if (counted_) {
     runtime.requests.activated();
     if (reduces(schedule().shape.kind)) compute_as_here();
+    bring_in();
   }
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "coll/algorithm.h"
+#include "interpose/device_memory.h"
 #include "interpose/epoch.h"
 #include "interpose/shape.h"
 #include "schedule/verify.h"
@@ -200,6 +201,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
+  plan->at_once = plan->alone && !plan->direct && !devices_possible();
   plan->bytes = local_bytes(shape);
   return std::nullopt;
 }

@@ -28,6 +28,7 @@ struct Plan {
   bool leads = false;                      // collectives between leaders, on this rank or on others
   bool by_callers = false;                 // it runs a function that expects no other thread
   bool alone = false;                      // no message: all happens in memory
+  bool at_once = false;                    // nor is there anything else to look at
   std::int64_t bytes = 0;                  // of this rank
 
   // What follows from the schedule goes with it. After `kernel` is known.

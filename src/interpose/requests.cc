@@ -56,9 +56,17 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       transport_(call_, this->schedule(), operands_, communicator_->shadow, tag) {
   if (direct) try_first(std::move(direct));
   if (reduces(call.kind)) compute_as_here();
+  if (devices_possible()) stage();
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
+}
+
+void CollectiveOperation::stage() {
+  staged_ = StagedBuffers::of(call_, schedule().shape);
+  if (!staged_ || !staged_->there()) return;
+  call_ = staged_->staged(call_);
+  operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
 }
 
 void CollectiveOperation::lead(Leaders& leaders) {
@@ -100,6 +108,7 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 
 void CollectiveOperation::finished(const Error* error) {
   if (error) failed(*error);
+  if (staged_ && !error && !(brought_in_ && staged_->take_out())) error_code_ = MPI_ERR_OTHER;
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);

@@ -15,6 +15,7 @@
 #include "base/buffer_pool.h"
 #include "engine/operation.h"
 #include "interpose/communicators.h"
+#include "interpose/device_memory.h"
 #include "interpose/generated/call_ids.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -58,7 +59,12 @@ class CollectiveOperation : public Operation {
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
   int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are
-  bool has_memory() const { return temp_.there(); }
+  bool has_memory() const { return temp_.there() && (!staged_ || staged_->there()); }
+  // Before the first advance() since the start, where buffers lie in a device's memory.
+  void bring_in() {
+    if (staged_) [[unlikely]]
+      brought_in_ = staged_->bring_in();
+  }
   MPI_Request request() const { return request_; }
 
   virtual PersistentOperation* persistent() { return nullptr; }
@@ -78,6 +84,7 @@ class CollectiveOperation : public Operation {
  protected:
   const Operands& operands() const { return operands_; }
   const NodeTurn& turn() const { return turn_; }
+  bool is_staged() const { return staged_ != nullptr; }
   void finished(const Error* error) override;
   void failed(const Error& error);
   void release_kept();
@@ -89,12 +96,15 @@ class CollectiveOperation : public Operation {
 
  private:
   void keep_arrays(const Shape& shape);
+  void stage();
 
   const CallId id_;
   Call call_;
   std::vector<std::vector<std::byte>> arrays_;  // of the call, where they are needed later on
   std::shared_ptr<Communicator> communicator_;
   TempBuffer temp_;
+  std::unique_ptr<StagedBuffers> staged_;  // nullptr: the processor reaches all buffers
+  bool brought_in_ = true;
   std::unique_ptr<PeerBuffers> peers_;  // where a schedule is direct
   Operands operands_;
   NodeTurn turn_;  // none where the schedule needs no memory of the node's

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "interpose/bind.h"
+#include "interpose/device_memory.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/incomplete.h"
@@ -189,6 +190,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
         std::string(engine_name(config.engine)));
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (!runtime->native()) {
+    look_for_devices();
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
     if (threads_allowed) runtime->agree_on_threads(rank, asked_level);
     if (config.node_memory) find_nodes(config.xpmem, config.reproducible);

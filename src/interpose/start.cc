@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/alone.h"
+#include "interpose/device_memory.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/persistent.h"
@@ -252,6 +253,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   runtime->requests.activated();
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   if (runtime->observing()) operation->times.started = entered;
+  operation->bring_in();
   take_turn(*operation, *plan, Ends::any_time);
   submit(*runtime, plan->engine, std::move(operation));
   if (entered == 0) return true;
@@ -334,10 +336,23 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
+  operation->bring_in();
   take_turn(*operation, plan, Ends::in_order);
   carry_to_its_end(runtime, operation);
   return operation->claim_error() ? call_error_handler(*operation, operation->error_code())
                                   : MPI_SUCCESS;
+}
+
+// The same, with buffers of any kind.
+int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
+  const auto staged = devices_possible() ? StagedBuffers::of(call, plan.schedule->shape) : nullptr;
+  if (staged && !staged->there()) return failed(call, MPI_ERR_NO_MEM);
+  const bool brought_in = !staged || staged->bring_in();
+  const Call within_reach = staged ? staged->staged(call) : call;
+  const int code = plan.direct ? try_direct_in_memory(runtime, id, within_reach, plan)
+                               : carry_out_in_memory(runtime, within_reach, plan);
+  if (!staged || code != MPI_SUCCESS) return code;
+  return brought_in && staged->take_out() ? code : failed(call, MPI_ERR_OTHER);
 }
 
 // Where somebody looks on, or there is more to do than work in memory.
@@ -350,10 +365,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   int code;
   if (!plan.alone)
     code = carry_out_by_messages(runtime, id, call, plan, number);
-  else if (plan.direct)
-    code = try_direct_in_memory(runtime, id, call, plan);
   else
-    code = carry_out_in_memory(runtime, call, plan);
+    code = carry_out_within_reach(runtime, id, call, plan);
   if (entered == 0) return code;
   if (auto* track = runtime.application_track()) track->span(call_name(id), entered, now_ns());
   return code;
@@ -370,7 +383,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
     return false;
   }
   const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);
-  if (!plan->alone || plan->direct || looked_at) {
+  if (!plan->at_once || looked_at) {
     *code = carry_out_in_any_way(*runtime, id, call, *plan);
   } else {
     plan->communicator->next_in_sequence();

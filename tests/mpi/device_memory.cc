@@ -1,0 +1,218 @@
+// Collectives on buffers in the memory of a device, which the processor cannot touch: on all ranks or
+// on some, sent from or received into. An ordinary MPI program: `device_memory DRIVER`, where DRIVER
+// is the stand-in of tests/device. What must come out is what the MPI library makes of the same data
+// in ordinary memory, Weft being switched off (MPI_Pcontrol).
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+int failures = 0, cases = 0;
+
+struct Driver {
+  int (*allocate)(std::uintptr_t* address, std::size_t bytes);
+  int (*release)(std::uintptr_t address);
+  int (*copy)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
+  int (*attribute)(void* value, int which, std::uintptr_t address);
+  int (*push)(void* context);
+  int (*pop)(void** context);
+};
+Driver driver;
+
+template <class Function>
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  return function != nullptr;
+}
+
+bool load(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  return library && find(library, "cuMemAlloc_v2", driver.allocate) &&
+         find(library, "cuMemFree_v2", driver.release) && find(library, "cuMemcpy", driver.copy) &&
+         find(library, "cuPointerGetAttribute", driver.attribute) &&
+         find(library, "cuCtxPushCurrent_v2", driver.push) &&
+         find(library, "cuCtxPopCurrent_v2", driver.pop);
+}
+
+std::uintptr_t address_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+// Ints of the device's or of the processor's.
+class Buffer {
+ public:
+  Buffer(const std::vector<int>& content, bool on_device) : host_(content) {
+    if (!on_device) return;
+    driver.allocate(&device_, bytes());
+    copy(device_, address_of(host_.data()));
+  }
+  ~Buffer() {
+    if (device_) driver.release(device_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  int* data() { return device_ ? reinterpret_cast<int*>(device_) : host_.data(); }
+  std::vector<int> content() {
+    if (device_) copy(address_of(host_.data()), device_);
+    return host_;
+  }
+
+ private:
+  std::size_t bytes() const { return host_.size() * sizeof(int); }
+  void copy(std::uintptr_t to, std::uintptr_t from) {
+    void* context = nullptr;
+    driver.attribute(&context, 1, device_);
+    driver.push(context);
+    driver.copy(to, from, bytes());
+    driver.pop(&context);
+  }
+
+  std::vector<int> host_;
+  std::uintptr_t device_ = 0;
+};
+
+struct World {
+  int rank = 0, size = 1;
+  int count = 0;  // of a block
+  MPI_Datatype spread = MPI_DATATYPE_NULL;  // an int, then a hole of one
+};
+
+using Start = std::function<void(const World&, int* from, int* to, MPI_Request*)>;
+using Whole = std::function<void(const World&, int* from, int* to)>;
+
+struct Case {
+  const char* name;
+  Whole blocking;
+  Start start, initialise;
+};
+
+// Each in three forms. `arguments` are those before the request.
+#define FORMS(Name, name, ...)                                                          \
+  Case {                                                                                \
+    #Name, []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to) { MPI_##Name(__VA_ARGS__); },         \
+        []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to, MPI_Request* request) {                  \
+          MPI_I##name(__VA_ARGS__, request);                                            \
+        },                                                                              \
+        []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to, MPI_Request* request) {                  \
+          MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, request);                       \
+        }                                                                               \
+  }
+
+// Of blocks in the ranks' reverse order, between which one int is left as it is.
+constexpr int kMostRanks = 16;
+const int* at(const World& w) {
+  static int all[kMostRanks];
+  for (int rank = 0; rank < w.size; ++rank) all[rank] = (w.size - 1 - rank) * w.count;
+  return all;
+}
+const int* counts(const World& w) {
+  static int all[kMostRanks];
+  std::fill(all, all + w.size, w.count - 1);
+  return all;
+}
+
+const std::vector<Case>& all_cases() {
+  static const MPI_Comm world = MPI_COMM_WORLD;
+  static const std::vector<Case> all = {
+      FORMS(Allreduce, allreduce, from, to, w.count, MPI_INT, MPI_SUM, world),
+      FORMS(Allreduce, allreduce, MPI_IN_PLACE, to, w.count, MPI_INT, MPI_SUM, world),
+      FORMS(Reduce, reduce, from, to, w.count, MPI_INT, MPI_MAX, w.size - 1, world),
+      FORMS(Bcast, bcast, to, w.count, MPI_INT, 1, world),
+      FORMS(Bcast, bcast, to, w.count / 2, w.spread, 1, world),
+      FORMS(Gather, gather, from, w.count, MPI_INT, to, w.count, MPI_INT, 1, world),
+      FORMS(Scatter, scatter, from, w.count, MPI_INT, to, w.count, MPI_INT, 1, world),
+      FORMS(Allgather, allgather, from, w.count, MPI_INT, to, w.count, MPI_INT, world),
+      FORMS(Allgatherv, allgatherv, from, w.count - 1, MPI_INT, to, counts(w), at(w), MPI_INT,
+            world),
+      FORMS(Alltoall, alltoall, from, w.count, MPI_INT, to, w.count, MPI_INT, world),
+      FORMS(Alltoallv, alltoallv, from, counts(w), at(w), MPI_INT, to, counts(w), at(w), MPI_INT,
+            world),
+      FORMS(Reduce_scatter_block, reduce_scatter_block, from, to, w.count, MPI_INT, MPI_SUM, world),
+      FORMS(Scan, scan, from, to, w.count, MPI_INT, MPI_SUM, world),
+  };
+  return all;
+}
+
+std::vector<int> filled(const World& w, int seed) {
+  std::vector<int> content(static_cast<std::size_t>(w.count) * w.size);
+  for (std::size_t i = 0; i < content.size(); ++i)
+    content[i] = static_cast<int>(i * 7 + seed * 1000 + w.rank * 31);
+  return content;
+}
+
+std::vector<int> expected(const World& w, const Case& one) {
+  std::vector<int> from = filled(w, 1), to = filled(w, 2);
+  MPI_Pcontrol(0);
+  one.blocking(w, from.data(), to.data());
+  MPI_Pcontrol(1);
+  return to;
+}
+
+void check(const World& w, const Case& one, const char* form, Buffer& to,
+           const std::vector<int>& right) {
+  ++cases;
+  if (to.content() == right) return;
+  ++failures;
+  std::printf("rank %d: wrong: %s, %s, %d ints\n", w.rank, one.name, form, w.count);
+}
+
+void run(const World& w, const Case& one, bool from_device, bool to_device) {
+  const std::vector<int> right = expected(w, one);
+  Buffer from(filled(w, 1), from_device);
+  MPI_Request request;
+  {
+    Buffer to(filled(w, 2), to_device);
+    one.blocking(w, from.data(), to.data());
+    check(w, one, "blocking", to, right);
+  }
+  {
+    Buffer to(filled(w, 2), to_device);
+    one.start(w, from.data(), to.data(), &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(w, one, "non-blocking", to, right);
+  }
+  Buffer to(filled(w, 2), to_device);
+  one.initialise(w, from.data(), to.data(), &request);
+  MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  check(w, one, "persistent", to, right);
+  MPI_Request_free(&request);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || !load(argv[1])) {
+    std::fprintf(stderr, "usage: device_memory DRIVER\n");
+    return 2;
+  }
+  MPI_Init(&argc, &argv);
+  World w;
+  MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &w.size);
+  MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &w.spread);
+  MPI_Type_commit(&w.spread);
+  for (const int count : {2, 100, 50000}) {
+    w.count = count;
+    for (const Case& one : all_cases()) {
+      run(w, one, true, true);
+      run(w, one, w.rank % 2 == 0, w.rank % 2 != 0);
+      run(w, one, w.rank == 1, w.rank == 1);
+    }
+  }
+  MPI_Type_free(&w.spread);
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (w.rank == 0 && all == 0) std::printf("%d cases equal\n", cases);
+  MPI_Finalize();
+  return all > 0;
+}
