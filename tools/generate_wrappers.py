@@ -29,6 +29,10 @@ CLASSES = {
     "blocking": "passed on, known to block",
     "special": "special::X, by hand",
 }
+# Calls whose non-blocking form is not named after them.
+TESTS = {"Win_wait": "MPI_Win_test"}
+# What a collective call without such a form is made on -> how its ranks meet before.
+MEETINGS = {"comm": "meet", "file": "meet_of_file", "file_inout": "meet_of_file", "win": "meet_of_window"}
 # A whole collective may be one step of a schedule.
 STEPS = ("nonblocking_collective", "blocking_collective")
 
@@ -200,7 +204,7 @@ def persistent_body(call):
 def nonblocking_form(call, calls):
     """The call that does the same without blocking (MPI_Recv: MPI_Irecv); None if there is none."""
     name = short(call)
-    form = calls.get(f"MPI_I{name[0].lower()}{name[1:]}")
+    form = calls.get(TESTS.get(name, f"MPI_I{name[0].lower()}{name[1:]}"))
     if not form or form.get("absent") != call.get("absent"):
         return None
     names = [a["name"] for a in call["args"]]
@@ -208,6 +212,32 @@ def nonblocking_form(call, calls):
     started = [name for name in names if name != "status"] + ["request"]
     asked = [name for name in offered if name != "flag"]
     return form if offered == started or ("flag" in offered and asked == names) else None
+
+
+def meeting(call):
+    """Before a collective call that has no non-blocking form."""
+    if not call.get("collective"):
+        return []
+    role = next(role for role in MEETINGS if argument(call, role))
+    given = f"*{argument(call, role)}" if role.endswith("inout") else argument(call, role)
+    return [f"  guard.{MEETINGS[role]}({given});"]
+
+
+def passed_on(call):
+    """The call itself; a file or window that it makes or ends is noted."""
+    made = {"new_file": "opened_file", "new_win": "opened_window"}
+    for role, noted in made.items():
+        if handle := argument(call, role):
+            after = f"  if (code == MPI_SUCCESS) guard.{noted}(*{handle}, {argument(call, 'comm')});"
+            return [f"  const int code = next({arguments(call)});", after, "  return code;"]
+    if handle := argument(call, "file_inout"):
+        return [
+            f"  const MPI_File closed = *{handle};",
+            f"  const int code = next({arguments(call)});",
+            "  if (code == MPI_SUCCESS) guard.closed_file(closed);",
+            "  return code;",
+        ]
+    return [f"  return next({arguments(call)});"]
 
 
 def blocking_body(call, calls):
@@ -230,7 +260,7 @@ def blocking_body(call, calls):
             f"    return guard.drive(post, {status});",
             "  }",
         ]
-    return lines + [f"  return next({arguments(call)});"]
+    return lines + meeting(call) + passed_on(call)
 
 
 def offered(call):
@@ -243,6 +273,7 @@ def offered(call):
 def comm_new_body(call):
     return [
         f"  BlockingCall guard(CallId::{short(call)});",
+        *meeting(call),
         f"  const int code = next({arguments(call)});",
         f"  communicator_created({argument(call, 'new_comm')}, code);",
         "  return code;",

@@ -56,6 +56,17 @@ class BlockingCall {
   // Repeats the non-blocking form until it says `flag`, helping.
   int repeat(const std::function<int(int*)>& ask);
 
+  // Where the call must not block, is collective and has no non-blocking form: helps until all its
+  // ranks are in it, which then wait for each other only (all_in_call.cc).
+  void meet(MPI_Comm comm);
+  void meet_of_file(MPI_File file);
+  void meet_of_window(MPI_Win window);
+  // On which communicator they can do so.
+  void opened_file(MPI_File file, MPI_Comm comm);
+  void closed_file(MPI_File file);
+  void opened_window(MPI_Win window, MPI_Comm comm);
+  void freed_window(MPI_Win window);
+
  private:
   const CallId id_;
   const WatchedCall watched_{id_};

@@ -72,7 +72,8 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  const BlockingCall guard(CallId::Comm_dup_with_info);
+  BlockingCall guard(CallId::Comm_dup_with_info);
+  guard.meet(comm);
   const int code = next_calls.Comm_dup_with_info(comm, info, newcomm);
   if (code == MPI_SUCCESS && Runtime::active()) add_communicator(*newcomm, read_hints(info));
   return code;
@@ -81,12 +82,13 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 // Hints hold for collectives started afterwards. They get a shadow of their own, so that whole
 // collectives of two engines never meet on one: each engine keeps its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  const BlockingCall guard(CallId::Comm_set_info);
+  BlockingCall guard(CallId::Comm_set_info);
   const int code = next_calls.Comm_set_info(comm, info);
   Runtime* runtime = Runtime::active();
   if (code != MPI_SUCCESS || !runtime) return code;
   const Hints hints = read_hints(info);
   if (!hints.any()) return code;
+  guard.meet(comm);
   runtime->communicators.remove(comm);
   add_communicator(comm, hints);
   return code;

@@ -140,8 +140,10 @@ namespace special {
 
 int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                         MPI_Win* win) {
-  const BlockingCall guard(CallId::Win_allocate_shared);
+  BlockingCall guard(CallId::Win_allocate_shared);
+  guard.meet(comm);
   const int code = next_calls.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
   return code;
 }
@@ -149,8 +151,10 @@ int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm co
 #if !defined(WEFT_FAMILY_OPENMPI)
 int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
                           void* baseptr, MPI_Win* win) {
-  const BlockingCall guard(CallId::Win_allocate_shared_c);
+  BlockingCall guard(CallId::Win_allocate_shared_c);
+  guard.meet(comm);
   const int code = next_calls.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
   return code;
 }
@@ -159,11 +163,13 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
 // Other ranks may still look for what a rank of the window has shown there, until that rank is
 // here, too; but what is mapped in its place afterwards must not be taken for it.
 int Win_free(MPI_Win* win) {
-  const BlockingCall guard(CallId::Win_free);
+  BlockingCall guard(CallId::Win_free);
   const MPI_Win window = *win;
+  guard.meet_of_window(window);
   const auto number = number_of(window);
   if (number) shared_ranges().set_leaving(*number, true);
   const int code = next_calls.Win_free(win);
+  if (code == MPI_SUCCESS) guard.freed_window(window);
   if (number && code == MPI_SUCCESS) forget(window, *number);
   if (number && code != MPI_SUCCESS) shared_ranges().set_leaving(*number, false);
   return code;

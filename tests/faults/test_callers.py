@@ -1,9 +1,12 @@
-"""Several threads of the program's in MPI at a time (row 38): a thread that is blocked keeps nothing
-from going on that another one starts meanwhile."""
+"""What goes on while the program is blocked in MPI: what another of its threads starts meanwhile
+(row 38), and what was started before a collective call that others reach later (row 39)."""
 
 import pytest
 from job import Job
 
+from weft import installation
+
+LIMIT_THREADS = installation.ROOT / "tests/cli/programs/limit_threads.c"
 WAITS = ("Recv", "Wait", "Waitall", "Waitany", "Waitsome")
 
 
@@ -26,3 +29,19 @@ def test_the_same_where_no_thread_is_to_be_had(mpi, tool, engine):
     job.tools = [tool(mpi, "refuse")]
     job.as_somebody = True
     check(job)
+
+
+CALLS = ("Comm_split", "Cart_create", "Win_fence", "Win_free", "File_write_at_all", "File_close")
+
+
+@pytest.mark.parametrize("level", ["granted", "refused"])
+@pytest.mark.parametrize("engine", ["function", "thread", "auto"])
+def test_a_rank_blocked_in_a_collective_call_goes_on_with_others(mpi, tool, engine, level):
+    """Also where no thread can do that: these calls have no non-blocking form."""
+    options = ["--transport", "mpi"]
+    job = Job(mpi, ["blocked-in-collective-calls"], engine, 4, options=options)
+    if level == "refused":
+        job.tools = [tool(mpi, "limit_threads", LIMIT_THREADS)]
+    done = job.right()
+    for call in CALLS:
+        assert f"{call} has come back" in done.out

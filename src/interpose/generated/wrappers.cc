@@ -3418,6 +3418,7 @@ static int Cart_create(bool nested, MPI_Comm comm_old, int ndims, const int* dim
   const auto next = bound(next_calls.Cart_create, CallId::Cart_create);
   if (nested) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
   BlockingCall guard(CallId::Cart_create);
+  guard.meet(comm_old);
   const int code = next(comm_old, ndims, dims, periods, reorder, comm_cart);
   communicator_created(comm_cart, code);
   return code;
@@ -3437,6 +3438,7 @@ static int Cart_sub(bool nested, MPI_Comm comm, const int* remain_dims, MPI_Comm
   const auto next = bound(next_calls.Cart_sub, CallId::Cart_sub);
   if (nested) return next(comm, remain_dims, newcomm);
   BlockingCall guard(CallId::Cart_sub);
+  guard.meet(comm);
   const int code = next(comm, remain_dims, newcomm);
   communicator_created(newcomm, code);
   return code;
@@ -3454,6 +3456,7 @@ static int Comm_create(bool nested, MPI_Comm comm, MPI_Group group, MPI_Comm* ne
   const auto next = bound(next_calls.Comm_create, CallId::Comm_create);
   if (nested) return next(comm, group, newcomm);
   BlockingCall guard(CallId::Comm_create);
+  guard.meet(comm);
   const int code = next(comm, group, newcomm);
   communicator_created(newcomm, code);
   return code;
@@ -3539,6 +3542,7 @@ static int Comm_split(bool nested, MPI_Comm comm, int color, int key, MPI_Comm* 
   const auto next = bound(next_calls.Comm_split, CallId::Comm_split);
   if (nested) return next(comm, color, key, newcomm);
   BlockingCall guard(CallId::Comm_split);
+  guard.meet(comm);
   const int code = next(comm, color, key, newcomm);
   communicator_created(newcomm, code);
   return code;
@@ -3557,6 +3561,7 @@ static int Comm_split_type(bool nested, MPI_Comm comm, int split_type, int key, 
   const auto next = bound(next_calls.Comm_split_type, CallId::Comm_split_type);
   if (nested) return next(comm, split_type, key, info, newcomm);
   BlockingCall guard(CallId::Comm_split_type);
+  guard.meet(comm);
   const int code = next(comm, split_type, key, info, newcomm);
   communicator_created(newcomm, code);
   return code;
@@ -3579,6 +3584,7 @@ static int Dist_graph_create(bool nested, MPI_Comm comm_old, int n, const int* s
   if (nested) return next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
       comm_dist_graph);
   BlockingCall guard(CallId::Dist_graph_create);
+  guard.meet(comm_old);
   const int code = next(comm_old, n, sources, degrees, destinations, weights, info, reorder,
       comm_dist_graph);
   communicator_created(comm_dist_graph, code);
@@ -3607,6 +3613,7 @@ static int Dist_graph_create_adjacent(bool nested, MPI_Comm comm_old, int indegr
   if (nested) return next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
       destweights, info, reorder, comm_dist_graph);
   BlockingCall guard(CallId::Dist_graph_create_adjacent);
+  guard.meet(comm_old);
   const int code = next(comm_old, indegree, sources, sourceweights, outdegree, destinations,
       destweights, info, reorder, comm_dist_graph);
   communicator_created(comm_dist_graph, code);
@@ -3632,6 +3639,7 @@ static int Graph_create(bool nested, MPI_Comm comm_old, int nnodes, const int* i
   const auto next = bound(next_calls.Graph_create, CallId::Graph_create);
   if (nested) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
   BlockingCall guard(CallId::Graph_create);
+  guard.meet(comm_old);
   const int code = next(comm_old, nnodes, index, edges, reorder, comm_graph);
   communicator_created(comm_graph, code);
   return code;
@@ -3651,6 +3659,7 @@ static int Intercomm_merge(bool nested, MPI_Comm intercomm, int high, MPI_Comm* 
   const auto next = bound(next_calls.Intercomm_merge, CallId::Intercomm_merge);
   if (nested) return next(intercomm, high, newintracomm);
   BlockingCall guard(CallId::Intercomm_merge);
+  guard.meet(intercomm);
   const int code = next(intercomm, high, newintracomm);
   communicator_created(newintracomm, code);
   return code;
@@ -5617,6 +5626,7 @@ static int Comm_accept(bool nested, const char* port_name, MPI_Info info, int ro
   const auto next = bound(next_calls.Comm_accept, CallId::Comm_accept);
   if (nested) return next(port_name, info, root, comm, newcomm);
   BlockingCall guard(CallId::Comm_accept);
+  guard.meet(comm);
   return next(port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -5635,6 +5645,7 @@ static int Comm_connect(bool nested, const char* port_name, MPI_Info info, int r
   const auto next = bound(next_calls.Comm_connect, CallId::Comm_connect);
   if (nested) return next(port_name, info, root, comm, newcomm);
   BlockingCall guard(CallId::Comm_connect);
+  guard.meet(comm);
   return next(port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -5731,6 +5742,7 @@ static int Comm_spawn(bool nested, const char* command, char** argv, int maxproc
   const auto next = bound(next_calls.Comm_spawn, CallId::Comm_spawn);
   if (nested) return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   BlockingCall guard(CallId::Comm_spawn);
+  guard.meet(comm);
   return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
 }
 WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
@@ -5753,6 +5765,7 @@ static int Comm_spawn_multiple(bool nested, int count, char** array_of_commands,
   if (nested) return next(count, array_of_commands, array_of_argv, array_of_maxprocs,
       array_of_info, root, comm, intercomm, array_of_errcodes);
   BlockingCall guard(CallId::Comm_spawn_multiple);
+  guard.meet(comm);
   return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root,
       comm, intercomm, array_of_errcodes);
 }
@@ -5775,7 +5788,11 @@ static int File_close(bool nested, MPI_File* fh) {
   const auto next = bound(next_calls.File_close, CallId::File_close);
   if (nested) return next(fh);
   BlockingCall guard(CallId::File_close);
-  return next(fh);
+  guard.meet_of_file(*fh);
+  const MPI_File closed = *fh;
+  const int code = next(fh);
+  if (code == MPI_SUCCESS) guard.closed_file(closed);
+  return code;
 }
 WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
   const Entry entry(false);
@@ -5791,7 +5808,10 @@ static int File_open(bool nested, MPI_Comm comm, const char* filename, int amode
   const auto next = bound(next_calls.File_open, CallId::File_open);
   if (nested) return next(comm, filename, amode, info, fh);
   BlockingCall guard(CallId::File_open);
-  return next(comm, filename, amode, info, fh);
+  guard.meet(comm);
+  const int code = next(comm, filename, amode, info, fh);
+  if (code == MPI_SUCCESS) guard.opened_file(*fh, comm);
+  return code;
 }
 WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
@@ -5808,6 +5828,7 @@ static int File_preallocate(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_preallocate, CallId::File_preallocate);
   if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_preallocate);
+  guard.meet_of_file(fh);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
@@ -5842,6 +5863,7 @@ static int File_read_all(bool nested, MPI_File fh, void* buf, int count, MPI_Dat
   const auto next = bound(next_calls.File_read_all, CallId::File_read_all);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -5860,6 +5882,7 @@ static int File_read_all_begin(bool nested, MPI_File fh, void* buf, int count,
   const auto next = bound(next_calls.File_read_all_begin, CallId::File_read_all_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
@@ -5879,6 +5902,7 @@ static int File_read_all_begin_c(bool nested, MPI_File fh, void* buf, MPI_Count 
   const auto next = bound(next_calls.File_read_all_begin_c, CallId::File_read_all_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_all_begin_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5897,6 +5921,7 @@ static int File_read_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
   const auto next = bound(next_calls.File_read_all_c, CallId::File_read_all_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_all_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
@@ -5915,6 +5940,7 @@ static int File_read_all_end(bool nested, MPI_File fh, void* buf, MPI_Status* st
   const auto next = bound(next_calls.File_read_all_end, CallId::File_read_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_all_end);
+  guard.meet_of_file(fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -5949,6 +5975,7 @@ static int File_read_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* b
   const auto next = bound(next_calls.File_read_at_all, CallId::File_read_at_all);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -5967,6 +5994,7 @@ static int File_read_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, v
   const auto next = bound(next_calls.File_read_at_all_begin, CallId::File_read_at_all_begin);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -5986,6 +6014,7 @@ static int File_read_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset,
   const auto next = bound(next_calls.File_read_at_all_begin_c, CallId::File_read_at_all_begin_c);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_read_at_all_begin_c);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
@@ -6004,6 +6033,7 @@ static int File_read_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void*
   const auto next = bound(next_calls.File_read_at_all_c, CallId::File_read_at_all_c);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_at_all_c);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -6022,6 +6052,7 @@ static int File_read_at_all_end(bool nested, MPI_File fh, void* buf, MPI_Status*
   const auto next = bound(next_calls.File_read_at_all_end, CallId::File_read_at_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_at_all_end);
+  guard.meet_of_file(fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -6076,6 +6107,7 @@ static int File_read_ordered(bool nested, MPI_File fh, void* buf, int count, MPI
   const auto next = bound(next_calls.File_read_ordered, CallId::File_read_ordered);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -6094,6 +6126,7 @@ static int File_read_ordered_begin(bool nested, MPI_File fh, void* buf, int coun
   const auto next = bound(next_calls.File_read_ordered_begin, CallId::File_read_ordered_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
@@ -6113,6 +6146,7 @@ static int File_read_ordered_begin_c(bool nested, MPI_File fh, void* buf, MPI_Co
   const auto next = bound(next_calls.File_read_ordered_begin_c, CallId::File_read_ordered_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_read_ordered_begin_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
@@ -6131,6 +6165,7 @@ static int File_read_ordered_c(bool nested, MPI_File fh, void* buf, MPI_Count co
   const auto next = bound(next_calls.File_read_ordered_c, CallId::File_read_ordered_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_read_ordered_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
@@ -6149,6 +6184,7 @@ static int File_read_ordered_end(bool nested, MPI_File fh, void* buf, MPI_Status
   const auto next = bound(next_calls.File_read_ordered_end, CallId::File_read_ordered_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_read_ordered_end);
+  guard.meet_of_file(fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
@@ -6202,6 +6238,7 @@ static int File_seek_shared(bool nested, MPI_File fh, MPI_Offset offset, int whe
   const auto next = bound(next_calls.File_seek_shared, CallId::File_seek_shared);
   if (nested) return next(fh, offset, whence);
   BlockingCall guard(CallId::File_seek_shared);
+  guard.meet_of_file(fh);
   return next(fh, offset, whence);
 }
 WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
@@ -6217,6 +6254,7 @@ static int File_set_atomicity(bool nested, MPI_File fh, int flag) {
   const auto next = bound(next_calls.File_set_atomicity, CallId::File_set_atomicity);
   if (nested) return next(fh, flag);
   BlockingCall guard(CallId::File_set_atomicity);
+  guard.meet_of_file(fh);
   return next(fh, flag);
 }
 WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
@@ -6232,6 +6270,7 @@ static int File_set_info(bool nested, MPI_File fh, MPI_Info info) {
   const auto next = bound(next_calls.File_set_info, CallId::File_set_info);
   if (nested) return next(fh, info);
   BlockingCall guard(CallId::File_set_info);
+  guard.meet_of_file(fh);
   return next(fh, info);
 }
 WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
@@ -6247,6 +6286,7 @@ static int File_set_size(bool nested, MPI_File fh, MPI_Offset size) {
   const auto next = bound(next_calls.File_set_size, CallId::File_set_size);
   if (nested) return next(fh, size);
   BlockingCall guard(CallId::File_set_size);
+  guard.meet_of_file(fh);
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
@@ -6263,6 +6303,7 @@ static int File_set_view(bool nested, MPI_File fh, MPI_Offset disp, MPI_Datatype
   const auto next = bound(next_calls.File_set_view, CallId::File_set_view);
   if (nested) return next(fh, disp, etype, filetype, datarep, info);
   BlockingCall guard(CallId::File_set_view);
+  guard.meet_of_file(fh);
   return next(fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
@@ -6280,6 +6321,7 @@ static int File_sync(bool nested, MPI_File fh) {
   const auto next = bound(next_calls.File_sync, CallId::File_sync);
   if (nested) return next(fh);
   BlockingCall guard(CallId::File_sync);
+  guard.meet_of_file(fh);
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
@@ -6314,6 +6356,7 @@ static int File_write_all(bool nested, MPI_File fh, const void* buf, int count,
   const auto next = bound(next_calls.File_write_all, CallId::File_write_all);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -6332,6 +6375,7 @@ static int File_write_all_begin(bool nested, MPI_File fh, const void* buf, int c
   const auto next = bound(next_calls.File_write_all_begin, CallId::File_write_all_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
@@ -6351,6 +6395,7 @@ static int File_write_all_begin_c(bool nested, MPI_File fh, const void* buf, MPI
   const auto next = bound(next_calls.File_write_all_begin_c, CallId::File_write_all_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_all_begin_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -6369,6 +6414,7 @@ static int File_write_all_c(bool nested, MPI_File fh, const void* buf, MPI_Count
   const auto next = bound(next_calls.File_write_all_c, CallId::File_write_all_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_all_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -6387,6 +6433,7 @@ static int File_write_all_end(bool nested, MPI_File fh, const void* buf, MPI_Sta
   const auto next = bound(next_calls.File_write_all_end, CallId::File_write_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_all_end);
+  guard.meet_of_file(fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -6421,6 +6468,7 @@ static int File_write_at_all(bool nested, MPI_File fh, MPI_Offset offset, const 
   const auto next = bound(next_calls.File_write_at_all, CallId::File_write_at_all);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -6439,6 +6487,7 @@ static int File_write_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, 
   const auto next = bound(next_calls.File_write_at_all_begin, CallId::File_write_at_all_begin);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -6458,6 +6507,7 @@ static int File_write_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset
   const auto next = bound(next_calls.File_write_at_all_begin_c, CallId::File_write_at_all_begin_c);
   if (nested) return next(fh, offset, buf, count, datatype);
   BlockingCall guard(CallId::File_write_at_all_begin_c);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -6476,6 +6526,7 @@ static int File_write_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, cons
   const auto next = bound(next_calls.File_write_at_all_c, CallId::File_write_at_all_c);
   if (nested) return next(fh, offset, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_at_all_c);
+  guard.meet_of_file(fh);
   return next(fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -6494,6 +6545,7 @@ static int File_write_at_all_end(bool nested, MPI_File fh, const void* buf, MPI_
   const auto next = bound(next_calls.File_write_at_all_end, CallId::File_write_at_all_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_at_all_end);
+  guard.meet_of_file(fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -6548,6 +6600,7 @@ static int File_write_ordered(bool nested, MPI_File fh, const void* buf, int cou
   const auto next = bound(next_calls.File_write_ordered, CallId::File_write_ordered);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
@@ -6566,6 +6619,7 @@ static int File_write_ordered_begin(bool nested, MPI_File fh, const void* buf, i
   const auto next = bound(next_calls.File_write_ordered_begin, CallId::File_write_ordered_begin);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
@@ -6586,6 +6640,7 @@ static int File_write_ordered_begin_c(bool nested, MPI_File fh, const void* buf,
       CallId::File_write_ordered_begin_c);
   if (nested) return next(fh, buf, count, datatype);
   BlockingCall guard(CallId::File_write_ordered_begin_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -6604,6 +6659,7 @@ static int File_write_ordered_c(bool nested, MPI_File fh, const void* buf, MPI_C
   const auto next = bound(next_calls.File_write_ordered_c, CallId::File_write_ordered_c);
   if (nested) return next(fh, buf, count, datatype, status);
   BlockingCall guard(CallId::File_write_ordered_c);
+  guard.meet_of_file(fh);
   return next(fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -6622,6 +6678,7 @@ static int File_write_ordered_end(bool nested, MPI_File fh, const void* buf, MPI
   const auto next = bound(next_calls.File_write_ordered_end, CallId::File_write_ordered_end);
   if (nested) return next(fh, buf, status);
   BlockingCall guard(CallId::File_write_ordered_end);
+  guard.meet_of_file(fh);
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
@@ -7250,7 +7307,10 @@ static int Win_allocate(bool nested, MPI_Aint size, int disp_unit, MPI_Info info
   const auto next = bound(next_calls.Win_allocate, CallId::Win_allocate);
   if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate);
-  return next(size, disp_unit, info, comm, baseptr, win);
+  guard.meet(comm);
+  const int code = next(size, disp_unit, info, comm, baseptr, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
@@ -7269,7 +7329,10 @@ static int Win_allocate_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_In
   const auto next = bound(next_calls.Win_allocate_c, CallId::Win_allocate_c);
   if (nested) return next(size, disp_unit, info, comm, baseptr, win);
   BlockingCall guard(CallId::Win_allocate_c);
-  return next(size, disp_unit, info, comm, baseptr, win);
+  guard.meet(comm);
+  const int code = next(size, disp_unit, info, comm, baseptr, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
@@ -7339,7 +7402,10 @@ static int Win_create(bool nested, void* base, MPI_Aint size, int disp_unit, MPI
   const auto next = bound(next_calls.Win_create, CallId::Win_create);
   if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create);
-  return next(base, size, disp_unit, info, comm, win);
+  guard.meet(comm);
+  const int code = next(base, size, disp_unit, info, comm, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
@@ -7358,7 +7424,10 @@ static int Win_create_c(bool nested, void* base, MPI_Aint size, MPI_Aint disp_un
   const auto next = bound(next_calls.Win_create_c, CallId::Win_create_c);
   if (nested) return next(base, size, disp_unit, info, comm, win);
   BlockingCall guard(CallId::Win_create_c);
-  return next(base, size, disp_unit, info, comm, win);
+  guard.meet(comm);
+  const int code = next(base, size, disp_unit, info, comm, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
@@ -7376,7 +7445,10 @@ static int Win_create_dynamic(bool nested, MPI_Info info, MPI_Comm comm, MPI_Win
   const auto next = bound(next_calls.Win_create_dynamic, CallId::Win_create_dynamic);
   if (nested) return next(info, comm, win);
   BlockingCall guard(CallId::Win_create_dynamic);
-  return next(info, comm, win);
+  guard.meet(comm);
+  const int code = next(info, comm, win);
+  if (code == MPI_SUCCESS) guard.opened_window(*win, comm);
+  return code;
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const Entry entry(false);
@@ -7391,6 +7463,7 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_fence, CallId::Win_fence);
   if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_fence);
+  guard.meet_of_window(win);
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
@@ -7525,6 +7598,7 @@ static int Win_set_info(bool nested, MPI_Win win, MPI_Info info) {
   const auto next = bound(next_calls.Win_set_info, CallId::Win_set_info);
   if (nested) return next(win, info);
   BlockingCall guard(CallId::Win_set_info);
+  guard.meet_of_window(win);
   return next(win, info);
 }
 WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
@@ -7585,6 +7659,10 @@ static int Win_wait(bool nested, MPI_Win win) {
   const auto next = bound(next_calls.Win_wait, CallId::Win_wait);
   if (nested) return next(win);
   BlockingCall guard(CallId::Win_wait);
+  if (guard.must_not_block())
+    return guard.repeat([&](int* flag) {
+      return next_calls.Win_test(win, flag);
+    });
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {

@@ -1,7 +1,11 @@
-// Callers: a program whose threads call MPI at the same time, of which one starts a collective while
-// another is blocked.
+// Callers: what goes on while a program is blocked in MPI. A thread of it starts a collective while
+// another one is blocked; a rank is blocked in a collective call that others reach only when theirs,
+// which was started before, is complete.
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -131,10 +135,105 @@ void started_while_blocked() {
   MPI_Finalize();
 }
 
+// What the collective calls without a non-blocking form are made on.
+struct Objects {
+  MPI_Comm comm = MPI_COMM_NULL, beside = MPI_COMM_NULL;  // beside: for messages
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_File file = MPI_FILE_NULL;
+  std::string path;
+  int memory[4] = {};
+};
+
+struct CollectiveCall {
+  const char* name;
+  void (*make)(Objects& on);
+};
+
+const std::vector<CollectiveCall>& collective_calls() {
+  static const std::vector<CollectiveCall> all = {
+      {"Comm_split", [](Objects& on) { MPI_Comm_split(on.comm, 0, 0, &on.made); }},
+      {"Comm_create",
+       [](Objects& on) {
+         MPI_Group group;
+         MPI_Comm_group(on.comm, &group);
+         MPI_Comm_create(on.comm, group, &on.made);
+         MPI_Group_free(&group);
+       }},
+      {"Comm_dup_with_info",
+       [](Objects& on) { MPI_Comm_dup_with_info(on.comm, MPI_INFO_NULL, &on.made); }},
+      {"Cart_create",
+       [](Objects& on) {
+         const int extent = size_of(on.comm), periodic = 0;
+         MPI_Cart_create(on.comm, 1, &extent, &periodic, 0, &on.made);
+       }},
+      {"Win_create",
+       [](Objects& on) {
+         MPI_Win_create(on.memory, sizeof on.memory, 1, MPI_INFO_NULL, on.comm, &on.window);
+       }},
+      {"Win_fence", [](Objects& on) { MPI_Win_fence(0, on.window); }},
+      {"Win_free", [](Objects& on) { MPI_Win_free(&on.window); }},
+      {"File_open",
+       [](Objects& on) {
+         MPI_File_open(on.comm, on.path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                       &on.file);
+       }},
+      {"File_set_view",
+       [](Objects& on) {
+         MPI_File_set_view(on.file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+       }},
+      {"File_write_at_all",
+       [](Objects& on) {
+         MPI_File_write_at_all(on.file, rank_of(on.comm), on.memory, 1, MPI_INT,
+                               MPI_STATUS_IGNORE);
+       }},
+      {"File_read_all",
+       [](Objects& on) { MPI_File_read_all(on.file, on.memory, 1, MPI_INT, MPI_STATUS_IGNORE); }},
+      {"File_close", [](Objects& on) { MPI_File_close(&on.file); }},
+  };
+  return all;
+}
+
+// The first rank makes the call between start and wait, the others after theirs, which need its later
+// rounds.
+void in_another_order(const CollectiveCall& call, Objects& on) {
+  int token = 0;
+  Sum sum(1, on.comm);
+  MPI_Request request;
+  if (rank_of(on.comm) == 0) {
+    sum.start(&request);
+    for (int rank = 1; rank < size_of(on.comm); ++rank)
+      MPI_Send(&token, 1, MPI_INT, rank, kGo, on.beside);
+    call.make(on);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else {
+    MPI_Recv(&token, 1, MPI_INT, 0, kGo, on.beside, MPI_STATUS_IGNORE);
+    rest(20000);
+    sum.start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    call.make(on);
+  }
+  expect(sum.right(), call.name);
+  if (on.made != MPI_COMM_NULL) MPI_Comm_free(&on.made);
+  tell("%s has come back", call.name);
+}
+
+void blocked_in_collective_calls() {
+  OwnWorld comm, beside;
+  Objects on;
+  on.comm = comm;
+  on.beside = beside;
+  const char* const directory = std::getenv("TMPDIR");
+  on.path = std::string(directory ? directory : "/tmp") + "/weft-faults-callers";
+  for (const CollectiveCall& call : collective_calls()) in_another_order(call, on);
+  if (rank_of(comm) == 0) std::remove(on.path.c_str());
+}
+
 }  // namespace
 
 const std::vector<Case>& caller_cases() {
   static const std::vector<Case> cases = {
+      {"blocked-in-collective-calls", blocked_in_collective_calls},
       {"started-while-blocked", started_while_blocked, true},
   };
   return cases;
