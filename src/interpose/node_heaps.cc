@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "base/log.h"
 #include "interpose/generated/library_calls.h"
@@ -29,13 +30,25 @@ Node& node() {
   return *instance;
 }
 
-// Where libweft-heap.so is loaded, the application's memory comes from its heap.
+// Of libweft-heap.so, where it is loaded: the application's memory comes from its heap.
+using FindHeap = SharedHeap* (*)();
+FindHeap heap_of_application() {
+  return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
+}
+
 SharedHeap* find_or_make_heap() {
-  using Find = SharedHeap* (*)();
-  if (const auto find = reinterpret_cast<Find>(dlsym(RTLD_DEFAULT, "weft_shared_heap")))
-    return find();
+  if (const FindHeap find = heap_of_application()) return find();
   const auto made = SharedHeap::create();
   return made ? *made : nullptr;
+}
+
+// A heap that was asked for is missed. lacking: the first rank that has none.
+void say_if_missed(int lacking, int own_rank) {
+  if (lacking != own_rank || !heap_of_application()) return;
+  const auto refused = SharedHeap::create();
+  say("rank " + std::to_string(own_rank) + " has no heap that its node's ranks can see (" +
+      (refused ? "it cannot be found" : refused.error().message) +
+      "): large allocations are copied as without --shared-heap");
 }
 
 // What a rank tells the others; no name where it has no heap to share, or no memory to attach.
@@ -125,8 +138,10 @@ void share_memory_of_processes(MPI_Comm here, std::string_view xpmem) {
   std::vector<Offer> offers(static_cast<std::size_t>(ranks));
   constexpr int kBytes = sizeof own;
   library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
-  const bool all_share = std::all_of(offers.begin(), offers.end(),
-                                     [](const Offer& offer) { return offer.name.bytes > 0; });
+  const auto lacking = std::find_if(offers.begin(), offers.end(),
+                                    [](const Offer& offer) { return offer.name.bytes == 0; });
+  const bool all_share = lacking == offers.end();
+  if (!all_share) say_if_missed(lacking->world_rank, own.world_rank);
   const Abilities all = of_all(
       here, {all_share && attach(offers, own.world_rank), add_processes(offers, own.world_rank)});
   if (!all.map_heaps) return forget();

@@ -110,6 +110,13 @@ def test_works_within_a_users_limits(mpi, engine, limit):
     assert len(job.right().sentences()) <= 1
 
 
+def test_a_heap_that_was_asked_for_is_missed_where_addresses_are_limited(mpi):
+    limit = LIMITS["addresses"]
+    done = Job(mpi, ["work"], "function", options=["--shared-heap"], limits=limit).right()
+    assert len(done.sentences()) == 1, done.text
+    assert "limit on its addresses (ulimit -v)" in done.err
+
+
 @pytest.mark.parametrize("engine", ["thread", "tcc"])
 def test_no_room_in_dev_shm(mpi, engine):
     """Weft needs none: what happens is what happens without it."""
