@@ -32,7 +32,12 @@ CLASSES = {
 # Calls whose non-blocking form is not named after them.
 TESTS = {"Win_wait": "MPI_Win_test"}
 # What a collective call without such a form is made on -> how its ranks meet before.
-MEETINGS = {"comm": "meet", "file": "meet_of_file", "file_inout": "meet_of_file", "win": "meet_of_window"}
+MEETINGS = {
+    "comm": "meet",
+    "file": "meet_of_file",
+    "file_inout": "meet_of_file",
+    "win": "meet_of_window",
+}
 # A whole collective may be one step of a schedule.
 STEPS = ("nonblocking_collective", "blocking_collective")
 
@@ -228,7 +233,9 @@ def passed_on(call):
     made = {"new_file": "opened_file", "new_win": "opened_window"}
     for role, noted in made.items():
         if handle := argument(call, role):
-            after = f"  if (code == MPI_SUCCESS) guard.{noted}(*{handle}, {argument(call, 'comm')});"
+            after = (
+                f"  if (code == MPI_SUCCESS) guard.{noted}(*{handle}, {argument(call, 'comm')});"
+            )
             return [f"  const int code = next({arguments(call)});", after, "  return code;"]
     if handle := argument(call, "file_inout"):
         return [

@@ -59,15 +59,14 @@ inline void FloatingPoint::set() const {
 }
 #endif
 
-// This thread computes like that while it lives; nothing given: as it does.
+// This thread computes like that while it lives.
 class ComputesAs {
  public:
-  explicit ComputesAs(const std::optional<FloatingPoint>& other) {
-    if (!other) return;
+  explicit ComputesAs(const FloatingPoint& other) {
     const FloatingPoint own = FloatingPoint::of_this_thread();
-    if (own == *other) return;
+    if (own == other) return;
     before_ = own;
-    other->set();
+    other.set();
   }
   ~ComputesAs() {
     if (before_) before_->set();

@@ -5,7 +5,6 @@ namespace weft {
 
 bool Operation::advance() {
   if (done()) return true;
-  const ComputesAs caller(computes_as_);
   const auto result = execution_.advance();
   round_.store(execution_.round(), std::memory_order_relaxed);
   under_way_.store(&execution_.schedule(), std::memory_order_relaxed);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "base/floating_point.h"
 #include "base/result.h"
@@ -32,8 +31,10 @@ class Operation {
   }
   bool tries_direct() const { return direct_ != nullptr; }
 
-  // Whoever advances it computes as this thread does now. Before others may.
+  // Whoever advances it from now on computes as this thread does now: its caller, who leaves it to
+  // others.
   void compute_as_here() { computes_as_ = FloatingPoint::of_this_thread(); }
+  const FloatingPoint& computes_as() const { return computes_as_; }
   // It runs a function of the application's, which expects no other thread: no thread of Weft's
   // advances it beside the application. Before it is submitted.
   void leave_to_callers() { by_callers_ = true; }
@@ -73,7 +74,7 @@ class Operation {
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
   Execution execution_;
-  std::optional<FloatingPoint> computes_as_;  // of what reduces
+  FloatingPoint computes_as_;
   bool by_callers_ = false;
   // Written by the advancing thread; pair with nothing.
   std::atomic<std::uint32_t> round_{0};

@@ -55,6 +55,7 @@ bool Progress::withdraw(const Operation& operation) {
 }
 
 void Progress::add(Entry entry) {
+  entry.operation->compute_as_here();
   count(entry, 1);
   const std::lock_guard lock(inbox_mutex_);
   inbox_.push_back(std::move(entry));
@@ -92,6 +93,7 @@ bool Progress::advance_all(Who who) {
       continue;
     }
     const auto round = entry.operation->round();
+    const ComputesAs caller(entry.operation->computes_as());
     const bool done = entry.operation->advance();
     progressed = progressed || entry.operation->round() != round;
     if (!done) {
@@ -104,8 +106,8 @@ bool Progress::advance_all(Who who) {
   return progressed;
 }
 
-// blocked_ is raised before the look at awaited_, and submit() looks at blocked_ after having raised
-// awaited_, so that one of the two always sees the other.
+// blocked_ is raised before the look at awaited_, and submit() looks at blocked_ after having
+// raised awaited_, so that one of the two always sees the other.
 bool Progress::caller_blocks() {
   if (!with_thread_ || (awaited_.load() == 0 && !several_callers_)) return false;
   blocked_.fetch_add(1);

@@ -38,6 +38,7 @@ Result<bool> Worker::start() {
 }
 
 void Worker::submit(std::shared_ptr<Operation> operation) {
+  operation->compute_as_here();
   {
     const std::lock_guard lock(queue_->mutex);
     queue_->operations.push_back(std::move(operation));
@@ -60,7 +61,10 @@ void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer
     queue->operations.pop_front();
     lock.unlock();
     observer.activity(Activity::working);
-    while (!operation->advance()) {
+    {
+      const ComputesAs caller(operation->computes_as());
+      while (!operation->advance()) {
+      }
     }
     operation.reset();  // may end the worker itself
     lock.lock();

@@ -1,7 +1,7 @@
 // Collective calls without a non-blocking form, where no thread of Weft's can help: a rank that is
-// inside one advances nothing, so it waits before until all others are inside, too, helping meanwhile
-// those that come later. Files and windows say their group only; so the communicator that each was
-// made on is kept by its shadow.
+// inside one advances nothing, so it waits before until all others are inside, too, helping
+// meanwhile those that come later. Files and windows say their group only; so the communicator that
+// each was made on is kept by its shadow.
 #include <map>
 #include <memory>
 #include <mutex>

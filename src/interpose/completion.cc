@@ -31,8 +31,8 @@ bool must_always_help(const Runtime& runtime) {
   return runtime.callers_only() && runtime.several_callers();
 }
 
-// Lives while the library waits: what other threads of the application's start meanwhile is handed to
-// Weft's.
+// Lives while the library waits: what other threads of the application's start meanwhile is handed
+// to Weft's.
 class LibraryWaits {
  public:
   explicit LibraryWaits(Runtime* runtime)

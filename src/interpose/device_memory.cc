@@ -1,5 +1,5 @@
-// By CUDA's driver, where the program has loaded it: Weft loads nothing. Copies go through the context
-// that the memory belongs to, on whatever thread.
+// By CUDA's driver, where the program has loaded it: Weft loads nothing. Copies go through the
+// context that the memory belongs to, on whatever thread.
 #include "interpose/device_memory.h"
 
 #include <dlfcn.h>
@@ -74,8 +74,8 @@ const Driver* driver() {
   return found.load();
 }
 
-// The program's own data and the heap behind it, where most short buffers lie: to ask for these takes
-// longer than to compare.
+// The program's own data and the heap behind it, where most short buffers lie: to ask for these
+// takes longer than to compare.
 bool is_surely_the_processors(std::uintptr_t address) {
   static const std::uintptr_t program = [] {
     std::uintptr_t begin = 0;
@@ -117,8 +117,8 @@ bool reads(const Call& call, const Shape& shape, Buffer buffer) {
   if (buffer == Buffer::send) return true;
   const bool input = shape.in_place || (call.kind == Kind::bcast && shape.rank == shape.root);
   const bool without_holes =
-      shape.recv.plain &&
-      std::all_of(shape.types.begin(), shape.types.end(), [](const Layout& one) { return one.plain; });
+      shape.recv.plain && std::all_of(shape.types.begin(), shape.types.end(),
+                                      [](const Layout& one) { return one.plain; });
   return input || !without_holes;
 }
 

@@ -50,7 +50,6 @@ void PersistentOperation::free_request() {
   counted_ = !in_hand || stays_in_hand_ == InHand::until_needed;
   if (counted_) {
     runtime.requests.activated();
-    if (reduces(schedule().shape.kind)) compute_as_here();
     bring_in();
   }
   return true;

@@ -187,8 +187,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   const auto agreed = agreed_bytes(shape);
   if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
   if (agreed > INT32_MAX) return Reason::large;
-  plan->by_callers =
-      runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
+  plan->by_callers = runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
   const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;

@@ -55,7 +55,6 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       operands_(operands_of(call, kernel, temp_.data())),
       transport_(call_, this->schedule(), operands_, communicator_->shadow, tag) {
   if (direct) try_first(std::move(direct));
-  if (reduces(call.kind)) compute_as_here();
   if (devices_possible()) stage();
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
@@ -65,6 +64,7 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
 void CollectiveOperation::stage() {
   staged_ = StagedBuffers::of(call_, schedule().shape);
   if (!staged_ || !staged_->there()) return;
+  brought_in_ = staged_->bring_in();
   call_ = staged_->staged(call_);
   operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
 }

@@ -60,7 +60,7 @@ class CollectiveOperation : public Operation {
   Communicator& communicator() { return *communicator_; }
   int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are
   bool has_memory() const { return temp_.there() && (!staged_ || staged_->there()); }
-  // Before the first advance() since the start, where buffers lie in a device's memory.
+  // Before the first advance() of a further start, where buffers lie in a device's memory.
   void bring_in() {
     if (staged_) [[unlikely]]
       brought_in_ = staged_->bring_in();

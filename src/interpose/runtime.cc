@@ -179,8 +179,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   // checkers find it here after MPI_Finalize.
   [[gnu::used]] static Runtime* runtime;
   runtime = new Runtime(config, library, threads_allowed, scope);
-  runtime->several_callers_ =
-      asked_level == MPI_THREAD_MULTIPLE && thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
+  runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
+                              thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
   if (runtime->several_callers_) runtime->progress.expect_several_callers();
   const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;
   int rank = 0;

@@ -41,8 +41,8 @@ class Runtime final : public Observer {
   bool operators_stay() const { return operators_stay_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
   bool callers_only() const { return !threads_allowed_ && scope_ == Scope::all; }
-  // The application may call MPI from several threads at a time: while one blocks, another may start
-  // what needs this rank's later help.
+  // The application may call MPI from several threads at a time: while one blocks, another may
+  // start what needs this rank's later help.
   bool several_callers() const { return several_callers_; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }

@@ -31,9 +31,8 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 template <class Made, class... More>
 std::shared_ptr<Made> make_operation(CallId id, const Call& call, const Plan& plan, int tag,
                                      More... more) {
-  auto made =
-      std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
-                             plan.kernel, tag, std::move(more)...);
+  auto made = std::make_shared<Made>(id, call, plan.communicator->shared_from_this(), plan.schedule,
+                                     plan.kernel, tag, std::move(more)...);
   if (plan.by_callers) made->leave_to_callers();
   return made;
 }
@@ -67,8 +66,8 @@ template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
   if (!plan.direct) return operation;
-  auto peers = std::make_unique<PeerBuffers>(
-      shared_ranges(), plan.communicator->memory->sharing(), process_memory());
+  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->memory->sharing(),
+                                             process_memory());
   peers->begin(shown_buffers(plan, call));
   operation->reach(std::move(peers));
   return operation;
@@ -143,8 +142,8 @@ std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan&
       ProcessMemory::confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
   const auto all = meeting.exchange(own);
   if (!all) return nullptr;
-  auto peers = std::make_unique<PeerBuffers>(
-      shared_ranges(), plan.communicator->memory->sharing(), process_memory());
+  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->memory->sharing(),
+                                             process_memory());
   const PeerBuffers::Found found = peers->know(*all, own);
   if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
   if (found.attached) peers->agreed();
@@ -253,7 +252,6 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   runtime->requests.activated();
   runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
   if (runtime->observing()) operation->times.started = entered;
-  operation->bring_in();
   take_turn(*operation, *plan, Ends::any_time);
   submit(*runtime, plan->engine, std::move(operation));
   if (entered == 0) return true;
@@ -336,7 +334,6 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
-  operation->bring_in();
   take_turn(*operation, plan, Ends::in_order);
   carry_to_its_end(runtime, operation);
   return operation->claim_error() ? call_error_handler(*operation, operation->error_code())

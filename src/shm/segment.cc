@@ -108,8 +108,8 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   return made;
 }
 
-// O_PATH first: should the path lead to a pipe or a device, nothing happens to it. A mapping needs no
-// descriptor, of which processes may have few.
+// O_PATH first: should the path lead to a pipe or a device, nothing happens to it. A mapping needs
+// no descriptor, of which processes may have few.
 Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
   const Descriptor found(
@@ -125,8 +125,8 @@ Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   return map(name, memory.get(), mapped);
 }
 
-// One page first, which grows once it is as the whole is to be. Where the process has asked that all
-// it maps be locked (mlockall), every page of the whole would come into being at once.
+// One page first, which grows once it is as the whole is to be. Where the process has asked that
+// all it maps be locked (mlockall), every page of the whole would come into being at once.
 Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   const auto failed = [&] {
@@ -150,7 +150,8 @@ Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped map
 // From the first page, without a descriptor: an old size of 0 makes a second mapping of the same
 // memory, as long as is asked for. What lies before the part goes at once.
 std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
-  munlock(data_, static_cast<std::size_t>(mapped_bytes_));  // the application may lock what it finds
+  munlock(data_,
+          static_cast<std::size_t>(mapped_bytes_));  // the application may lock what it finds
   void* const from_begin =
       mremap(data_, 0, static_cast<std::size_t>(offset + bytes), MREMAP_MAYMOVE);
   if (from_begin == MAP_FAILED) return nullptr;

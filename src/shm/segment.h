@@ -2,8 +2,8 @@
 // Why: System V and POSIX segments outlive a killed job; this one ends with the last process that
 // maps it. One process makes it (memfd_create), the others open its descriptor in /proc.
 // Pages come into being when first touched, on the NUMA node of the thread that does so; never
-// before, not even where the process locks its memory (mlockall), and none for a core dump. A forked
-// child inherits the mapping; its exit disturbs nobody, but its pages live until then.
+// before, not even where the process locks its memory (mlockall), and none for a core dump. A
+// forked child inherits the mapping; its exit disturbs nobody, but its pages live until then.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,9 @@ class SegmentParts {
     return std::bit_width(static_cast<std::uint64_t>(offset / kFirst_bytes));
   }
   static constexpr std::int64_t begin_of(int part) { return part == 0 ? 0 : bytes_of_all(part); }
-  static constexpr std::int64_t bytes_of(int part) { return part == 0 ? kFirst_bytes : bytes_of_all(part); }
+  static constexpr std::int64_t bytes_of(int part) {
+    return part == 0 ? kFirst_bytes : bytes_of_all(part);
+  }
 
   // Of which the first page is mapped, and which is as long as some parts are.
   explicit SegmentParts(Segment segment) : segment_(std::move(segment)) {}
@@ -36,8 +38,10 @@ class SegmentParts {
   SegmentParts& operator=(const SegmentParts&) = delete;
 
   const Segment& segment() const { return segment_; }
-  int count() const { return std::bit_width(static_cast<std::uint64_t>(segment_.bytes())) -
-                             std::bit_width(static_cast<std::uint64_t>(kFirst_bytes)) + 1; }
+  int count() const {
+    return std::bit_width(static_cast<std::uint64_t>(segment_.bytes())) -
+           std::bit_width(static_cast<std::uint64_t>(kFirst_bytes)) + 1;
+  }
 
   // All are thread-safe.
   // Where the part lies in this process; nullptr: nowhere yet.

@@ -68,8 +68,8 @@ void in_child() {
 
 }  // namespace
 
-// Addresses are what a limit on them (ulimit -v) counts, used or not; a part has more than its blocks
-// need.
+// Addresses are what a limit on them (ulimit -v) counts, used or not; a part has more than its
+// blocks need.
 Result<SharedHeap*> SharedHeap::create() {
   rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -248,8 +248,8 @@ void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
   copies_[offset] = copy;
 }
 
-// In place of the child's: at a fork, shared memory would stay shared. Most children execute another
-// program at once; so nobody's memory is filled up for them.
+// In place of the child's: at a fork, shared memory would stay shared. Most children execute
+// another program at once; so nobody's memory is filled up for them.
 void SharedHeap::before_fork() {
   const std::int64_t available = has_blocks() ? available_memory_bytes() : INT64_MAX;
   mutex_.lock();  // from here on, no more than a few bytes are allocated
@@ -270,8 +270,8 @@ void SharedHeap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// What is free becomes memory of the child's own, too. What has not been copied becomes its own page
-// by page, as the child writes there.
+// What is free becomes memory of the child's own, too. What has not been copied becomes its own
+// page by page, as the child writes there.
 void SharedHeap::after_fork_in_child() {
   if (!shared_) return mutex_.unlock();
   for (auto& [offset, room] : free_) {

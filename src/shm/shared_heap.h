@@ -1,8 +1,8 @@
 // SharedHeap: memory of this process that other processes of the node can map: blocks handed out of
-// one segment, mapped part by part as blocks need it (SegmentParts), with pages only where it is used.
-// Why a part never moves: whoever has mapped it once sees every block there will ever be, under one
-// offset, so that no mapping can be out of date.
-// A forked child gets a copy of the blocks, as of all memory; what it does to them, nobody sees.
+// one segment, mapped part by part as blocks need it (SegmentParts), with pages only where it is
+// used. Why a part never moves: whoever has mapped it once sees every block there will ever be,
+// under one offset, so that no mapping can be out of date. A forked child gets a copy of the
+// blocks, as of all memory; what it does to them, nobody sees.
 #pragma once
 
 #include <cstddef>

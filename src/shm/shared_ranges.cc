@@ -71,8 +71,7 @@ ShownBuffer SharedRanges::shown(const std::byte* begin, std::int64_t bytes,
 
 // A block lies in one part.
 ShownBuffer SharedRanges::shown_of_heap(const std::byte* begin, std::int64_t bytes,
-                                        std::span<const int> ranks,
-                                        std::int64_t to_origin) const {
+                                        std::span<const int> ranks, std::int64_t to_origin) const {
   const std::int64_t offset = own_.parts ? own_.parts->offset_of(begin) : -1;
   if (offset < 0 || !includes(own_.ranks, ranks)) return {ShownBuffer::kNotShared};
   const int part = SegmentParts::part_with(offset);

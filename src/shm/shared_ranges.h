@@ -1,8 +1,8 @@
 // SharedRanges: all memory that this process shares with others of its node, its own and theirs:
 // heaps (SharedHeap) and windows of the MPI library's (MPI_Win_allocate_shared).
 // Each has a number that its processes agree on, and in each process an address of its own; so a
-// place in it is told to others as number and offset. A window has been mapped by all its ranks; of a
-// heap each maps a part when it is shown something there, which may fail, so that the ranks of a
+// place in it is told to others as number and offset. A window has been mapped by all its ranks; of
+// a heap each maps a part when it is shown something there, which may fail, so that the ranks of a
 // call have to agree the first time (all_have).
 #pragma once
 
@@ -39,8 +39,8 @@ class SharedRanges {
   void set_leaving(std::int64_t number, bool leaving);
   void remove(std::int64_t number);
 
-  // What to show of these bytes, if all of `ranks` (in order) have the range in which they lie, or may
-  // have it. to_origin: from the first byte to the place that others count from.
+  // What to show of these bytes, if all of `ranks` (in order) have the range in which they lie, or
+  // may have it. to_origin: from the first byte to the place that others count from.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, std::span<const int> ranks,
                     std::int64_t to_origin = 0) const;
   // Where that lies here; nothing if it lies nowhere, nullptr if it cannot be mapped.
@@ -52,8 +52,8 @@ class SharedRanges {
  private:
   struct OwnHeap {
     std::int64_t number = 0;
-    SegmentParts* parts = nullptr;  // nullptr: there is none
-    std::vector<int> ranks;         // that may map it, in order
+    SegmentParts* parts = nullptr;                           // nullptr: there is none
+    std::vector<int> ranks;                                  // that may map it, in order
     std::array<std::vector<int>, SegmentParts::kMost> have;  // of these, those that have, by part
   };
   struct Heap {

@@ -1,8 +1,8 @@
 """Collectives on buffers in a device's memory, on all ranks, on some, and on one side only.
 
-A stand-in for CUDA's driver (tests/device) has memory that the processor cannot touch: whoever does
-ends by a signal. The program (tests/mpi/device_memory.cc) compares with the library's own collectives
-on ordinary memory.
+A stand-in for CUDA's driver (tests/device) has memory that the processor cannot touch: whoever
+does ends by a signal. The program (tests/mpi/device_memory.cc) compares with the library's own
+collectives on ordinary memory.
 """
 
 import json

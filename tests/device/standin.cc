@@ -1,6 +1,6 @@
-// A stand-in for CUDA's driver: memory of a device that this processor can neither read nor write, as
-// pages without permission; what is in it lies elsewhere in the process. Only what Weft and the test
-// call, and as strict as the driver: a copy needs the context of the memory on its thread.
+// A stand-in for CUDA's driver: memory of a device that this processor can neither read nor write,
+// as pages without permission; what is in it lies elsewhere in the process. Only what Weft and the
+// test call, and as strict as the driver: a copy needs the context of the memory on its thread.
 #include <sys/mman.h>
 #include <unistd.h>
 

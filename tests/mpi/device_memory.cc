@@ -1,7 +1,7 @@
-// Collectives on buffers in the memory of a device, which the processor cannot touch: on all ranks or
-// on some, sent from or received into. An ordinary MPI program: `device_memory DRIVER`, where DRIVER
-// is the stand-in of tests/device. What must come out is what the MPI library makes of the same data
-// in ordinary memory, Weft being switched off (MPI_Pcontrol).
+// Collectives on buffers in the memory of a device, which the processor cannot touch: on all ranks
+// or on some, sent from or received into. An ordinary MPI program: `device_memory DRIVER`, where
+// DRIVER is the stand-in of tests/device. What must come out is what the MPI library makes of the
+// same data in ordinary memory, Weft being switched off (MPI_Pcontrol).
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -82,7 +82,7 @@ class Buffer {
 
 struct World {
   int rank = 0, size = 1;
-  int count = 0;  // of a block
+  int count = 0;                            // of a block
   MPI_Datatype spread = MPI_DATATYPE_NULL;  // an int, then a hole of one
 };
 
@@ -96,15 +96,15 @@ struct Case {
 };
 
 // Each in three forms. `arguments` are those before the request.
-#define FORMS(Name, name, ...)                                                          \
-  Case {                                                                                \
-    #Name, []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to) { MPI_##Name(__VA_ARGS__); },         \
+#define FORMS(Name, name, ...)                                                                                          \
+  Case {                                                                                                                \
+#Name, []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to) { MPI_##Name(__VA_ARGS__); },         \
         []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to, MPI_Request* request) {                  \
           MPI_I##name(__VA_ARGS__, request);                                            \
         },                                                                              \
         []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to, MPI_Request* request) {                  \
           MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, request);                       \
-        }                                                                               \
+        } \
   }
 
 // Of blocks in the ranks' reverse order, between which one int is left as it is.

@@ -185,9 +185,8 @@ TEST(SharedHeap, AForkFillsNoPages) {
   auto* block = static_cast<unsigned char*>(heap().allocate_zeroed(kMuch_bytes));
   block[kMuch_bytes / 2] = 6;
   const std::int64_t before = pages_in_use();
-  EXPECT_EQ(status_of_child([&] {
-              return block[kMuch_bytes / 2] == 6 && block[kMuch_bytes - 1] == 0 ? 0 : 1;
-            }),
+  EXPECT_EQ(status_of_child(
+                [&] { return block[kMuch_bytes / 2] == 6 && block[kMuch_bytes - 1] == 0 ? 0 : 1; }),
             0);
   EXPECT_EQ(pages_in_use(), before);
   heap().release(block);
@@ -208,7 +207,8 @@ TEST(SharedHeap, AForkCopiesNoMoreThanThereIsMemoryFor) {
   heap().set_sharers(1);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(all_are(block, kBlock_bytes, 5));
-  EXPECT_NE(said.find("weft: no memory for a forked child's copy of 30"), std::string::npos) << said;
+  EXPECT_NE(said.find("weft: no memory for a forked child's copy of 30"), std::string::npos)
+      << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   heap().release(block);
 }

@@ -57,8 +57,7 @@ struct Heaps {
   Heaps()
       : parts(std::move(
             *Segment::create(SegmentParts::bytes_of_all(3), Segment::Mapped::first_page))),
-        seen(std::move(
-            *Segment::attach(parts.segment().name(), Segment::Mapped::first_page))) {
+        seen(std::move(*Segment::attach(parts.segment().name(), Segment::Mapped::first_page))) {
     owner.add_own_heap(4, parts, {2, 4, 6});
     other.add_heap(4, seen);
   }

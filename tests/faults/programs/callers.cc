@@ -1,6 +1,6 @@
 // Callers: what goes on while a program is blocked in MPI. A thread of it starts a collective while
-// another one is blocked; a rank is blocked in a collective call that others reach only when theirs,
-// which was started before, is complete.
+// another one is blocked; a rank is blocked in a collective call that others reach only when
+// theirs, which was started before, is complete.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -65,7 +65,8 @@ void await(const std::atomic<int>& counter, int value) {
 }
 
 // Of rank 0: starts a sum once the first thread is about to block, before the other ranks start
-// theirs, and completes it when that thread has come back, which is after they have completed theirs.
+// theirs, and completes it when that thread has come back, which is after they have completed
+// theirs.
 void second_thread(const MPI_Comm& comm) {
   for (int i = 1; i <= static_cast<int>(waits().size()); ++i) {
     await(blocking, i);
@@ -74,8 +75,7 @@ void second_thread(const MPI_Comm& comm) {
     Sum sum(1, comm);
     MPI_Request request;
     sum.start(&request);
-    for (int rank = 1; rank < size_of(comm); ++rank)
-      MPI_Send(&i, 1, MPI_INT, rank, kGo, comm);
+    for (int rank = 1; rank < size_of(comm); ++rank) MPI_Send(&i, 1, MPI_INT, rank, kGo, comm);
     await(come_back, i);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect(sum.right(), "a sum that was started while another thread was blocked");
@@ -95,7 +95,8 @@ void first_thread(MPI_Comm comm) {
   }
 }
 
-// Once all ranks but the first have completed theirs, of which some need the first one's later rounds.
+// Once all ranks but the first have completed theirs, of which some need the first one's later
+// rounds.
 void tell_the_first(MPI_Comm comm) {
   const int rank = rank_of(comm), last = size_of(comm) - 1;
   int token = 0;
@@ -184,8 +185,7 @@ const std::vector<CollectiveCall>& collective_calls() {
        }},
       {"File_write_at_all",
        [](Objects& on) {
-         MPI_File_write_at_all(on.file, rank_of(on.comm), on.memory, 1, MPI_INT,
-                               MPI_STATUS_IGNORE);
+         MPI_File_write_at_all(on.file, rank_of(on.comm), on.memory, 1, MPI_INT, MPI_STATUS_IGNORE);
        }},
       {"File_read_all",
        [](Objects& on) { MPI_File_read_all(on.file, on.memory, 1, MPI_INT, MPI_STATUS_IGNORE); }},
@@ -194,8 +194,8 @@ const std::vector<CollectiveCall>& collective_calls() {
   return all;
 }
 
-// The first rank makes the call between start and wait, the others after theirs, which need its later
-// rounds.
+// The first rank makes the call between start and wait, the others after theirs, which need its
+// later rounds.
 void in_another_order(const CollectiveCall& call, Objects& on) {
   int token = 0;
   Sum sum(1, on.comm);

@@ -216,11 +216,15 @@ void sessions_only() {
 
 const std::vector<Case>& limit_cases() {
   static const std::vector<Case> cases = {
-      {"level-asked", level_asked, true},     {"plain-init", plain_init, true},
-      {"resources", resources},               {"locked-before", locked_before, true},
+      {"level-asked", level_asked, true},
+      {"plain-init", plain_init, true},
+      {"resources", resources},
+      {"locked-before", locked_before, true},
       {"locked-after", locked_after, true},
-      {"never-init", never_init, true},       {"init-fails", init_fails, true},
-      {"sessions-only", sessions_only, true}, {"list-threads", list_threads},
+      {"never-init", never_init, true},
+      {"init-fails", init_fails, true},
+      {"sessions-only", sessions_only, true},
+      {"list-threads", list_threads},
       {"work", start_and_work, true},
   };
   return cases;

@@ -103,8 +103,8 @@ void persistent_operator_beside() {
   expect(beside == 0, "no operator beside the computation");
 }
 
-// Rank 0 waits for a message that rank 1 sends only when its reduction, which needs rank 0's part, is
-// complete.
+// Rank 0 waits for a message that rank 1 sends only when its reduction, which needs rank 0's part,
+// is complete.
 void operator_while_blocked() {
   OwnWorld comm;
   for (const int count : {1, 100000}) {
