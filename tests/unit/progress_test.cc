@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <chrono>
 #include <thread>
 
@@ -18,6 +19,7 @@ class GatedTransport final : public Transport {
   Result<bool> start(const Step&) override { return true; }
   Result<bool> test() override {
     tests.fetch_add(1);
+    rounding = std::fegetround();
     if (fail) return Error{"", 7};
     int permits = open.load();
     while (permits > 0)
@@ -27,6 +29,7 @@ class GatedTransport final : public Transport {
 
   std::atomic<int> open{0};
   std::atomic<int> tests{0};
+  std::atomic<int> rounding{-1};
   std::atomic<bool> fail{false};
 };
 
@@ -185,6 +188,54 @@ TEST(Progress, BlockingCallWithNothingUnderWayStartsNoThread) {
   Progress progress(kYield, true, observer);
   EXPECT_FALSE(progress.caller_blocks());
   EXPECT_EQ(observer.threads, 0);
+}
+
+// While that one is blocked it can do nothing beside the thread.
+TEST(Progress, ThreadTouchesWhatIsLeftToCallersOnlyWhileOneIsBlocked) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  GatedTransport transport, of_thread;
+  transport.open = 2;
+  auto operation = std::make_shared<TestOperation>(transport);
+  operation->leave_to_callers();
+  progress.submit(operation, false);
+  auto other = std::make_shared<TestOperation>(of_thread);
+  progress.submit(other, true);
+  ASSERT_TRUE(within_seconds(20, [&] { return of_thread.tests > 3; }));
+  EXPECT_EQ(transport.tests, 0);
+  ASSERT_TRUE(progress.caller_blocks());
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  progress.caller_returns();
+  of_thread.open = 2;
+  EXPECT_TRUE(within_seconds(20, [&] { return other->done(); }));
+}
+
+TEST(Progress, ThreadTakesOverWhatIsSubmittedWhileAnotherCallerBlocks) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  progress.expect_several_callers();
+  ASSERT_TRUE(progress.caller_blocks());
+  GatedTransport transport;
+  transport.open = 2;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, false);
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  progress.caller_returns();
+}
+
+TEST(Progress, ThreadRoundsAsTheOneWhoSubmits) {
+  Activities observer;
+  Progress progress(kYield, true, observer);
+  for (const int mode : {FE_UPWARD, FE_TONEAREST, FE_DOWNWARD}) {
+    std::fesetround(mode);
+    GatedTransport transport;
+    transport.open = 2;
+    auto operation = std::make_shared<TestOperation>(transport);
+    progress.submit(operation, true);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_TRUE(within_seconds(20, [&] { return operation->done() && progress.under_way() == 0; }));
+    EXPECT_EQ(transport.rounding, mode);
+  }
 }
 
 TEST(Progress, ErrorEndsTheOperationOnce) {
