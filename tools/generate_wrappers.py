@@ -127,7 +127,7 @@ def parameter_types(call):
 
 
 def arguments(call):
-    return ", ".join(a["name"] for a in call["args"] if a["type"] != "...")
+    return ", ".join(a["name"] for a in call["args"])
 
 
 def argument(call, *roles):
@@ -555,8 +555,7 @@ int library_nonblocking(const Call& c, MPI_Comm comm, MPI_Request* request) {{
 
 def bodies_h(calls, library):
     def declare(call):
-        rest = [a for a in call["args"] if a["type"] != "..."]
-        return wrap(f"{call['return']} {short(call)}({parameters({'args': rest})});", 4)
+        return wrap(f"{call['return']} {short(call)}({parameters(call)});", 4)
 
     complete = lines([c for c in calls if c["class"] == "completion"], declare)
     special = lines([c for c in calls if c["class"] == "special"], declare)

@@ -153,10 +153,5 @@ int Op_free(MPI_Op* op) {
   return free_after_use(op, handles.op_null, +next_calls.Op_free, &CollectiveOperation::uses_op);
 }
 
-int Pcontrol(int level) {
-  if (Runtime* runtime = Runtime::active()) runtime->switch_off(level == 0);
-  return next_calls.Pcontrol(level);
-}
-
 }  // namespace special
 }  // namespace weft::interpose

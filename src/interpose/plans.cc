@@ -221,7 +221,6 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
 
 [[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use) {
   const std::uint64_t began_at = epoch();
-  if (runtime.switched_off()) return decline(Reason::switched_off);
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
     return decline(*declined);

@@ -74,7 +74,7 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
 // MPI_Comm_idup gets its shadow here. Rank-invariant, as are the communicators that are known.
 void get_to_know(CallId id, MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->native() || runtime->switched_off() || comm == handles.comm_null) return;
+  if (!runtime || runtime->native() || comm == handles.comm_null) return;
   if (runtime->communicators.find(comm)) return;
   const BlockingCall guard(id);
   runtime->add_communicator(comm, {});

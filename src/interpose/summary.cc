@@ -22,8 +22,7 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "no topology, or a grid in which both neighbors of a dimension are one rank",
     "nothing to move",
     "more than 2 GiB",
-    "arguments that the library must judge",
-    "switched off by MPI_Pcontrol"};
+    "arguments that the library must judge"};
 
 constexpr std::size_t kInMemory = 6 + kReasons;
 constexpr std::size_t kDirect = kInMemory + 1;

@@ -26,9 +26,8 @@ enum class Reason : std::uint8_t {
   empty,
   large,
   arguments,
-  switched_off,
 };
-inline constexpr int kReasons = 10;
+inline constexpr int kReasons = 9;
 
 // What engine `auto` does inside one node under MPICH, and what to do about it.
 inline constexpr const char* kWithoutThreads =

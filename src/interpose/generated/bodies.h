@@ -40,7 +40,6 @@ int Free_mem(void* base);
 int Init(int* argc, char*** argv);
 int Init_thread(int* argc, char*** argv, int required, int* provided);
 int Op_free(MPI_Op* op);
-int Pcontrol(const int level);
 int Request_free(MPI_Request* request);
 int Start(MPI_Request* request);
 int Startall(int count, MPI_Request* array_of_requests);

@@ -156,20 +156,6 @@ WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
   return Op_free(entry.nested(), op);
 }
 
-static int Pcontrol(bool nested, const int level, ...) {
-  const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
-  if (nested) return next(level);
-  return special::Pcontrol(level);
-}
-WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
-  const Entry entry(false);
-  return Pcontrol(entry.nested(), level);
-}
-WEFT_WRAPPER int PMPI_Pcontrol(const int level, ...) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Pcontrol(entry.nested(), level);
-}
-
 static int Request_free(bool nested, MPI_Request* request) {
   const auto next = bound(next_calls.Request_free, CallId::Request_free);
   if (nested) return next(request);
