@@ -308,8 +308,6 @@ void Runtime::end() {
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
   settle_incomplete(*runtime, rank);
-  for (auto& operation : runtime->requests.all())
-    if (!operation->active()) static_cast<PersistentOperation&>(*operation).free_request();
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config, runtime->remark(),

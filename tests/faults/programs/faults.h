@@ -21,6 +21,7 @@ const std::vector<Case>& collective_cases();  // collectives.cc
 const std::vector<Case>& many_cases();        // many.cc
 const std::vector<Case>& end_cases();         // ends.cc
 const std::vector<Case>& limit_cases();       // limits.cc
+const std::vector<Case>& nested_cases();      // nested.cc
 
 // Counts a failure of the current case and names it.
 void expect(bool good, const char* what);
