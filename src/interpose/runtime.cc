@@ -79,15 +79,14 @@ void stop_threads_at_exit() {
 // Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
 // than one text's is needed.
 // `file` null: nothing can be written, the other ranks must still be rid of theirs.
-void write_texts_of_all(const std::string& own, int ranks, std::FILE* file) {
+void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, std::FILE* file) {
   if (file) std::fwrite(own.data(), 1, own.size(), file);
   for (int rank = 1; rank < ranks; ++rank) {
     std::int64_t bytes = 0;
-    library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, handles.comm_world,
-                       MPI_STATUS_IGNORE);
+    library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, all, MPI_STATUS_IGNORE);
     std::string text(static_cast<std::size_t>(bytes), '\0');
-    library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0,
-                       handles.comm_world, MPI_STATUS_IGNORE);
+    library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0, all,
+                       MPI_STATUS_IGNORE);
     if (file) std::fprintf(file, ",\n%s", text.c_str());
   }
 }
@@ -118,10 +117,10 @@ std::string platform_words(const Config& config, Scope scope) {
   return may_tune(config, scope) ? machine_words() + ", " + library_words() : "";
 }
 
-void send_text(const std::string& own) {
+void send_text(const std::string& own, MPI_Comm all) {
   const auto bytes = static_cast<std::int64_t>(own.size());
-  library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, handles.comm_world);
-  library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, handles.comm_world);
+  library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, all);
+  library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, all);
 }
 
 // What was asked for where engine tcc is possible; else thread stands in for it. The same on all
@@ -183,6 +182,7 @@ void Runtime::begin(const Config& asked, int thread_level, bool without_threads)
   if (threads_wanted && !threads_allowed && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));
+  if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (!runtime->native()) {
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
@@ -311,8 +311,10 @@ void Runtime::end() {
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config, runtime->remark(),
-                          kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
+                          kLibraryWords[static_cast<std::size_t>(runtime->library)],
+                          runtime->reports_, rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
+  if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   blocking_taken.store(false, std::memory_order_release);
   active_.store(nullptr, std::memory_order_release);
 }
@@ -325,24 +327,24 @@ const char* Runtime::remark() const {
 
 // Clocks of different nodes are aligned at the barrier before the texts are collected.
 void Runtime::write_trace(int rank, int ranks) {
-  library_calls.Barrier(handles.comm_world);
+  library_calls.Barrier(reports_);
   const std::int64_t here = now_ns();
   std::int64_t at_root = here;
-  library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, handles.comm_world);
+  library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, reports_);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   // Processes of one machine share the clock; then the small difference is the barrier's.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace_.events_json(rank, host, offset, here);
   if (rank != 0) {
-    send_text(events);
+    send_text(events, reports_);
     return;
   }
   std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
   if (!file)
     say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
   if (file) std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
-  write_texts_of_all(events, ranks, file);
+  write_texts_of_all(events, reports_, ranks, file);
   if (!file) return;
   std::fputs("\n]}\n", file);
   std::fclose(file);

@@ -91,6 +91,7 @@ class Runtime final : public Observer {
   std::uint32_t tags_ = 32767;
   int thread_core_ = -1;  // -1: where the rank itself runs
   Trace trace_;
+  MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
 };
 
 }  // namespace weft::interpose
