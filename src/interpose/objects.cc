@@ -41,6 +41,13 @@ Hints inherited_hints(MPI_Comm comm) {
   return parent ? parent->hints : Hints{};
 }
 
+// Collective; none where they could have no effect.
+Hints hints_on(MPI_Comm comm, MPI_Info info) {
+  Runtime* runtime = Runtime::active();
+  const bool served = runtime && comm != handles.comm_null && Communicators::may_have_shadow(comm);
+  return served ? read_hints(info, comm) : Hints{};
+}
+
 void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
@@ -74,7 +81,7 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const BlockingCall guard(CallId::Comm_dup_with_info);
   const int code = next_calls.Comm_dup_with_info(comm, info, newcomm);
-  if (code == MPI_SUCCESS) add_communicator(*newcomm, read_hints(info));
+  if (code == MPI_SUCCESS) add_communicator(*newcomm, hints_on(*newcomm, info));
   return code;
 }
 
@@ -83,7 +90,7 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const BlockingCall guard(CallId::Comm_set_info);
   const int code = next_calls.Comm_set_info(comm, info);
-  const Hints hints = code == MPI_SUCCESS && Runtime::active() ? read_hints(info) : Hints{};
+  const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
   Runtime::active()->communicators.remove(comm);
   add_communicator(comm, hints);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "interpose/agreement.h"
 #include "interpose/bind.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
@@ -18,6 +19,7 @@
 #include "interpose/persistent.h"
 #include "interpose/self_communicator.h"
 #include "interpose/whole_collectives.h"
+#include "select/wire_facts.h"
 #include "topo/machine.h"
 #include "topo/placement.h"
 #include "transport/mpi/handles.h"
@@ -91,22 +93,19 @@ void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, std::FI
   }
 }
 
-// By a call that does not block: MPICH's blocking ones hang where the ranks' levels differ.
-bool all_ranks(bool value) {
-  const std::int64_t lacking = value ? 0 : 1;
-  std::int64_t all_lacking = 0;
-  MPI_Request request;
-  library_calls.Iallreduce(&lacking, &all_lacking, 1, handles.int64, handles.sum,
-                           handles.comm_world, &request);
-  library_calls.Wait(&request, MPI_STATUS_IGNORE);
-  return all_lacking == 0;
+// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
+Scope scope_of_job(const Config& config, Library library, const Start& start) {
+  if (config.engine == Engine::native) return Scope::nothing;
+  if (!may_do_without_threads(config, library) || !start.some_without_threads) return Scope::all;
+  return start.all_without_threads && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
-Scope scope_of_job(const Config& config, Library library, bool without_threads) {
-  if (config.engine == Engine::native) return Scope::nothing;
-  if (!may_do_without_threads(config, library) || all_ranks(!without_threads)) return Scope::all;
-  return all_ranks(without_threads) && config.node_memory ? Scope::in_memory : Scope::nothing;
+// What all ranks must have alike: the variable decides in which form Intel MPI's collectives go.
+Facts facts_of_this_process(const Config& config, Library library) {
+  Facts facts = wire_facts(config);
+  const char* const inside = several_may_run(library) ? "pt2pt" : "another";
+  facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
+  return facts;
 }
 
 bool may_tune(const Config& config, Scope scope) {
@@ -123,8 +122,7 @@ void send_text(const std::string& own, MPI_Comm all) {
   library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, all);
 }
 
-// What was asked for where engine tcc is possible; else thread stands in for it. The same on all
-// ranks, which have their settings from one launcher.
+// What was asked for where engine tcc is possible; else thread stands in for it.
 Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm) {
   if (asked != Engine::tcc || several_may_run(library)) return asked;
   static std::atomic<bool> said{false};
@@ -170,8 +168,11 @@ void Runtime::begin(const Config& asked, int thread_level, bool without_threads)
   }
   const Library library = identify_library();
   const Config config = possible(asked, library);
-  const Scope scope = scope_of_job(config, library, without_threads);
-  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && scope == Scope::all;
+  const Start start =
+      agree_on_start(facts_of_this_process(config, library),
+                     {without_threads, without_threads, thread_level == MPI_THREAD_MULTIPLE});
+  const Scope scope = scope_of_job(config, library, start);
+  const bool threads_allowed = start.all_have_multiple && scope == Scope::all;
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
   // checkers find it here after MPI_Finalize.
   [[gnu::used]] static Runtime* runtime;
