@@ -4,9 +4,8 @@
  * use it links nothing; it declares the functions weak (as this header does) and calls them where
  * they are there, that is, where Weft has been loaded.
  *
- * Two things need not even that. MPI_Pcontrol(0), called on all ranks alike, lets every collective
- * pass on to the MPI library, until MPI_Pcontrol(1). Info keys ask for something on one
- * communicator; see the page on hints.
+ * Info keys on a communicator need not even that: weft_engine=native leaves its collectives to the
+ * MPI library; see the page on hints.
  */
 #ifndef WEFT_H
 #define WEFT_H

@@ -23,11 +23,12 @@ CLASSES = {
     "nonblocking_collective": "offered to start(), else counted and passed on",
     "persistent_collective": "offered to initialise(), else counted and passed on",
     "blocking_collective": "offered to carry_out() where wanted, else passed on, known to block",
-    "completion": "complete::X, by hand",
+    "completion": "complete::X, by hand; from inside MPI only where a request is Weft's",
     "nonblocking_poll": "drives progress, then passed on",
     "comm_new": "passed on, the new communicator announced",
     "blocking": "passed on, known to block",
     "special": "special::X, by hand",
+    "object": "object::X, by hand, also from inside MPI: what Weft knows of it must stay true",
 }
 # Calls whose non-blocking form is not named after them.
 TESTS = {"Win_wait": "MPI_Win_test"}
@@ -136,7 +137,7 @@ def parameter_types(call):
 
 
 def arguments(call):
-    return ", ".join(a["name"] for a in call["args"] if a["type"] != "...")
+    return ", ".join(a["name"] for a in call["args"])
 
 
 def argument(call, *roles):
@@ -304,6 +305,16 @@ def body(call, calls):
     return blocking_body(call, calls)
 
 
+def when_nested(call):
+    """When a call from inside MPI goes straight on to the library."""
+    if call["class"] != "completion":
+        return "nested"
+    count = argument(call, "request_count") or "1"
+    by_value = "&request" if argument(call, "request") else None
+    array = by_value or argument(call, "requests", "request_inout")
+    return f"nested && !complete::any_is_ours({count}, {array})"
+
+
 def wrapper(call, calls):
     name, passed = short(call), arguments(call)
     slot = f"bound(next_calls.{name}, CallId::{name})"
@@ -311,9 +322,16 @@ def wrapper(call, calls):
     if call["class"] == "persistent_collective":
         slot = f"bound_or_null(next_calls.{name})"
     nested = ", ".join(filter(None, ["bool nested", parameters(call)]))
-    text = [f"static {call['return']} {name}({nested}) {{", f"  const auto next = {slot};"]
-    text += [f"  if (nested) return next({passed});", *body(call, calls), "}"]
     entered = ", ".join(filter(None, ["entry.nested()", passed]))
+    text = [f"static {call['return']} {name}({nested}) {{"]
+    if call["class"] == "object":
+        text += [f"  {slot};", f"  return object::{name}(nested, {passed});", "}"]
+    else:
+        text += [
+            f"  const auto next = {slot};",
+            f"  if ({when_nested(call)}) return next({passed});",
+        ]
+        text += [*body(call, calls), "}"]
     names = {call["name"]: "false", f"P{call['name']}": "true, from_library(RETURN_ADDRESS)"}
     for exported, named in names.items():
         text += [
@@ -593,15 +611,16 @@ int library_nonblocking(const Call& c, MPI_Comm comm, MPI_Request* request) {{
 
 def bodies_h(calls, library):
     def declare(call):
-        rest = [a for a in call["args"] if a["type"] != "..."]
-        return wrap(f"{call['return']} {short(call)}({parameters({'args': rest})});", 4)
+        nested = ["bool nested"] if call["class"] == "object" else []
+        listed = ", ".join([*nested, *filter(None, [parameters(call)])])
+        return wrap(f"{call['return']} {short(call)}({listed});", 4)
 
     complete = lines([c for c in calls if c["class"] == "completion"], declare)
+    object_ = lines([c for c in calls if c["class"] == "object"], declare)
     special = lines([c for c in calls if c["class"] == "special"], declare)
     return (
         NOTICE.format(
-            what="The wrapper bodies written by hand, one per call; entered only from "
-            "the application."
+            what="The wrapper bodies written by hand, one per call. nested: from inside MPI."
         )
         + f"""\
 #pragma once
@@ -611,8 +630,14 @@ def bodies_h(calls, library):
 namespace weft::interpose {{
 
 namespace complete {{
+// Whether Weft must have a part in a completion call from inside MPI over these.
+bool any_is_ours(int count, const MPI_Request* requests);
 {complete}
 }}  // namespace complete
+
+namespace object {{
+{object_}
+}}  // namespace object
 
 namespace special {{
 {special}

@@ -69,6 +69,25 @@ Result<PlacementPolicy> parse_placement(std::string_view text) {
   return unknown("placement", text, kPlacementChoices);
 }
 
+std::string placement_words(const PlacementPolicy& policy) {
+  switch (policy.kind) {
+    case PlacementPolicy::Kind::bind:
+      return "bind";
+    case PlacementPolicy::Kind::numa:
+      return "numa";
+    case PlacementPolicy::Kind::odd_even:
+      return "odd-even";
+    case PlacementPolicy::Kind::pack:
+      return "pack:" + std::to_string(policy.threads_per_core);
+    case PlacementPolicy::Kind::list:
+      break;
+  }
+  std::string words;
+  for (const int core : policy.cores)
+    words += (words.empty() ? "list:" : ",") + std::to_string(core);
+  return words;
+}
+
 Result<BackOff> parse_backoff(std::string_view text) {
   if (text == "yield") return BackOff{BackOff::Kind::yield, 0};
   if (text == "spin") return BackOff{BackOff::Kind::spin, 0};

@@ -34,6 +34,7 @@ struct PlacementPolicy {
   bool operator==(const PlacementPolicy&) const = default;
 };
 Result<PlacementPolicy> parse_placement(std::string_view text);
+std::string placement_words(const PlacementPolicy& policy);  // as parse_placement() takes them
 
 // What a progress thread does after a poll that found nothing.
 struct BackOff {

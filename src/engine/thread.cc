@@ -1,4 +1,7 @@
-// The signal mask is inherited at creation, so it is set around it.
+// The signal mask is inherited at creation, so it is set around it. What a thread's own
+// instructions raise stays open: blocked, it would end the process, while the application may have
+// a handler that tracks its pages, or traps its floating-point errors, whichever thread touches
+// them.
 #include "engine/thread.h"
 
 #include <pthread.h>
@@ -9,9 +12,11 @@
 namespace weft {
 
 Result<bool> start_thread(std::thread& thread, std::function<void()> main) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigset_t asynchronous, before;
+  sigfillset(&asynchronous);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+    sigdelset(&asynchronous, own);
+  pthread_sigmask(SIG_SETMASK, &asynchronous, &before);
   Result<bool> started = true;
   try {
     thread = std::thread(std::move(main));

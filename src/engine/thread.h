@@ -1,5 +1,5 @@
-// Starting a thread of Weft's: no signal is ever delivered to it, and running out of threads is a
-// value, not an exception.
+// Starting a thread of Weft's: no signal is delivered to it but those that its own instructions
+// raise, and running out of threads is a value, not an exception.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,11 @@
-// Shadows: made in calls that are collective anyway, freed when nothing uses them.
+// Shadows: made in calls that are collective anyway, and freed there when all ranks are done with
+// them; one of which nothing can be under way is freed in the application's own call.
 #include "interpose/communicators.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
 
 #include "base/log.h"
 #include "interpose/epoch.h"
@@ -9,27 +15,65 @@
 namespace weft::interpose {
 namespace {
 
-// What is to be freed. Never destroyed: operations may end while the process exits.
-struct Released {
-  std::mutex mutex;
-  std::vector<MPI_Comm> shadows;
-};
-Released& released() {
-  static auto* instance = new Released;
-  return *instance;
-}
-
-void release(MPI_Comm comm) {
-  const std::lock_guard lock(released().mutex);
-  released().shadows.push_back(comm);
-}
-
-std::atomic<int> next_number{0};
-
 // Contexts are few (MPICH has about 2,000) and belong to the application first. With the
 // communicator of this rank alone, Weft takes 256.
 constexpr int kMostShadows = 255;
 std::atomic<int> shadows_alive{0};
+
+void free_now(MPI_Comm comm) {
+  library_calls.Comm_free(&comm);
+  shadows_alive.fetch_sub(1);
+}
+
+// What this rank is done with of some members' communicators, by their numbers.
+struct Spares {
+  std::map<std::int64_t, MPI_Comm> by_number;
+  std::int64_t next = 0;  // which to propose first; the same on all the members where it matters
+};
+
+// Never destroyed: operations may end while the process exits.
+struct AllSpares {
+  std::mutex mutex;  // guards the rest
+  std::map<std::vector<int>, Spares> of;
+};
+AllSpares& spares() {
+  static auto* instance = new AllSpares;
+  return *instance;
+}
+
+void put_by(Shadow shadow) {
+  const std::lock_guard lock(spares().mutex);
+  spares().of[std::move(shadow.members)].by_number.emplace(shadow.number, shadow.comm);
+}
+
+// One that this rank proposes to free, and nobody else meanwhile. Number 0: there is none.
+Shadow take_spare(const std::vector<int>& members) {
+  const std::lock_guard lock(spares().mutex);
+  const auto found = spares().of.find(members);
+  if (found == spares().of.end()) return {};
+  auto& [by_number, next] = found->second;
+  const auto one = by_number.lower_bound(next);
+  if (one == by_number.end()) return {};
+  Shadow taken{one->second, one->first, members};
+  by_number.erase(one);
+  return taken;
+}
+
+// The numbers that the members have proposed lie between these two. Where they differ, they try
+// the greatest next time, or all from the beginning if some have none.
+void settle_spare(Shadow spare, std::int64_t least, std::int64_t greatest) {
+  const bool agreed = least == greatest;
+  if (agreed && spare.number != 0) free_now(spare.comm);
+  const std::lock_guard lock(spares().mutex);
+  const auto found = spares().of.find(spare.members);
+  if (found == spares().of.end()) return;
+  auto& [by_number, next] = found->second;
+  next = agreed || least == 0 ? 0 : greatest;
+  if (!agreed && spare.number != 0) by_number.emplace(spare.number, spare.comm);
+  if (by_number.empty()) spares().of.erase(found);
+}
+
+std::atomic<int> next_number{0};
 
 // Processes of another job, spawned or connected, may run without Weft.
 bool of_this_job_alone(MPI_Comm user) {
@@ -43,37 +87,50 @@ bool of_this_job_alone(MPI_Comm user) {
   return strangers == 0;
 }
 
-// Collective: whether all ranks are ready and have a shadow to spare. They may be members of
-// different communicators, so one may have run out where another has not.
-bool all_can_spare_one(MPI_Comm user, bool ready) {
-  const std::int64_t refusing = ready && shadows_alive.load() < kMostShadows ? 0 : 1;
-  std::int64_t refusals = 0;
-  return library_calls.Allreduce(&refusing, &refusals, 1, handles.int64, handles.sum, user) ==
-             MPI_SUCCESS &&
-         refusals == 0;
+std::int64_t new_number(int world_rank) {
+  static std::atomic<std::int64_t> made{0};
+  return (made.fetch_add(1) + 1) << 32 | world_rank;
 }
 
-// By MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
-// attribute callbacks and takes over no info.
-MPI_Comm create_shadow(MPI_Comm user) {
-  MPI_Group group;
-  MPI_Comm shadow = handles.comm_null;
-  if (library_calls.Comm_group(user, &group) != MPI_SUCCESS) return handles.comm_null;
-  const int code = library_calls.Comm_create(user, group, &shadow);
-  library_calls.Group_free(&group);
-  return code == MPI_SUCCESS ? shadow : handles.comm_null;
+// Collective: the number of a new communicator for these members; none where some rank is not
+// ready, or has none to spare, since ranks may be members of different communicators. One that all
+// are done with is freed here.
+std::optional<std::int64_t> number_for_another(MPI_Comm comm, const std::vector<int>& members,
+                                               bool ready) {
+  int rank = 0, world_rank = 0;
+  library_calls.Comm_rank(comm, &rank);
+  library_calls.Comm_rank(handles.comm_world, &world_rank);
+  Shadow spare = take_spare(members);
+  spare.members = members;
+  const std::array<std::int64_t, 4> own{ready && shadows_alive.load() < kMostShadows ? 0 : 1,
+                                        rank == 0 ? new_number(world_rank) : 0, spare.number,
+                                        ~spare.number};
+  auto greatest = own;
+  const int code = library_calls.Allreduce(
+      own.data(), greatest.data(), static_cast<int>(own.size()), handles.int64, handles.max, comm);
+  if (code != MPI_SUCCESS) {
+    if (spare.number != 0) put_by(std::move(spare));
+    return std::nullopt;
+  }
+  settle_spare(std::move(spare), ~greatest[3], greatest[2]);
+  return greatest[0] == 0 ? std::optional(greatest[1]) : std::nullopt;
 }
 
 // Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
-MPI_Comm make_shadow(MPI_Comm user, bool ready) {
+std::optional<Shadow> make_shadow(MPI_Comm user, int size, bool ready) {
   MPI_Errhandler users;
-  if (library_calls.Comm_get_errhandler(user, &users) != MPI_SUCCESS) return handles.comm_null;
+  if (library_calls.Comm_get_errhandler(user, &users) != MPI_SUCCESS) return std::nullopt;
+  Shadow shadow{handles.comm_null, 0, world_ranks(user, size)};
+  std::sort(shadow.members.begin(), shadow.members.end());
   library_calls.Comm_set_errhandler(user, handles.errors_return);
-  const MPI_Comm shadow = all_can_spare_one(user, ready) ? create_shadow(user) : handles.comm_null;
+  if (const auto number = number_for_another(user, shadow.members, ready)) {
+    shadow.number = *number;
+    shadow.comm = communicator_like(user);
+  }
   library_calls.Comm_set_errhandler(user, users);
   library_calls.Errhandler_free(&users);
-  if (shadow == handles.comm_null) return shadow;
-  library_calls.Comm_set_errhandler(shadow, handles.errors_return);
+  if (shadow.comm == handles.comm_null) return std::nullopt;
+  library_calls.Comm_set_errhandler(shadow.comm, handles.errors_return);
   shadows_alive.fetch_add(1);
   return shadow;
 }
@@ -93,8 +150,23 @@ std::unique_ptr<Worker> start_worker(Observer& observer, int core) {
 
 }  // namespace
 
-Communicator::Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size)
-    : user(user), shadow(shadow), rank(rank), size(size), number(next_number.fetch_add(1)) {}
+MPI_Comm communicator_like(MPI_Comm comm) {
+  MPI_Group group;
+  MPI_Comm made = handles.comm_null;
+  if (library_calls.Comm_group(comm, &group) != MPI_SUCCESS) return handles.comm_null;
+  const int code = library_calls.Comm_create(comm, group, &made);
+  library_calls.Group_free(&group);
+  return code == MPI_SUCCESS ? made : handles.comm_null;
+}
+
+Communicator::Communicator(MPI_Comm user, Shadow shadow, int rank, int size)
+    : user(user),
+      shadow(shadow.comm),
+      shadow_number(shadow.number),
+      members(std::move(shadow.members)),
+      rank(rank),
+      size(size),
+      number(next_number.fetch_add(1)) {}
 
 void Communicator::share_memory() {
   nodes = nodes_of(shadow, size);
@@ -117,40 +189,55 @@ void Communicator::share_memory() {
 }
 
 Communicator::~Communicator() {
-  if (shadow != user) release(shadow);
+  if (shadow == user) return;
+  worker.reset();  // it may be inside a collective on the shadow
+  if (freed.load() && !is_lent_.load())
+    free_now(shadow);
+  else
+    put_by({shadow, shadow_number, members});
 }
 
-std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, int rank, const Nodes& nodes) {
-  if (nodes.count() == 1 || !nodes.all_alike() || !all_can_spare_one(comm, true)) return nullptr;
+std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
+                                      const Nodes& nodes) {
+  if (nodes.count() == 1 || !nodes.all_alike()) return nullptr;
+  const auto number = number_for_another(comm, members, true);
   MPI_Comm made = handles.comm_null;
-  if (library_calls.Comm_split(comm, nodes.place(rank), nodes.of(rank), &made) != MPI_SUCCESS)
+  if (!number ||
+      library_calls.Comm_split(comm, nodes.place(rank), nodes.of(rank), &made) != MPI_SUCCESS)
     return nullptr;
   library_calls.Comm_set_errhandler(made, handles.errors_return);
   shadows_alive.fetch_add(1);
-  return {new Leaders(made), [](const Leaders* leaders) {
-            release(leaders->comm);
+  return {new Leaders(made), [number = *number, members](const Leaders* leaders) {
+            put_by({leaders->comm, number, members});
             delete leaders;
           }};
 }
 
+bool Communicators::may_have_shadow(MPI_Comm user) {
+  int inter = 0, size = 0;
+  library_calls.Comm_test_inter(user, &inter);
+  if (inter) return false;
+  library_calls.Comm_size(user, &size);
+  return size > 1 && of_this_job_alone(user);
+}
+
 void Communicators::add(MPI_Comm user, const Hints& hints, bool with_leaders, Observer* worker_for,
                         int worker_core) {
-  int inter = 0, rank = 0, size = 0;
-  library_calls.Comm_test_inter(user, &inter);
-  if (inter) return;
+  if (!may_have_shadow(user)) return;
+  int rank = 0, size = 0;
   library_calls.Comm_size(user, &size);
-  if (size == 1 || !of_this_job_alone(user)) return;
   library_calls.Comm_rank(user, &rank);
   auto worker = worker_for ? start_worker(*worker_for, worker_core) : nullptr;
-  const MPI_Comm shadow = make_shadow(user, !worker_for || worker);
-  if (shadow == handles.comm_null) return;
-  auto communicator = std::make_shared<Communicator>(user, shadow, rank, size);
+  auto shadow = make_shadow(user, size, !worker_for || worker);
+  if (!shadow) return;
+  auto communicator = std::make_shared<Communicator>(user, std::move(*shadow), rank, size);
   communicator->hints = hints;
   communicator->neighbors = neighbors_of(user);
   communicator->worker = std::move(worker);
   communicator->share_memory();
   if (with_leaders && communicator->nodes)
-    communicator->leaders = make_leaders(shadow, rank, *communicator->nodes);
+    communicator->leaders =
+        make_leaders(communicator->shadow, communicator->members, rank, *communicator->nodes);
   const std::lock_guard lock(mutex_);
   known_[user] = std::move(communicator);
   begin_epoch();
@@ -168,12 +255,11 @@ Communicator* Communicators::find(MPI_Comm user) {
 
 std::shared_ptr<Communicator> Communicators::find_or_make(MPI_Comm comm) {
   if (Communicator* kept = find(comm)) return kept->shared_from_this();
-  const MPI_Comm shadow = make_shadow(comm, true);
-  if (shadow == handles.comm_null) return nullptr;
   int rank = 0, size = 1;
   library_calls.Comm_rank(comm, &rank);
   library_calls.Comm_size(comm, &size);
-  return std::make_shared<Communicator>(comm, shadow, rank, size);
+  auto shadow = make_shadow(comm, size, true);
+  return shadow ? std::make_shared<Communicator>(comm, std::move(*shadow), rank, size) : nullptr;
 }
 
 std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
@@ -186,14 +272,10 @@ std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
   return removed;
 }
 
-void Communicators::release_shadows() {
-  std::vector<MPI_Comm> shadows;
-  {
-    const std::lock_guard lock(released().mutex);
-    shadows.swap(released().shadows);
-  }
-  for (MPI_Comm& shadow : shadows) library_calls.Comm_free(&shadow);
-  shadows_alive.fetch_sub(static_cast<int>(shadows.size()));
+void Communicators::put_back(std::shared_ptr<Communicator> removed) {
+  const std::lock_guard lock(mutex_);
+  known_[removed->user] = std::move(removed);
+  begin_epoch();
 }
 
 }  // namespace weft::interpose

@@ -22,32 +22,52 @@
 
 namespace weft::interpose {
 
-// Collective over `comm`, a communicator of Weft's own. nullptr on all ranks where not all nodes
-// have as many, or where there is no communicator to spare. The last owner leaves it to be freed by
-// release_shadows().
-std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, int rank, const Nodes& nodes);
+// One of Weft's own, of the same ranks; the null one where the library has none to give. By
+// MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
+// attribute callbacks and takes over no info. Collective over `comm`.
+MPI_Comm communicator_like(MPI_Comm comm);
+
+// A communicator of Weft's own. To free it is collective, while its ranks are done with it at
+// different times: it is freed when the same ranks make another one and find that all of them are.
+struct Shadow {
+  MPI_Comm comm{};
+  std::int64_t number = 0;     // different from those of all others of the same ranks
+  std::vector<int> members{};  // who free it together, by their ranks in MPI_COMM_WORLD, in order
+};
+
+// Collective over `comm`, a communicator of Weft's own with these members. nullptr on all ranks
+// where not all nodes have as many, or where there is no communicator to spare.
+std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
+                                      const Nodes& nodes);
 
 // Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
 // pending is deferred until that has completed.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  // shadow == user: there is none, for the library's own non-blocking calls only.
-  Communicator(MPI_Comm user, MPI_Comm shadow, int rank, int size);
-  ~Communicator();  // leaves the shadow to be freed by release_shadows()
+  // The shadow is `user`: there is none, for the library's own non-blocking calls only.
+  Communicator(MPI_Comm user, Shadow shadow, int rank, int size);
+  ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   const MPI_Comm user;
   const MPI_Comm shadow;
+  const std::int64_t shadow_number;
+  const std::vector<int> members;
   const int rank;
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
   // Collective, once: finds out which ranks share memory, and makes it.
   void share_memory();
 
+  // A request has been made for a collective on it, which may outlive it. The same on all ranks.
+  void lend() { is_lent_.store(true, std::memory_order_relaxed); }
+
   Hints hints;
   std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
-  std::atomic<bool> freed{false};      // the application has freed `user`
+  // The application has freed `user`. Where nothing was lent, nothing is under way on any rank, and
+  // the shadow goes in that call, as on the other ranks.
+  std::atomic<bool> freed{false};
   // Gives each collective its tag. Taken for each on all ranks, also where one has nothing to send.
   // No two threads start collectives on one communicator at a time.
   std::uint32_t next_in_sequence() {
@@ -79,6 +99,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   static constexpr std::size_t kMostCached = 32;
 
   std::atomic<std::uint32_t> sequence_{0};
+  std::atomic<bool> is_lent_{false};
   std::mutex mutex_;  // guards the rest
   std::vector<Cached> cache_;
   std::size_t next_victim_ = 0;
@@ -86,22 +107,24 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
 class Communicators {
  public:
+  // Neither two groups, nor one rank, nor processes of other jobs. The same on all its ranks.
+  static bool may_have_shadow(MPI_Comm user);
+
   // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
-  // (intercommunicators, one rank, processes of other jobs, too many communicators, a worker wanted
-  // that some rank cannot start): its calls pass on untouched. worker_for: null where no worker is
+  // (it may have none, there are too many communicators, a worker is wanted that some rank cannot
+  // start): its calls pass on untouched. worker_for: null where no worker is
   // wanted; worker_core: -1 where the observer places it.
   void add(MPI_Comm user, const Hints& hints, bool with_leaders, Observer* worker_for,
            int worker_core);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
+  // It has been removed, but not freed.
+  void put_back(std::shared_ptr<Communicator> removed);
 
   // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
   // kept; nullptr where none can be made.
   std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
-
-  // Frees the shadows of communicators that nothing uses any more. Not from MPI callbacks.
-  static void release_shadows();
 
  private:
   // The last communicator that this thread found.

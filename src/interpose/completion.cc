@@ -218,9 +218,13 @@ bool Completion::is_completed(const Ours& ours) const {
 void Completion::observe_completed() {
   if (!runtime_.observing()) return;
   const std::int64_t ended_ns = now_ns();
-  for (const Ours& ours : ours_)
-    if (is_completed(ours))
-      runtime_.summary.completed(ours.operation->id(), ours.operation->times, ended_ns);
+  for (const Ours& ours : ours_) {
+    Times& times = ours.operation->times;
+    // Else another tool has completed it inside this call, by another one, which has observed it.
+    if (!is_completed(ours) || times.waiting_since == 0) continue;
+    runtime_.summary.completed(ours.operation->id(), times, ended_ns);
+    times.waiting_since = 0;
+  }
   const MPI_Request* after = for_library();
   for (std::size_t i = 0; i < before_.size(); ++i) {
     NativeRequest native;
@@ -364,6 +368,16 @@ inline Runtime* involved() {
 }  // namespace
 
 namespace complete {
+
+bool any_is_ours(int count, const MPI_Request* requests) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || runtime->requests.held() == 0 || count <= 0) return false;
+  return std::any_of(requests, requests + count, [&](MPI_Request request) {
+    const auto operation = runtime->requests.find(request);
+    if (!operation) return false;
+    return operation->persistent() ? operation->active() : !operation->done();
+  });
+}
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   const WatchedCall watched(CallId::Wait);

@@ -15,7 +15,7 @@ inline std::uint64_t epoch() {
 }
 
 // A communicator has been made or freed; or a datatype or operator, whose handle may then mean
-// another one; or Weft has been switched off or on.
+// another one.
 inline void begin_epoch() {
   current_epoch.fetch_add(1, std::memory_order_release);
 }

@@ -100,8 +100,9 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
                         const Side& received, MPI_Comm comm, MPI_Request* request) {
   const auto communicator = runtime.communicators.find_or_make(comm);
   if (!communicator) return MPI_ERR_COMM;
+  communicator->lend();
   // The partners stand in for the topology, which the communicator itself need not have.
-  Communicator partners(comm, comm, communicator->rank, communicator->size);
+  Communicator partners(comm, Shadow{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   const Call call = call_of(from, sent, to, received, comm);
   const Shape shape = shape_of(call, partners);

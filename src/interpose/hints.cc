@@ -6,7 +6,9 @@
 #include "base/hint_keys.h"
 #include "base/log.h"
 #include "coll/algorithm.h"
+#include "interpose/agreement.h"
 #include "interpose/generated/library_calls.h"
+#include "select/wire_facts.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
@@ -61,6 +63,32 @@ void set_algorithms(std::string_view text, Hints& hints) {
   }
 }
 
+Hints hints_of_this_rank(MPI_Info info) {
+  Hints hints;
+  if (info == handles.info_null) return hints;
+  hints.engine = parsed(info, kEngineHint.key, parse_engine);
+  hints.placement = parsed(info, kPlacementHint.key, parse_placement);
+  if (const auto text = value_of(info, kAlgorithmHint.key)) set_algorithms(*text, hints);
+  return hints;
+}
+
+// What of them decides what travels.
+Facts wire_facts(const Hints& hints) {
+  const auto none = [](const char* key) { return Fact{key, "not given", ""}; };
+  Facts facts = {hints.engine ? engine_fact(kEngineHint.key, *hints.engine) : none(kEngineHint.key),
+                 hints.placement ? placement_fact(kPlacementHint.key, *hints.placement)
+                                 : none(kPlacementHint.key)};
+  for (int i = 0; i < kKinds; ++i) {
+    const std::string& name = hints.algorithm[static_cast<std::size_t>(i)];
+    const std::string key = std::string(kAlgorithmHint.key) + " for " + kind_name(Kind(i));
+    if (name.empty())
+      facts.push_back(none(key.c_str()));
+    else
+      facts.push_back({key, name, name});
+  }
+  return facts;
+}
+
 }  // namespace
 
 bool Hints::any() const {
@@ -73,13 +101,14 @@ const std::string* Hints::algorithm_for(Kind kind) const {
   return name.empty() ? nullptr : &name;
 }
 
-Hints read_hints(MPI_Info info) {
-  Hints hints;
-  if (info == handles.info_null) return hints;
-  hints.engine = parsed(info, kEngineHint.key, parse_engine);
-  hints.placement = parsed(info, kPlacementHint.key, parse_placement);
-  if (const auto text = value_of(info, kAlgorithmHint.key)) set_algorithms(*text, hints);
-  return hints;
+Hints read_hints(MPI_Info info, MPI_Comm comm) {
+  const Hints hints = hints_of_this_rank(info);
+  const auto differing = disagreement(comm, wire_facts(hints));
+  if (!differing) return hints;
+  if (!differing->empty())
+    say("hints on a communicator differ between its ranks: " + *differing +
+        "; they are ignored, give all ranks the same");
+  return {};
 }
 
 }  // namespace weft::interpose

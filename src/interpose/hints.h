@@ -21,7 +21,8 @@ struct Hints {
   const std::string* algorithm_for(Kind kind) const;  // nullptr: none
 };
 
-// A wrong value is named and ignored.
-Hints read_hints(MPI_Info info);
+// A wrong value is named and ignored. Collective over `comm`: where its ranks give different hints,
+// one of them says so, and there are none.
+Hints read_hints(MPI_Info info, MPI_Comm comm);
 
 }  // namespace weft::interpose

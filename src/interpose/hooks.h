@@ -20,8 +20,8 @@ namespace weft::interpose {
 using weft::Call;
 
 // Marks this thread as inside a wrapper while it lives. profiling: by the name PMPI_X. Nested: the
-// thread already was, or the caller says so; the call comes from the MPI library or from Weft, and
-// goes on untouched.
+// thread already was, or the caller says so. The call comes from inside the MPI library or Weft: no
+// collective of it is Weft's, but what it does to objects that Weft knows counts.
 class Entry {
  public:
   explicit Entry(bool profiling = false, bool nested = false)

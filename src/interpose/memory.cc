@@ -7,7 +7,8 @@
 #include "interpose/runtime.h"
 #include "transport/mpi/handles.h"
 
-namespace weft::interpose::special {
+namespace weft::interpose {
+namespace special {
 
 int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   SharedHeap* const heap = Runtime::active() && size >= kLeastDirect_bytes ? own_heap() : nullptr;
@@ -17,11 +18,16 @@ int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return MPI_SUCCESS;
 }
 
-int Free_mem(void* base) {
+}  // namespace special
+
+namespace object {
+
+int Free_mem(bool, void* base) {
   SharedHeap* const heap = own_heap();
   if (!heap || !heap->contains(base)) return next_calls.Free_mem(base);
   heap->release(base);
   return MPI_SUCCESS;
 }
 
-}  // namespace weft::interpose::special
+}  // namespace object
+}  // namespace weft::interpose

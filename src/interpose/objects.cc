@@ -1,6 +1,7 @@
 // Requests (which may be neither freed nor cancelled while a collective is active: MPI-4.1, 6.12),
 // communicators, datatypes and operators: what the application frees or marks.
 #include <functional>
+#include <optional>
 
 #include "base/log.h"
 #include "interpose/epoch.h"
@@ -40,10 +41,16 @@ Hints inherited_hints(MPI_Comm comm) {
   return parent ? parent->hints : Hints{};
 }
 
+// Collective; none where they could have no effect.
+Hints hints_on(MPI_Comm comm, MPI_Info info) {
+  Runtime* runtime = Runtime::active();
+  const bool served = runtime && comm != handles.comm_null && Communicators::may_have_shadow(comm);
+  return served ? read_hints(info, comm) : Hints{};
+}
+
 void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
-  Communicators::release_shadows();
   if (!runtime->native()) runtime->add_communicator(comm, hints);
   if (!hints.engine || runtime->takes_all()) return;
   const std::string why = runtime->config.engine == Engine::native
@@ -75,7 +82,7 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   BlockingCall guard(CallId::Comm_dup_with_info);
   guard.meet(comm);
   const int code = next_calls.Comm_dup_with_info(comm, info, newcomm);
-  if (code == MPI_SUCCESS && Runtime::active()) add_communicator(*newcomm, read_hints(info));
+  if (code == MPI_SUCCESS) add_communicator(*newcomm, hints_on(*newcomm, info));
   return code;
 }
 
@@ -84,41 +91,48 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
   const int code = next_calls.Comm_set_info(comm, info);
-  Runtime* runtime = Runtime::active();
-  if (code != MPI_SUCCESS || !runtime) return code;
-  const Hints hints = read_hints(info);
+  const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
   guard.meet(comm);
-  runtime->communicators.remove(comm);
+  Runtime::active()->communicators.remove(comm);
   add_communicator(comm, hints);
   return code;
 }
 
-int Comm_free(MPI_Comm* comm) {
-  const BlockingCall guard(CallId::Comm_free);
+}  // namespace special
+
+namespace {
+
+// What Weft knows of the communicator is gone before the library gives its handle to another one.
+int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Comm*)) {
+  std::optional<BlockingCall> guard;
+  if (!nested) guard.emplace(id);
   Runtime* runtime = Runtime::active();
-  const MPI_Comm freed = *comm;
-  const int code = next_calls.Comm_free(comm);
-  if (!runtime || code != MPI_SUCCESS) return code;
-  if (const auto known = runtime->communicators.remove(freed)) known->freed.store(true);
-  Communicators::release_shadows();
+  const auto known = runtime ? runtime->communicators.remove(*comm) : nullptr;
+  const int code = free(comm);
+  if (!known) return code;
+  if (code == MPI_SUCCESS)
+    known->freed.store(true);
+  else
+    runtime->communicators.put_back(known);
   return code;
 }
 
-int Comm_disconnect(MPI_Comm* comm) {
-  const BlockingCall guard(CallId::Comm_disconnect);
-  Runtime* runtime = Runtime::active();
-  const MPI_Comm freed = *comm;
-  const int code = next_calls.Comm_disconnect(comm);
-  if (!runtime || code != MPI_SUCCESS) return code;
-  if (const auto known = runtime->communicators.remove(freed)) known->freed.store(true);
-  Communicators::release_shadows();
-  return code;
+}  // namespace
+
+namespace object {
+
+int Comm_free(bool nested, MPI_Comm* comm) {
+  return free_communicator(CallId::Comm_free, nested, comm, next_calls.Comm_free);
+}
+
+int Comm_disconnect(bool nested, MPI_Comm* comm) {
+  return free_communicator(CallId::Comm_disconnect, nested, comm, next_calls.Comm_disconnect);
 }
 
 // The request of a collective under way may not be freed. Once MPI_Request_get_status has said that
 // it is complete, programs do free it.
-int Request_free(MPI_Request* request) {
+int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   const auto operation =
       runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
@@ -138,7 +152,7 @@ int Request_free(MPI_Request* request) {
   return next_calls.Request_free(request);
 }
 
-int Cancel(MPI_Request* request) {
+int Cancel(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->requests.held() > 0)
     if (const auto operation = runtime->requests.find(*request))
@@ -146,19 +160,14 @@ int Cancel(MPI_Request* request) {
   return next_calls.Cancel(request);
 }
 
-int Type_free(MPI_Datatype* type) {
+int Type_free(bool, MPI_Datatype* type) {
   return free_after_use(type, handles.datatype_null, +next_calls.Type_free,
                         &CollectiveOperation::uses_type);
 }
 
-int Op_free(MPI_Op* op) {
+int Op_free(bool, MPI_Op* op) {
   return free_after_use(op, handles.op_null, +next_calls.Op_free, &CollectiveOperation::uses_op);
 }
 
-int Pcontrol(int level) {
-  if (Runtime* runtime = Runtime::active()) runtime->switch_off(level == 0);
-  return next_calls.Pcontrol(level);
-}
-
-}  // namespace special
+}  // namespace object
 }  // namespace weft::interpose

@@ -128,19 +128,19 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
 
 }  // namespace
 
-namespace special {
+namespace object {
 
-int Start(MPI_Request* request) {
-  poll();
+int Start(bool nested, MPI_Request* request) {
+  if (!nested) poll();
   Runtime* runtime = Runtime::active();
   auto* const ours = runtime ? runtime->requests.find_persistent(*request) : nullptr;
   return ours ? start_again(*runtime, *ours) : next_calls.Start(request);
 }
 
-int Startall(int count, MPI_Request* requests) {
+int Startall(bool nested, int count, MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
   if (!runtime || runtime->requests.held() == 0) return next_calls.Startall(count, requests);
-  poll();
+  if (!nested) poll();
   std::vector<PersistentOperation*> ours;
   std::vector<MPI_Request> others;
   for (int i = 0; i < count; ++i) {
@@ -157,5 +157,5 @@ int Startall(int count, MPI_Request* requests) {
   return code;
 }
 
-}  // namespace special
+}  // namespace object
 }  // namespace weft::interpose

@@ -8,6 +8,7 @@
 #include "coll/algorithm.h"
 #include "interpose/device_memory.h"
 #include "interpose/epoch.h"
+#include "interpose/operator_check.h"
 #include "interpose/shape.h"
 #include "schedule/verify.h"
 #include "transport/mpi/handles.h"
@@ -177,12 +178,21 @@ Reason outside_memory(const Runtime& runtime) {
   return runtime.in_memory_only() ? Reason::without_threads : Reason::outside_memory;
 }
 
-// Rank-invariant but for arguments that are wrong.
+// The library would refuse buffers that overlap. Persistent calls are Weft's all the same, since
+// what the library says of the others may not hold for them.
+bool is_refused(const Call& call, const Communicator& communicator, Use use) {
+  if (use == Use::persistent) return false;
+  const auto doubtful = doubtful_alone(call, communicator);
+  return doubtful && !library_accepts(*doubtful, use == Use::blocking);
+}
+
+// Rank-invariant but for arguments that the library refuses on this rank, before anything travels.
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   Communicator& communicator = *plan->communicator;
   if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
   if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
-  if (!arguments_look_right(call, communicator)) return Reason::arguments;
+  if (!arguments_look_right(call, communicator) || is_refused(call, communicator, use))
+    return Reason::arguments;
   const Shape shape = shape_of(call, communicator);
   const auto agreed = agreed_bytes(shape);
   if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
@@ -224,7 +234,6 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
 
 [[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use) {
   const std::uint64_t began_at = epoch();
-  if (runtime.switched_off()) return decline(Reason::switched_off);
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
     return decline(*declined);
@@ -232,8 +241,11 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   made.communicator = communicator;
   made.declined = plan_anew(runtime, call, use, &made);
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
+  // What is refused may rest on where the buffers lie, which other calls that look alike do not
+  // share.
+  const bool refused = made.declined == Reason::arguments;
   const Plan* plan =
-      arrays ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
+      arrays || refused ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
   return plan->declined ? decline(*plan->declined) : plan;
 }
 

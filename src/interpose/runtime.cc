@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "interpose/agreement.h"
 #include "interpose/bind.h"
 #include "interpose/device_memory.h"
 #include "interpose/generated/library_calls.h"
@@ -20,6 +21,7 @@
 #include "interpose/persistent.h"
 #include "interpose/self_communicator.h"
 #include "interpose/whole_collectives.h"
+#include "select/wire_facts.h"
 #include "topo/machine.h"
 #include "topo/placement.h"
 #include "transport/mpi/handles.h"
@@ -81,35 +83,31 @@ void stop_threads_at_exit() {
 // Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
 // than one text's is needed.
 // `file` null: nothing can be written, the other ranks must still be rid of theirs.
-void write_texts_of_all(const std::string& own, int ranks, std::FILE* file) {
+void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, std::FILE* file) {
   if (file) std::fwrite(own.data(), 1, own.size(), file);
   for (int rank = 1; rank < ranks; ++rank) {
     std::int64_t bytes = 0;
-    library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, handles.comm_world,
-                       MPI_STATUS_IGNORE);
+    library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, all, MPI_STATUS_IGNORE);
     std::string text(static_cast<std::size_t>(bytes), '\0');
-    library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0,
-                       handles.comm_world, MPI_STATUS_IGNORE);
+    library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0, all,
+                       MPI_STATUS_IGNORE);
     if (file) std::fprintf(file, ",\n%s", text.c_str());
   }
 }
 
-// By a call that does not block: MPICH's blocking ones hang where the ranks' levels differ.
-bool all_ranks(bool value) {
-  const std::int64_t lacking = value ? 0 : 1;
-  std::int64_t all_lacking = 0;
-  MPI_Request request;
-  library_calls.Iallreduce(&lacking, &all_lacking, 1, handles.int64, handles.sum,
-                           handles.comm_world, &request);
-  library_calls.Wait(&request, MPI_STATUS_IGNORE);
-  return all_lacking == 0;
+// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
+Scope scope_of_job(const Config& config, Library library, const Start& start) {
+  if (config.engine == Engine::native) return Scope::nothing;
+  if (!may_do_without_threads(config, library) || !start.some_without_threads) return Scope::all;
+  return start.all_without_threads && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
-Scope scope_of_job(const Config& config, Library library, bool without_threads) {
-  if (config.engine == Engine::native) return Scope::nothing;
-  if (!may_do_without_threads(config, library) || all_ranks(!without_threads)) return Scope::all;
-  return all_ranks(without_threads) && config.node_memory ? Scope::in_memory : Scope::nothing;
+// What all ranks must have alike: the variable decides in which form Intel MPI's collectives go.
+Facts facts_of_this_process(const Config& config, Library library) {
+  Facts facts = wire_facts(config);
+  const char* const inside = several_may_run(library) ? "pt2pt" : "another";
+  facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
+  return facts;
 }
 
 bool may_tune(const Config& config, Scope scope) {
@@ -120,14 +118,13 @@ std::string platform_words(const Config& config, Scope scope) {
   return may_tune(config, scope) ? machine_words() + ", " + library_words() : "";
 }
 
-void send_text(const std::string& own) {
+void send_text(const std::string& own, MPI_Comm all) {
   const auto bytes = static_cast<std::int64_t>(own.size());
-  library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, handles.comm_world);
-  library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, handles.comm_world);
+  library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, all);
+  library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, all);
 }
 
-// What was asked for where engine tcc is possible; else thread stands in for it. The same on all
-// ranks, which have their settings from one launcher.
+// What was asked for where engine tcc is possible; else thread stands in for it.
 Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm) {
   if (asked != Engine::tcc || several_may_run(library)) return asked;
   static std::atomic<bool> said{false};
@@ -173,8 +170,11 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   }
   const Library library = identify_library();
   const Config config = possible(asked, library);
-  const Scope scope = scope_of_job(config, library, without_threads);
-  const bool threads_allowed = thread_level == MPI_THREAD_MULTIPLE && scope == Scope::all;
+  const Start start =
+      agree_on_start(facts_of_this_process(config, library),
+                     {without_threads, without_threads, thread_level == MPI_THREAD_MULTIPLE});
+  const Scope scope = scope_of_job(config, library, start);
+  const bool threads_allowed = start.all_have_multiple && scope == Scope::all;
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
   // checkers find it here after MPI_Finalize.
   [[gnu::used]] static Runtime* runtime;
@@ -188,6 +188,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (threads_wanted && !threads_allowed && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));
+  if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (!runtime->native()) {
     look_for_devices();
@@ -318,13 +319,13 @@ void Runtime::end() {
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
   settle_incomplete(*runtime, rank);
-  for (auto& operation : runtime->requests.all())
-    if (!operation->active()) static_cast<PersistentOperation&>(*operation).free_request();
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config, runtime->remark(),
-                          kLibraryWords[static_cast<std::size_t>(runtime->library)], rank, ranks);
+                          kLibraryWords[static_cast<std::size_t>(runtime->library)],
+                          runtime->reports_, rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
+  if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   blocking_taken.store(false, std::memory_order_release);
   active_.store(nullptr, std::memory_order_release);
 }
@@ -337,24 +338,24 @@ const char* Runtime::remark() const {
 
 // Clocks of different nodes are aligned at the barrier before the texts are collected.
 void Runtime::write_trace(int rank, int ranks) {
-  library_calls.Barrier(handles.comm_world);
+  library_calls.Barrier(reports_);
   const std::int64_t here = now_ns();
   std::int64_t at_root = here;
-  library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, handles.comm_world);
+  library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, reports_);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   // Processes of one machine share the clock; then the small difference is the barrier's.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace_.events_json(rank, host, offset, here);
   if (rank != 0) {
-    send_text(events);
+    send_text(events, reports_);
     return;
   }
   std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
   if (!file)
     say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
   if (file) std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
-  write_texts_of_all(events, ranks, file);
+  write_texts_of_all(events, reports_, ranks, file);
   if (!file) return;
   std::fputs("\n]}\n", file);
   std::fclose(file);

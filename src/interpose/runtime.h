@@ -58,12 +58,6 @@ class Runtime final : public Observer {
     return static_cast<int>(tags_ / 2 + sequence % (tags_ / 2));
   }
 
-  // By MPI_Pcontrol(0).
-  bool switched_off() const { return switched_off_.load(std::memory_order_relaxed); }
-  void switch_off(bool off) {
-    switched_off_.store(off, std::memory_order_relaxed);
-    begin_epoch();
-  }
   // Every completion call of the application reaches Weft first: no other tool is before it.
   bool completions_are_ours() const { return completions_are_ours_; }
 
@@ -103,10 +97,10 @@ class Runtime final : public Observer {
   const Scope scope_;
   const bool observing_;
   const bool completions_are_ours_;
-  std::atomic<bool> switched_off_{false};
   std::uint32_t tags_ = 32767;
   int thread_core_ = -1;  // -1: where the rank itself runs
   Trace trace_;
+  MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
 };
 
 }  // namespace weft::interpose

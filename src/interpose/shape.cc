@@ -62,9 +62,16 @@ int length(const std::vector<int>& neighbors) {
   return static_cast<int>(neighbors.size());
 }
 
+// Not allowed; but where the library takes it, what is meant is clear: the operand lies where the
+// result goes. Other ranks know nothing of it.
+bool has_one_buffer(const Call& call, bool root) {
+  const bool has_result = root || call.kind != Kind::reduce;
+  return reduces(call.kind) && has_result && call.sendbuf == call.recvbuf;
+}
+
 Sides sides_of(const Call& call, const Communicator& c) {
   const bool root = c.rank == call.root;
-  const bool in_place = call.sendbuf == MPI_IN_PLACE;
+  const bool in_place = call.sendbuf == MPI_IN_PLACE || has_one_buffer(call, root);
   switch (call.kind) {
     case Kind::barrier:
       return {};
@@ -105,36 +112,22 @@ bool side_looks_right(const Side& side, const Numbers& counts, MPI_Datatype type
   return types || type != handles.datatype_null;
 }
 
-// What a rank sends itself, or in a neighborhood the first block: where it lies on one side.
-struct OwnBlock {
-  const char* at;
-  std::int64_t count;
-  MPI_Datatype type;
-
-  bool operator==(const OwnBlock&) const = default;
-};
-
-OwnBlock own_block(int place, const Side& side, const void* buffer, const Numbers& counts,
-                   const Numbers& displacements, MPI_Datatype type, const MPI_Datatype* types) {
-  OwnBlock block{static_cast<const char*>(buffer), counts.at(place), types ? types[place] : type};
-  if (side.blocks == 1 && !counts.is_array()) return block;
-  const std::int64_t unit = types ? 1 : layout_of(type, 0).extent;
-  block.at += unit * (counts.is_array() ? displacements.at(place) : place * block.count);
-  return block;
+// Leaves of many blocks this rank's own.
+void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
+               Numbers& displacements, MPI_Datatype type, const MPI_Datatype*& types) {
+  if (!side.significant || side.blocks == 1) return;
+  if (!counts.is_array())
+    buffer = static_cast<const char*>(buffer) + layout_of(type, 0).extent * counts.at(0) * rank;
+  counts.skip(rank);
+  displacements.skip(rank);
+  if (types) types += rank;
 }
 
-// A rank's own block would be received where it is sent from, in the same form: then the buffers
-// overlap, which no collective allows.
-bool aliased(const Call& call, const Communicator& c, const Sides& sides) {
-  if (sides.in_place || !call.sendbuf || !sides.recv.significant) return false;
-  if (reduces(call.kind))
-    return call.sendbuf == call.recvbuf && (call.kind != Kind::reduce || c.rank == call.root);
-  if (!sides.send.significant || sides.send.blocks == 0 || sides.recv.blocks == 0) return false;
-  const int place = is_neighborhood(call.kind) ? 0 : c.rank;
-  const OwnBlock sent = own_block(place, sides.send, call.sendbuf, call.sendcounts, call.senddispls,
-                                  call.sendtype, call.sendtypes);
-  return sent.count > 0 && sent == own_block(place, sides.recv, call.recvbuf, call.recvcounts,
-                                             call.recvdispls, call.recvtype, call.recvtypes);
+// Where that block lies.
+const char* place_of_own(const void* buffer, const Numbers& displacements, MPI_Datatype type,
+                         const MPI_Datatype* types) {
+  const std::int64_t unit = types ? 1 : layout_of(type, 0).extent;
+  return static_cast<const char*>(buffer) + displacements.at(0) * unit;
 }
 
 bool may_be_in_place(const Call& call, const Communicator& communicator) {
@@ -194,8 +187,31 @@ bool arguments_look_right(const Call& call, const Communicator& communicator) {
   if (!side_looks_right(sides.send, call.sendcounts, call.sendtype, call.sendtypes) ||
       !side_looks_right(sides.recv, call.recvcounts, call.recvtype, call.recvtypes))
     return false;
-  if (aliased(call, communicator, sides)) return false;
   return !reduces(call.kind) || operator_fits(call.op, call.recvtype);
+}
+
+std::optional<Call> doubtful_alone(const Call& call, const Communicator& communicator) {
+  const bool root = communicator.rank == call.root;
+  Call own = call;
+  own.root = 0;
+  if (has_one_buffer(call, root)) {
+    own.recvcounts.skip(communicator.rank);
+    return own;
+  }
+  const Sides sides = sides_of(call, communicator);
+  const bool both = sides.send.significant && sides.recv.significant;
+  if (!both || sides.in_place || reduces(call.kind) || is_neighborhood(call.kind))
+    return std::nullopt;
+  const void* into = call.recvbuf;
+  leave_own(communicator.rank, sides.send, own.sendbuf, own.sendcounts, own.senddispls,
+            own.sendtype, own.sendtypes);
+  leave_own(communicator.rank, sides.recv, into, own.recvcounts, own.recvdispls, own.recvtype,
+            own.recvtypes);
+  own.recvbuf = const_cast<void*>(into);
+  const bool in_one_place =
+      place_of_own(own.sendbuf, own.senddispls, own.sendtype, own.sendtypes) ==
+      place_of_own(own.recvbuf, own.recvdispls, own.recvtype, own.recvtypes);
+  return call.sendbuf == call.recvbuf || in_one_place ? std::optional(own) : std::nullopt;
 }
 
 std::size_t array_length(const Call& call, const Communicator& communicator, Direction direction) {

@@ -1,6 +1,8 @@
 // From the arguments of a collective call to its Shape.
 #pragma once
 
+#include <optional>
+
 #include "interpose/communicators.h"
 #include "transport/mpi/call.h"
 
@@ -8,6 +10,10 @@ namespace weft::interpose {
 
 // False: something that the library would refuse; it is left to say so in its own way.
 bool arguments_look_right(const Call& call, const Communicator& communicator);
+
+// Where the buffers overlap in a way that no collective allows, but that libraries may take: the
+// call as this rank alone would make it, for them to judge. Of arguments that look right.
+std::optional<Call> doubtful_alone(const Call& call, const Communicator& communicator);
 
 // How many counts the call has for one direction on this rank; 0 where it has no array.
 enum class Direction : std::uint8_t { send, recv };

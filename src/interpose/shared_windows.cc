@@ -103,6 +103,18 @@ std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable
   return refusals == 0 ? std::optional(layout.back()) : std::nullopt;
 }
 
+// The window's number, which its handle has no longer: the library may give that to another one.
+std::optional<std::int64_t> take_number(MPI_Win window) {
+  const std::lock_guard lock(known().mutex);
+  const auto node = known().numbers.extract(window);
+  return node ? std::optional(node.mapped()) : std::nullopt;
+}
+
+void give_number(MPI_Win window, std::int64_t number) {
+  const std::lock_guard lock(known().mutex);
+  known().numbers[window] = number;
+}
+
 // Collective over the window's ranks.
 void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   int rank = 0, ranks = 1;
@@ -118,20 +130,7 @@ void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   if (!number) return;
   std::sort(members.begin(), members.end());
   shared_ranges().add({*number, span.begin, span.bytes, std::move(members)});
-  const std::lock_guard lock(known().mutex);
-  known().numbers[window] = *number;
-}
-
-std::optional<std::int64_t> number_of(MPI_Win window) {
-  const std::lock_guard lock(known().mutex);
-  const auto found = known().numbers.find(window);
-  return found == known().numbers.end() ? std::nullopt : std::optional(found->second);
-}
-
-void forget(MPI_Win window, std::int64_t number) {
-  shared_ranges().remove(number);
-  const std::lock_guard lock(known().mutex);
-  known().numbers.erase(window);
+  give_number(window, *number);
 }
 
 }  // namespace
@@ -160,20 +159,32 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
 }
 #endif
 
+}  // namespace special
+
+namespace object {
+
 // Other ranks may still look for what a rank of the window has shown there, until that rank is
 // here, too; but what is mapped in its place afterwards must not be taken for it.
-int Win_free(MPI_Win* win) {
-  BlockingCall guard(CallId::Win_free);
+int Win_free(bool nested, MPI_Win* win) {
+  std::optional<BlockingCall> guard;
   const MPI_Win window = *win;
-  guard.meet_of_window(window);
-  const auto number = number_of(window);
+  if (!nested) {
+    guard.emplace(CallId::Win_free);
+    guard->meet_of_window(window);
+  }
+  const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);
   const int code = next_calls.Win_free(win);
-  if (code == MPI_SUCCESS) guard.freed_window(window);
-  if (number && code == MPI_SUCCESS) forget(window, *number);
-  if (number && code != MPI_SUCCESS) shared_ranges().set_leaving(*number, false);
+  if (guard && code == MPI_SUCCESS) guard->freed_window(window);
+  if (!number) return code;
+  if (code == MPI_SUCCESS) {
+    shared_ranges().remove(*number);
+  } else {
+    shared_ranges().set_leaving(*number, false);
+    give_number(window, *number);
+  }
   return code;
 }
 
-}  // namespace special
+}  // namespace object
 }  // namespace weft::interpose

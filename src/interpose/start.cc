@@ -77,7 +77,7 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
 // MPI_Comm_idup gets its shadow here. Rank-invariant, as are the communicators that are known.
 void get_to_know(CallId id, MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->native() || runtime->switched_off() || comm == handles.comm_null) return;
+  if (!runtime || runtime->native() || comm == handles.comm_null) return;
   if (runtime->communicators.find(comm)) return;
   const BlockingCall guard(id);
   runtime->add_communicator(comm, {});
@@ -98,7 +98,7 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
     library_calls.Comm_remote_size(call.comm, &size);
     rank = MPI_ROOT;  // the rank whose arrays count has this as its root
   }
-  auto communicator = std::make_shared<Communicator>(call.comm, call.comm, rank, size);
+  auto communicator = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, rank, size);
   if (is_neighborhood(call.kind)) communicator->neighbors = neighbors_of(call.comm);
   Shape shape;
   shape.kind = call.kind;
@@ -169,7 +169,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   auto node = memory_of_request(meeting, plan.schedule->node_bytes);
   if (!node) return std::nullopt;
   own.node = std::move(*node);
-  if (plan.leads) own.leaders = make_leaders(c.shadow, c.rank, *c.nodes);
+  if (plan.leads) own.leaders = make_leaders(c.shadow, c.members, c.rank, *c.nodes);
   return own.leaders || !plan.leads ? std::optional(std::move(own)) : std::nullopt;
 }
 
@@ -240,6 +240,7 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
   if (!plan) return false;
   const std::int64_t entered = runtime->observing() ? now_ns() : 0;
+  plan->communicator->lend();
   const int tag = next_tag(*runtime, *plan->communicator);
   auto operation = single_operation<RequestedOperation>(id, call, *plan, tag);
   *code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
@@ -264,6 +265,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   Runtime* runtime = request ? Runtime::active() : nullptr;
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
+    plan.communicator->lend();
     auto memory = settle(*runtime, id, call, plan);
     if (runtime->in_memory_only() && !memory) return false;
     if (!memory) memory.emplace();

@@ -22,8 +22,7 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "no topology, or a grid in which both neighbors of a dimension are one rank",
     "nothing to move",
     "more than 2 GiB",
-    "arguments that the library must judge",
-    "switched off by MPI_Pcontrol"};
+    "arguments that the library must judge"};
 
 constexpr std::size_t kInMemory = 6 + kReasons;
 constexpr std::size_t kDirect = kInMemory + 1;
@@ -208,8 +207,8 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
     counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
 }
 
-void Summary::report(const Config& config, const char* remark, const char* mpi, int rank,
-                     int ranks) {
+void Summary::report(const Config& config, const char* remark, const char* mpi, MPI_Comm all,
+                     int rank, int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
   std::vector<Numbers> own(kCalls), totals(kCalls);
@@ -221,7 +220,7 @@ void Summary::report(const Config& config, const char* remark, const char* mpi, 
     own[i][kDirect] = c.direct;
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
-                       handles.int64, handles.sum, 0, handles.comm_world);
+                       handles.int64, handles.sum, 0, all);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, plans_);

@@ -26,9 +26,8 @@ enum class Reason : std::uint8_t {
   empty,
   large,
   arguments,
-  switched_off,
 };
-inline constexpr int kReasons = 10;
+inline constexpr int kReasons = 9;
 
 // What engine `auto` does inside one node under MPICH, and what to do about it.
 inline constexpr const char* kWithoutThreads =
@@ -60,9 +59,10 @@ class Summary {
   // told.
   void planned(PlanRecord record);
 
-  // Collective over all ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
+  // Collective over `all` ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
   // remark: a sentence about the whole run, in the text; nullptr: none.
-  void report(const Config& config, const char* remark, const char* mpi, int rank, int ranks);
+  void report(const Config& config, const char* remark, const char* mpi, MPI_Comm all, int rank,
+              int ranks);
 
  private:
   void count_handled(CallId id, std::int64_t bytes, bool in_memory);

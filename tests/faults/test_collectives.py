@@ -67,3 +67,38 @@ def test_aliased_buffers_are_what_the_library_makes_of_them(mpi, engine):
     under_weft = Job(mpi, ["aliased"], engine).done()
     assert under_weft.out == natively.out
     assert (under_weft.status == 0) == (natively.status == 0)
+
+
+@pytest.mark.parametrize("options", [[], ["--blocking"], ["--blocking", "--transport", "mpi"]])
+@pytest.mark.parametrize("engine", [None, "auto", "function", "thread"])
+def test_what_the_root_alone_knows_changes_no_way(engine, options):
+    """Open MPI takes such buffers; MPICH refuses them, at the root."""
+    if engine or not options:
+        Job("openmpi", ["aliased-at-the-root"], engine, ranks=3, options=options).right()
+
+
+@pytest.mark.parametrize("transport", ["auto", "mpi"])
+@pytest.mark.parametrize("engine", ["function", "thread"])
+def test_a_reduction_onto_an_operand_is_what_is_meant(engine, transport):
+    """Open MPI looks at no buffers when told so, and what it makes of these is sometimes wrong."""
+    options = ["--blocking", "--transport", transport]
+    unchecked = {"OMPI_MCA_mpi_param_check": "0"}
+    case = "reduced-onto-operands"
+    Job("openmpi", [case], engine, ranks=3, options=options, variables=unchecked).right()
+
+
+@pytest.mark.parametrize("options", [[], ["--blocking"], ["--blocking", "--transport", "mpi"]])
+@pytest.mark.parametrize("engine", ["auto", "function", "thread"])
+def test_an_empty_block_of_one_rank_changes_no_way(mpi, engine, options):
+    """Open MPI takes one buffer for all; MPICH refuses it on every rank."""
+    case = "aliased-but-for-an-empty-block"
+    natively = Job(mpi, [case], ranks=3).right()
+    under_weft = Job(mpi, [case], engine, ranks=3, options=options).right()
+    assert sorted(under_weft.out.split("\n")) == sorted(natively.out.split("\n"))
+
+
+@pytest.mark.parametrize("options", [[], ["--blocking"]])
+@pytest.mark.parametrize("engine", [None, "auto", *ENGINES])
+def test_profiling_may_be_controlled_on_one_rank(mpi, engine, options):
+    if engine or not options:
+        Job(mpi, ["profiling-controlled-on-one-rank"], engine, options=options).right()

@@ -1,6 +1,7 @@
 """Programs that end in the middle of collectives, and what comes beside them (rows 1 to 5, 18, 26,
 27)."""
 
+import json
 import os
 import random
 import re
@@ -128,3 +129,19 @@ def test_stopped_and_continued(mpi, engine):
         stop_and_continue(pid, 0.5)
     done = job.finish(process, read)
     assert (done.status, done.left) == (0, [])
+
+
+@pytest.mark.parametrize("case_of_thread", [True, False])
+def test_pages_may_be_tracked_by_signals(mpi, case_of_thread):
+    """Weft's thread writes into the pages, and the application's handler runs there."""
+    engine = "thread" if case_of_thread else "function"
+    variables = {"FAULTS_PAGES_OF_OTHERS": "1"} if case_of_thread else {}
+    Job(mpi, ["tracks-pages"], engine, variables=variables).right()
+
+
+@pytest.mark.parametrize("engine", ["native", "thread", "auto"])
+def test_a_message_that_waits_is_not_taken_for_a_trace(mpi, engine, tmp_path):
+    trace = tmp_path / "trace.json"
+    Job(mpi, ["message-waits-for-the-end"], engine, options=["--trace", str(trace)]).right()
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1}

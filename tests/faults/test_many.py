@@ -124,3 +124,13 @@ def test_the_thread_is_where_it_was_placed(mpi, core):
     done = job.right()
     placed = re.findall(r"thread weft-progress on cores (\S+)", done.out)
     assert placed == [str(core)] * 2
+
+
+@pytest.mark.parametrize("engine", ["auto", *ENGINES])
+def test_communicators_of_wefts_are_freed_by_all_ranks_together(mpi, tool, engine):
+    """Though ranks are done with them at different times; to free waits for all in the tool."""
+    job = Job(mpi, ["freed-at-different-times"], engine, tools=[tool(mpi, "free_together")])
+    done = job.right()
+    freed = re.findall(r"tool: (\d+) freed together", done.out)
+    assert len(freed) == 2 and len(set(freed)) == 1, done.out
+    assert int(freed[0]) >= 3

@@ -2,8 +2,8 @@
 // of each other (MPI_Alloc_mem; with --memory heap: malloc, for `weft run --shared-heap`; with
 // --memory window: MPI_Win_allocate_shared; with --memory attached: memory of their own that others
 // attach, for `weft run --xpmem`), on private memory, or on both; held against the MPI library's
-// own, for which MPI_Pcontrol switches Weft off. Why: whether buffers are shared each rank knows of
-// its own only, and all must act alike.
+// own, on a communicator that a hint leaves to it. Why: whether buffers are shared each rank knows
+// of its own only, and all must act alike.
 #include <mpi.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -25,6 +25,17 @@ namespace {
 
 int rank, ranks, cases, failures;
 bool from_heap = false, from_windows = false, attached = false;
+MPI_Comm left_to_library;  // like MPI_COMM_WORLD
+
+MPI_Comm for_library(MPI_Comm comm) {
+  MPI_Info info;
+  MPI_Comm made;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", "native");
+  MPI_Comm_dup_with_info(comm, info, &made);
+  MPI_Info_free(&info);
+  return made;
+}
 
 // Who has shared memory: all, none, all but one.
 enum class Sharing { all, none, mixed };
@@ -116,9 +127,7 @@ class Memory {
 
  private:
   static void let_all_follow() {
-    MPI_Pcontrol(0);
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Pcontrol(1);
+    MPI_Barrier(left_to_library);
     follow_owners();
   }
 
@@ -155,7 +164,7 @@ struct Collective {
   bool reduces = false;
 };
 
-const MPI_Comm kWorld = MPI_COMM_WORLD;
+MPI_Comm world = MPI_COMM_WORLD;  // or left_to_library, for what the library makes of it
 const MPI_Datatype kLong = MPI_LONG;
 
 std::vector<Collective> collectives() {
@@ -165,95 +174,93 @@ std::vector<Collective> collectives() {
   std::vector<Collective> all;
   all.push_back(
       {"allreduce", 1, 1,
-       [](auto s, auto r, int n, MPI_Op op) { return MPI_Allreduce(s, r, n, kLong, op, kWorld); },
+       [](auto s, auto r, int n, MPI_Op op) { return MPI_Allreduce(s, r, n, kLong, op, world); },
        [](auto s, auto r, int n, MPI_Op op, auto q) {
-         return MPI_Iallreduce(s, r, n, kLong, op, kWorld, q);
+         return MPI_Iallreduce(s, r, n, kLong, op, world, q);
        },
        [](auto s, auto r, int n, MPI_Op op, auto q) {
-         return MPI_Allreduce_init(s, r, n, kLong, op, kWorld, MPI_INFO_NULL, q);
+         return MPI_Allreduce_init(s, r, n, kLong, op, world, MPI_INFO_NULL, q);
        },
        true});
   all.push_back({"reduce", 1, 1,
                  [=](auto s, auto r, int n, MPI_Op op) {
-                   return MPI_Reduce(whole(s) ? s : r, r, n, kLong, op, root, kWorld);
+                   return MPI_Reduce(whole(s) ? s : r, r, n, kLong, op, root, world);
                  },
                  [=](auto s, auto r, int n, MPI_Op op, auto q) {
-                   return MPI_Ireduce(whole(s) ? s : r, r, n, kLong, op, root, kWorld, q);
+                   return MPI_Ireduce(whole(s) ? s : r, r, n, kLong, op, root, world, q);
                  },
                  [=](auto s, auto r, int n, MPI_Op op, auto q) {
-                   return MPI_Reduce_init(whole(s) ? s : r, r, n, kLong, op, root, kWorld,
+                   return MPI_Reduce_init(whole(s) ? s : r, r, n, kLong, op, root, world,
                                           MPI_INFO_NULL, q);
                  },
                  true});
   all.push_back({"reduce_scatter_block", p, p,
                  [](auto s, auto r, int n, MPI_Op op) {
-                   return MPI_Reduce_scatter_block(s, r, n, kLong, op, kWorld);
+                   return MPI_Reduce_scatter_block(s, r, n, kLong, op, world);
                  },
                  [](auto s, auto r, int n, MPI_Op op, auto q) {
-                   return MPI_Ireduce_scatter_block(s, r, n, kLong, op, kWorld, q);
+                   return MPI_Ireduce_scatter_block(s, r, n, kLong, op, world, q);
                  },
                  [](auto s, auto r, int n, MPI_Op op, auto q) {
-                   return MPI_Reduce_scatter_block_init(s, r, n, kLong, op, kWorld, MPI_INFO_NULL,
+                   return MPI_Reduce_scatter_block_init(s, r, n, kLong, op, world, MPI_INFO_NULL,
                                                         q);
                  },
                  true});
-  all.push_back({"bcast", 1, 1,
-                 [=](auto, auto r, int n, MPI_Op) { return MPI_Bcast(r, n, kLong, root, kWorld); },
-                 [=](auto, auto r, int n, MPI_Op, auto q) {
-                   return MPI_Ibcast(r, n, kLong, root, kWorld, q);
-                 },
-                 [=](auto, auto r, int n, MPI_Op, auto q) {
-                   return MPI_Bcast_init(r, n, kLong, root, kWorld, MPI_INFO_NULL, q);
-                 }});
+  all.push_back(
+      {"bcast", 1, 1,
+       [=](auto, auto r, int n, MPI_Op) { return MPI_Bcast(r, n, kLong, root, world); },
+       [=](auto, auto r, int n, MPI_Op, auto q) { return MPI_Ibcast(r, n, kLong, root, world, q); },
+       [=](auto, auto r, int n, MPI_Op, auto q) {
+         return MPI_Bcast_init(r, n, kLong, root, world, MPI_INFO_NULL, q);
+       }});
   all.push_back({"gather", 1, p,
                  [=](auto s, auto r, int n, MPI_Op) {
-                   return MPI_Gather(whole(s) ? s : r, n, kLong, r, n, kLong, root, kWorld);
+                   return MPI_Gather(whole(s) ? s : r, n, kLong, r, n, kLong, root, world);
                  },
                  [=](auto s, auto r, int n, MPI_Op, auto q) {
-                   return MPI_Igather(whole(s) ? s : r, n, kLong, r, n, kLong, root, kWorld, q);
+                   return MPI_Igather(whole(s) ? s : r, n, kLong, r, n, kLong, root, world, q);
                  },
                  [=](auto s, auto r, int n, MPI_Op, auto q) {
-                   return MPI_Gather_init(whole(s) ? s : r, n, kLong, r, n, kLong, root, kWorld,
+                   return MPI_Gather_init(whole(s) ? s : r, n, kLong, r, n, kLong, root, world,
                                           MPI_INFO_NULL, q);
                  }});
-  all.push_back({"allgather", 1, p,
-                 [](auto s, auto r, int n, MPI_Op) {
-                   return MPI_Allgather(s, n, kLong, r, n, kLong, kWorld);
-                 },
-                 [](auto s, auto r, int n, MPI_Op, auto q) {
-                   return MPI_Iallgather(s, n, kLong, r, n, kLong, kWorld, q);
-                 },
-                 [](auto s, auto r, int n, MPI_Op, auto q) {
-                   return MPI_Allgather_init(s, n, kLong, r, n, kLong, kWorld, MPI_INFO_NULL, q);
-                 }});
   all.push_back(
-      {"alltoall", p, p,
-       [](auto s, auto r, int n, MPI_Op) { return MPI_Alltoall(s, n, kLong, r, n, kLong, kWorld); },
+      {"allgather", 1, p,
+       [](auto s, auto r, int n, MPI_Op) { return MPI_Allgather(s, n, kLong, r, n, kLong, world); },
        [](auto s, auto r, int n, MPI_Op, auto q) {
-         return MPI_Ialltoall(s, n, kLong, r, n, kLong, kWorld, q);
+         return MPI_Iallgather(s, n, kLong, r, n, kLong, world, q);
        },
        [](auto s, auto r, int n, MPI_Op, auto q) {
-         return MPI_Alltoall_init(s, n, kLong, r, n, kLong, kWorld, MPI_INFO_NULL, q);
+         return MPI_Allgather_init(s, n, kLong, r, n, kLong, world, MPI_INFO_NULL, q);
+       }});
+  all.push_back(
+      {"alltoall", p, p,
+       [](auto s, auto r, int n, MPI_Op) { return MPI_Alltoall(s, n, kLong, r, n, kLong, world); },
+       [](auto s, auto r, int n, MPI_Op, auto q) {
+         return MPI_Ialltoall(s, n, kLong, r, n, kLong, world, q);
+       },
+       [](auto s, auto r, int n, MPI_Op, auto q) {
+         return MPI_Alltoall_init(s, n, kLong, r, n, kLong, world, MPI_INFO_NULL, q);
        }});
   all.push_back({"scatter", p, 1,
                  [=](auto s, auto r, int n, MPI_Op) {
                    const bool keeps = at_root && s == MPI_IN_PLACE;
                    const void* const from = keeps ? r : s;
                    void* const to = keeps ? MPI_IN_PLACE : r;
-                   return MPI_Scatter(from, n, kLong, to, n, kLong, root, kWorld);
+                   return MPI_Scatter(from, n, kLong, to, n, kLong, root, world);
                  },
                  [=](auto s, auto r, int n, MPI_Op, auto q) {
                    const bool keeps = at_root && s == MPI_IN_PLACE;
                    const void* const from = keeps ? r : s;
                    void* const to = keeps ? MPI_IN_PLACE : r;
-                   return MPI_Iscatter(from, n, kLong, to, n, kLong, root, kWorld, q);
+                   return MPI_Iscatter(from, n, kLong, to, n, kLong, root, world, q);
                  },
                  [=](auto s, auto r, int n, MPI_Op, auto q) {
                    const bool keeps = at_root && s == MPI_IN_PLACE;
                    const void* const from = keeps ? r : s;
                    void* const to = keeps ? MPI_IN_PLACE : r;
-                   return MPI_Scatter_init(from, n, kLong, to, n, kLong, root, kWorld,
-                                           MPI_INFO_NULL, q);
+                   return MPI_Scatter_init(from, n, kLong, to, n, kLong, root, world, MPI_INFO_NULL,
+                                           q);
                  }});
   return all;
 }
@@ -280,9 +287,9 @@ std::vector<long> expected(const Collective& collective, Buffers& send, Buffers&
                            bool in_place, MPI_Op op, int salt) {
   send.fill_all(salt);
   recv.fill_all(salt + 1);
-  MPI_Pcontrol(0);
+  world = left_to_library;
   collective.call(in_place ? MPI_IN_PLACE : send.data(), recv.data(), count, op);
-  MPI_Pcontrol(1);
+  world = MPI_COMM_WORLD;
   return recv.contents();
 }
 
@@ -416,12 +423,12 @@ void try_window_of_some() {
   long* const recv = send + kCount;
   MPI_Request persistent, request;
   MPI_Allreduce_init(send, recv, kCount, MPI_LONG, MPI_SUM, some, MPI_INFO_NULL, &persistent);
+  MPI_Comm some_by_library = for_library(some);
   for (const MPI_Comm comm : {some, MPI_COMM_WORLD, some})
     for (int turn = 0; turn < 4; ++turn) {
       fill(send, kCount, turn);
-      MPI_Pcontrol(0);
-      MPI_Allreduce(send, recv, kCount, MPI_LONG, MPI_SUM, comm);
-      MPI_Pcontrol(1);
+      MPI_Allreduce(send, recv, kCount, MPI_LONG, MPI_SUM,
+                    comm == some ? some_by_library : left_to_library);
       const std::vector<long> right(recv, recv + kCount);
       fill(recv, kCount, turn + 1);
       const bool again = turn == 2 && comm == some;
@@ -436,6 +443,7 @@ void try_window_of_some() {
     }
   window.reset();
   MPI_Request_free(&persistent);
+  MPI_Comm_free(&some_by_library);
   MPI_Comm_free(&some);
 }
 
@@ -494,6 +502,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  left_to_library = for_library(MPI_COMM_WORLD);
   try_all();
   try_outstanding();
   if (from_windows)
@@ -503,6 +512,7 @@ int main(int argc, char** argv) {
   try_changes();
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Comm_free(&left_to_library);
   if (rank == 0 && all) std::printf("shared buffers: %d differ\n", all);
   if (rank == 0 && !all) std::printf("shared buffers: %d cases equal\n", cases);
   MPI_Finalize();

@@ -85,8 +85,9 @@ std::int64_t units(const Call& call, int from, int to, int number = 0) {
 bool rank_in_place(const Call& call, int rank) {
   const Kind kind = call.kind();
   if (has_root(kind)) return call.in_place && rank == call.root;
-  // Not all ranks need to say it.
-  const bool one_of_many = kind == Kind::reduce_scatter && rank % 3 == 1;
+  // Not all ranks need to say it: buffers of a reduction that are one count as in place on their
+  // rank.
+  const bool one_of_many = reduces(kind) && call.count % 2 == 1 && rank % 3 == 1;
   return call.in_place && !one_of_many;
 }
 

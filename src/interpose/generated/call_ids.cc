@@ -17,7 +17,6 @@ constexpr const char* kNames[kCalls] = {
     "MPI_Init",
     "MPI_Init_thread",
     "MPI_Op_free",
-    "MPI_Pcontrol",
     "MPI_Request_free",
     "MPI_Start",
     "MPI_Startall",

@@ -30,7 +30,6 @@ void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Init, find, "PMPI_Init");
   bind(next_calls.Init_thread, find, "PMPI_Init_thread");
   bind(next_calls.Op_free, find, "PMPI_Op_free");
-  bind(next_calls.Pcontrol, find, "PMPI_Pcontrol");
   bind(next_calls.Request_free, find, "PMPI_Request_free");
   bind(next_calls.Start, find, "PMPI_Start");
   bind(next_calls.Startall, find, "PMPI_Startall");

@@ -33,7 +33,6 @@ struct NextCalls {
   Next<int(int*, char***)> Init;
   Next<int(int*, char***, int, int*)> Init_thread;
   Next<int(MPI_Op*)> Op_free;
-  Next<int(const int, ...)> Pcontrol;
   Next<int(MPI_Request*)> Request_free;
   Next<int(MPI_Request*)> Start;
   Next<int(int, MPI_Request*)> Startall;

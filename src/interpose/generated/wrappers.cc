@@ -45,9 +45,8 @@ WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 }
 
 static int Cancel(bool nested, MPI_Request* request) {
-  const auto next = bound(next_calls.Cancel, CallId::Cancel);
-  if (nested) return next(request);
-  return special::Cancel(request);
+  bound(next_calls.Cancel, CallId::Cancel);
+  return object::Cancel(nested, request);
 }
 WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
   const Entry entry(false);
@@ -59,9 +58,8 @@ WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
 }
 
 static int Comm_free(bool nested, MPI_Comm* comm) {
-  const auto next = bound(next_calls.Comm_free, CallId::Comm_free);
-  if (nested) return next(comm);
-  return special::Comm_free(comm);
+  bound(next_calls.Comm_free, CallId::Comm_free);
+  return object::Comm_free(nested, comm);
 }
 WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
   const Entry entry(false);
@@ -101,9 +99,8 @@ WEFT_WRAPPER int PMPI_Finalize() {
 }
 
 static int Free_mem(bool nested, void* base) {
-  const auto next = bound(next_calls.Free_mem, CallId::Free_mem);
-  if (nested) return next(base);
-  return special::Free_mem(base);
+  bound(next_calls.Free_mem, CallId::Free_mem);
+  return object::Free_mem(nested, base);
 }
 WEFT_WRAPPER int MPI_Free_mem(void* base) {
   const Entry entry(false);
@@ -143,9 +140,8 @@ WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* pr
 }
 
 static int Op_free(bool nested, MPI_Op* op) {
-  const auto next = bound(next_calls.Op_free, CallId::Op_free);
-  if (nested) return next(op);
-  return special::Op_free(op);
+  bound(next_calls.Op_free, CallId::Op_free);
+  return object::Op_free(nested, op);
 }
 WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
   const Entry entry(false);
@@ -156,24 +152,9 @@ WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
   return Op_free(entry.nested(), op);
 }
 
-static int Pcontrol(bool nested, const int level, ...) {
-  const auto next = bound(next_calls.Pcontrol, CallId::Pcontrol);
-  if (nested) return next(level);
-  return special::Pcontrol(level);
-}
-WEFT_WRAPPER int MPI_Pcontrol(const int level, ...) {
-  const Entry entry(false);
-  return Pcontrol(entry.nested(), level);
-}
-WEFT_WRAPPER int PMPI_Pcontrol(const int level, ...) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Pcontrol(entry.nested(), level);
-}
-
 static int Request_free(bool nested, MPI_Request* request) {
-  const auto next = bound(next_calls.Request_free, CallId::Request_free);
-  if (nested) return next(request);
-  return special::Request_free(request);
+  bound(next_calls.Request_free, CallId::Request_free);
+  return object::Request_free(nested, request);
 }
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
   const Entry entry(false);
@@ -185,9 +166,8 @@ WEFT_WRAPPER int PMPI_Request_free(MPI_Request* request) {
 }
 
 static int Start(bool nested, MPI_Request* request) {
-  const auto next = bound(next_calls.Start, CallId::Start);
-  if (nested) return next(request);
-  return special::Start(request);
+  bound(next_calls.Start, CallId::Start);
+  return object::Start(nested, request);
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
   const Entry entry(false);
@@ -199,9 +179,8 @@ WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
 }
 
 static int Startall(bool nested, int count, MPI_Request* array_of_requests) {
-  const auto next = bound(next_calls.Startall, CallId::Startall);
-  if (nested) return next(count, array_of_requests);
-  return special::Startall(count, array_of_requests);
+  bound(next_calls.Startall, CallId::Startall);
+  return object::Startall(nested, count, array_of_requests);
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
   const Entry entry(false);
@@ -213,9 +192,8 @@ WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
 }
 
 static int Type_free(bool nested, MPI_Datatype* datatype) {
-  const auto next = bound(next_calls.Type_free, CallId::Type_free);
-  if (nested) return next(datatype);
-  return special::Type_free(datatype);
+  bound(next_calls.Type_free, CallId::Type_free);
+  return object::Type_free(nested, datatype);
 }
 WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
   const Entry entry(false);
@@ -2821,7 +2799,7 @@ WEFT_WRAPPER int PMPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* send
 #endif
 static int Request_get_status(bool nested, MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status, CallId::Request_get_status);
-  if (nested) return next(request, flag, status);
+  if (nested && !complete::any_is_ours(1, &request)) return next(request, flag, status);
   return complete::Request_get_status(request, flag, status);
 }
 WEFT_WRAPPER int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
@@ -2837,7 +2815,8 @@ WEFT_WRAPPER int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Sta
 static int Request_get_status_all(bool nested, int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_all, CallId::Request_get_status_all);
-  if (nested) return next(count, array_of_requests, flag, array_of_statuses);
+  if (nested && !complete::any_is_ours(count, array_of_requests)) return next(count,
+      array_of_requests, flag, array_of_statuses);
   return complete::Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
@@ -2854,7 +2833,8 @@ WEFT_WRAPPER int PMPI_Request_get_status_all(int count, const MPI_Request* array
 static int Request_get_status_any(bool nested, int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status_any, CallId::Request_get_status_any);
-  if (nested) return next(count, array_of_requests, index, flag, status);
+  if (nested && !complete::any_is_ours(count, array_of_requests)) return next(count,
+      array_of_requests, index, flag, status);
   return complete::Request_get_status_any(count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int MPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
@@ -2871,8 +2851,8 @@ WEFT_WRAPPER int PMPI_Request_get_status_any(int count, const MPI_Request* array
 static int Request_get_status_some(bool nested, int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_some, CallId::Request_get_status_some);
-  if (nested) return next(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  if (nested && !complete::any_is_ours(incount, array_of_requests)) return next(incount,
+      array_of_requests, outcount, array_of_indices, array_of_statuses);
   return complete::Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -2892,7 +2872,7 @@ WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* ar
 #endif
 static int Test(bool nested, MPI_Request* request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Test, CallId::Test);
-  if (nested) return next(request, flag, status);
+  if (nested && !complete::any_is_ours(1, request)) return next(request, flag, status);
   return complete::Test(request, flag, status);
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -2907,7 +2887,8 @@ WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) 
 static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testall, CallId::Testall);
-  if (nested) return next(count, array_of_requests, flag, array_of_statuses);
+  if (nested && !complete::any_is_ours(count, array_of_requests)) return next(count,
+      array_of_requests, flag, array_of_statuses);
   return complete::Testall(count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
@@ -2924,7 +2905,8 @@ WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* fl
 static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
   const auto next = bound(next_calls.Testany, CallId::Testany);
-  if (nested) return next(count, array_of_requests, index, flag, status);
+  if (nested && !complete::any_is_ours(count, array_of_requests)) return next(count,
+      array_of_requests, index, flag, status);
   return complete::Testany(count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
@@ -2941,8 +2923,8 @@ WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* in
 static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testsome, CallId::Testsome);
-  if (nested) return next(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  if (nested && !complete::any_is_ours(incount, array_of_requests)) return next(incount,
+      array_of_requests, outcount, array_of_indices, array_of_statuses);
   return complete::Testsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -2961,7 +2943,7 @@ WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int*
 
 static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
   const auto next = bound(next_calls.Wait, CallId::Wait);
-  if (nested) return next(request, status);
+  if (nested && !complete::any_is_ours(1, request)) return next(request, status);
   return complete::Wait(request, status);
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
@@ -2976,7 +2958,8 @@ WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
 static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Waitall, CallId::Waitall);
-  if (nested) return next(count, array_of_requests, array_of_statuses);
+  if (nested && !complete::any_is_ours(count, array_of_requests)) return next(count,
+      array_of_requests, array_of_statuses);
   return complete::Waitall(count, array_of_requests, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
@@ -2993,7 +2976,8 @@ WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
 static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
   const auto next = bound(next_calls.Waitany, CallId::Waitany);
-  if (nested) return next(count, array_of_requests, index, status);
+  if (nested && !complete::any_is_ours(count, array_of_requests)) return next(count,
+      array_of_requests, index, status);
   return complete::Waitany(count, array_of_requests, index, status);
 }
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
@@ -3010,8 +2994,8 @@ WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* in
 static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Waitsome, CallId::Waitsome);
-  if (nested) return next(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  if (nested && !complete::any_is_ours(incount, array_of_requests)) return next(incount,
+      array_of_requests, outcount, array_of_indices, array_of_statuses);
   return complete::Waitsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -5692,9 +5676,8 @@ WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI
 
 #endif
 static int Comm_disconnect(bool nested, MPI_Comm* comm) {
-  const auto next = bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
-  if (nested) return next(comm);
-  return special::Comm_disconnect(comm);
+  bound(next_calls.Comm_disconnect, CallId::Comm_disconnect);
+  return object::Comm_disconnect(nested, comm);
 }
 WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
   const Entry entry(false);
@@ -7536,9 +7519,8 @@ WEFT_WRAPPER int PMPI_Win_flush_local_all(MPI_Win win) {
 }
 
 static int Win_free(bool nested, MPI_Win* win) {
-  const auto next = bound(next_calls.Win_free, CallId::Win_free);
-  if (nested) return next(win);
-  return special::Win_free(win);
+  bound(next_calls.Win_free, CallId::Win_free);
+  return object::Win_free(nested, win);
 }
 WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
   const Entry entry(false);

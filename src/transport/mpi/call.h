@@ -40,6 +40,9 @@ class Numbers {
     return reinterpret_cast<const T*>(static_cast<std::intptr_t>(one_));
   }
 
+  // Of an array: the numbers from this one on.
+  void skip(int index) { one_ += static_cast<std::int64_t>(width_) * index; }
+
   // Moves to a copy of the first `count` numbers, which is added to `storage`.
   void keep(int count, std::vector<std::vector<std::byte>>& storage) {
     if (!is_array()) return;

@@ -17,6 +17,7 @@ struct Handles {
   MPI_Datatype int64{};
   MPI_Op op_null{};
   MPI_Op sum{};
+  MPI_Op max{};
   MPI_Errhandler errors_return{};
   MPI_Info info_null{};
 };

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -175,6 +176,90 @@ void aliased() {
   tell("allgather from the place in its result: class %d, first value %d", class_of(code), all[0]);
 }
 
+// At the root a block is received where it is sent from: the others know nothing of it, so that all
+// ranks must go the same way where the library takes it.
+void aliased_at_the_root() {
+  OwnWorld comm;
+  const int rank = rank_of(comm), size = size_of(comm), root = size - 1;
+  for (const bool blocking : {true, false, true, false}) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<int> all(size, -1), own{rank};
+    int* const from = rank == root ? &all[root] : own.data();
+    *from = rank;
+    if (blocking)
+      MPI_Gather(from, 1, MPI_INT, all.data(), 1, MPI_INT, root, comm);
+    else
+      MPI_Igather(from, 1, MPI_INT, all.data(), 1, MPI_INT, root, comm, &request);
+    wait(&request);
+    for (int i = 0; i < size && rank == root; ++i)
+      expect(all[i] == i, "gather from its own result");
+    *from = rank == root ? rank : -1;
+    if (blocking)
+      MPI_Scatter(all.data(), 1, MPI_INT, from, 1, MPI_INT, root, comm);
+    else
+      MPI_Iscatter(all.data(), 1, MPI_INT, from, 1, MPI_INT, root, comm, &request);
+    wait(&request);
+    expect(*from == rank, "scatter into its own input");
+  }
+}
+
+// The same of reductions, on the root and on one rank of all.
+void reduced_onto_operands() {
+  OwnWorld comm;
+  const int rank = rank_of(comm), last = size_of(comm) - 1, sum = sum_of_ranks(comm);
+  for (const bool blocking : {true, false, true, false})
+    for (const int count : {3, 50000}) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      std::vector<int> in(count, rank), out(count, rank);
+      int* const operand = rank == last ? out.data() : in.data();
+      const auto right = [&](int expected) { return out[0] == expected && out.back() == expected; };
+      if (blocking)
+        MPI_Reduce(operand, out.data(), count, MPI_INT, MPI_SUM, last, comm);
+      else
+        MPI_Ireduce(operand, out.data(), count, MPI_INT, MPI_SUM, last, comm, &request);
+      wait(&request);
+      expect(right(rank == last ? sum : rank), "reduction onto its own operand");
+      std::fill(out.begin(), out.end(), rank);
+      if (blocking)
+        MPI_Allreduce(operand, out.data(), count, MPI_INT, MPI_SUM, comm);
+      else
+        MPI_Iallreduce(operand, out.data(), count, MPI_INT, MPI_SUM, comm, &request);
+      wait(&request);
+      expect(right(sum), "allreduce of which one rank's operand is its result");
+    }
+}
+
+// Each rank's own block lies in one place to be sent and received, and is empty on rank 0. Blocks
+// for others come from one half of the buffer and go into the other.
+void aliased_but_for_an_empty_block() {
+  OwnWorld comm;
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  constexpr int kBlock = 100;
+  const int rank = rank_of(comm), size = size_of(comm);
+  const std::size_t half = static_cast<std::size_t>(size) * kBlock;
+  for (const bool blocking : {true, false}) {
+    std::vector<int> buffer(2 * half, rank), counts(size, kBlock), from(size), to(size);
+    if (rank == 0) counts[0] = 0;
+    for (int i = 0; i < size; ++i) {
+      from[i] = i * kBlock;
+      to[i] = i == rank ? from[i] : static_cast<int>(half) + i * kBlock;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    int *const data = buffer.data(), code = MPI_SUCCESS;
+    if (blocking)
+      code = MPI_Alltoallv(data, counts.data(), from.data(), MPI_INT, data, counts.data(),
+                           to.data(), MPI_INT, comm);
+    else
+      code = MPI_Ialltoallv(data, counts.data(), from.data(), MPI_INT, data, counts.data(),
+                            to.data(), MPI_INT, comm, &request);
+    tell_all("rank %d: class %d", rank, class_of(code));  // the library's
+    if (code != MPI_SUCCESS) continue;
+    wait(&request);
+    for (int i = 0; i < size; ++i)
+      expect(buffer[static_cast<std::size_t>(to[i])] == i, "alltoallv within one buffer");
+  }
+}
+
 // Row 20: a ring in which each rank has its neighbours' numbers; and the rest at count zero.
 void neighbourhoods() {
   const int size = size_of(MPI_COMM_WORLD), periodic = 1;
@@ -319,6 +404,49 @@ void asking_operator() {
   for (int count : {1, 10000}) reduce_maps(asking_compose, count, false);
 }
 
+// Hints are to be the same on all ranks (MPI-4.1, 10.2 leaves it to the hint): what differs has no
+// effect.
+void different_hints() {
+  const bool first = rank_of(MPI_COMM_WORLD) == 0;
+  const auto is_right = [](MPI_Comm comm) {
+    Sum sum(50000, comm);
+    MPI_Request request;
+    sum.start(&request);
+    wait(&request);
+    expect(sum.right(), "allreduce on a communicator with hints that differ");
+    MPI_Barrier(comm);
+  };
+  OwnWorld told;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", first ? "tcc" : "native");
+  MPI_Comm_set_info(told, info);
+  is_right(told);
+  MPI_Info_delete(info, "weft_engine");
+  if (!first) MPI_Info_set(info, "weft_algorithm", "allreduce=ring");
+  MPI_Comm made;
+  MPI_Comm_dup_with_info(told, info, &made);
+  MPI_Info_free(&info);
+  is_right(made);
+  MPI_Comm_free(&made);
+}
+
+// Row 35: profilers and their users do that, on whichever ranks they look at.
+void profiling_controlled_on_one_rank() {
+  OwnWorld comm;
+  for (const int level : {0, 1, 2}) {
+    if (rank_of(comm) == 0) MPI_Pcontrol(level);
+    for (const int count : {1, 50000}) {
+      Sum sum(count, comm);
+      MPI_Request request;
+      sum.start(&request);
+      wait(&request);
+      expect(sum.right(), "allreduce while one rank has called MPI_Pcontrol");
+      MPI_Barrier(comm);
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Case>& collective_cases() {
@@ -328,6 +456,11 @@ const std::vector<Case>& collective_cases() {
       {"error-is-fatal", error_is_fatal},
       {"bad-communicator", bad_communicator},
       {"aliased", aliased},
+      {"aliased-at-the-root", aliased_at_the_root},
+      {"aliased-but-for-an-empty-block", aliased_but_for_an_empty_block},
+      {"reduced-onto-operands", reduced_onto_operands},
+      {"different-hints", different_hints},
+      {"profiling-controlled-on-one-rank", profiling_controlled_on_one_rank},
       {"neighbourhoods", neighbourhoods},
       {"nothing-to-move", nothing_to_move},
       {"large-count-calls", large_count_calls},

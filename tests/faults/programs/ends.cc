@@ -2,11 +2,15 @@
 // goes beside them: forked children, signals.
 // Why: what an intercepting library leaves running or registered shows when the process ends.
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <vector>
 
@@ -179,10 +183,84 @@ void stoppable() {
   }
 }
 
+// Row 37: a program that finds out by SIGSEGV which of its pages are written, as incremental
+// checkpoints and some garbage collectors do. The pages are written by whoever brings the
+// collective forward; the program computes meanwhile.
+std::size_t page_bytes;
+char *tracked_begin, *tracked_end;
+std::atomic<int> written_by_this_thread{0}, written_by_others{0};
+pid_t tracking_thread;
+
+void note_page(int, siginfo_t* info, void*) {
+  char* const at = static_cast<char*>(info->si_addr);
+  if (at < tracked_begin || at >= tracked_end) _exit(5);
+  const auto offset = static_cast<std::size_t>(at - tracked_begin) / page_bytes * page_bytes;
+  mprotect(tracked_begin + offset, page_bytes, PROT_READ | PROT_WRITE);
+  const bool own = static_cast<pid_t>(syscall(SYS_gettid)) == tracking_thread;
+  ++(own ? written_by_this_thread : written_by_others);
+}
+
+void tracks_pages() {
+  constexpr int kCount = 1 << 18;
+  constexpr std::size_t kBytes = kCount * sizeof(int);
+  page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  tracking_thread = static_cast<pid_t>(syscall(SYS_gettid));
+  void* const memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  tracked_begin = static_cast<char*>(memory);
+  tracked_end = tracked_begin + kBytes;
+  struct sigaction action = {}, before;
+  action.sa_sigaction = note_page;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, &before);
+  const int* const out = static_cast<int*>(memory);
+  const std::vector<int> in(kCount, rank_of(MPI_COMM_WORLD));
+  for (int turn = 0; turn < 3; ++turn) {
+    mprotect(memory, kBytes, PROT_READ);
+    const int before_turn = written_by_others;
+    MPI_Request request;
+    MPI_Iallreduce(in.data(), memory, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    while (std::getenv("FAULTS_PAGES_OF_OTHERS") && written_by_others == before_turn) rest();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int sum = sum_of_ranks(MPI_COMM_WORLD);
+    expect(out[0] == sum && out[kCount - 1] == sum, "allreduce into pages that are tracked");
+  }
+  const int pages = static_cast<int>(kBytes / page_bytes);
+  expect(written_by_this_thread + written_by_others >= pages, "every page was seen");
+  sigaction(SIGSEGV, &before, nullptr);
+  munmap(memory, kBytes);
+}
+
+// A message that is received at the very end, when MPI_COMM_SELF loses its attributes in
+// MPI_Finalize. It looks like any other on MPI_COMM_WORLD.
+int receive_at_last(MPI_Comm, int, void*, void*) {
+  std::int64_t bytes = 0;
+  MPI_Recv(&bytes, sizeof bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  expect(bytes == 77, "a message that waited for MPI_Finalize");
+  return MPI_SUCCESS;
+}
+
+void message_waits_for_the_end() {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  const std::int64_t bytes = 77;
+  if (rank == 1) MPI_Send(&bytes, sizeof bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  Sum sum(50000, MPI_COMM_WORLD);
+  MPI_Request request;
+  sum.start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(sum.right(), "allreduce beside a message");
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, receive_at_last, &key, nullptr);
+  if (rank == 0) MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  MPI_Comm_free_keyval(&key);
+}
+
 }  // namespace
 
 const std::vector<Case>& end_cases() {
   static const std::vector<Case> cases = {
+      {"tracks-pages", tracks_pages},
+      {"message-waits-for-the-end", message_waits_for_the_end},
       {"endless", endless},
       {"aborts", aborts},
       {"exits", exits},

@@ -212,6 +212,14 @@ void sessions_only() {
   MPI_Session_finalize(&session);
 }
 
+// Nothing but a message goes between the ranks.
+void waits_for_rank_0() {
+  int token = 0;
+  if (rank_of(MPI_COMM_WORLD) == 0) MPI_Send(&token, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+  if (rank_of(MPI_COMM_WORLD) == 1)
+    MPI_Recv(&token, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 }  // namespace
 
 const std::vector<Case>& limit_cases() {
@@ -226,6 +234,7 @@ const std::vector<Case>& limit_cases() {
       {"sessions-only", sessions_only, true},
       {"list-threads", list_threads},
       {"work", start_and_work, true},
+      {"waits-for-rank-0", waits_for_rank_0},
   };
   return cases;
 }

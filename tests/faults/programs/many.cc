@@ -91,6 +91,27 @@ void very_many() {
            outstanding, before, resident_kib() - before);
 }
 
+// A rank may free a communicator long before its collective there has ended, while another has
+// finished with both and goes on.
+void freed_at_different_times() {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  constexpr int kTurns = 5;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    OwnWorld comm;
+    Sum sum(turn % 2 ? 50000 : 10, comm);
+    MPI_Request request;
+    int token = 0;
+    sum.start(&request);
+    if (rank == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(comm.address());
+    if (rank == 0) MPI_Send(&token, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(&token, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank != 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum.right(), "allreduce on a communicator that was freed meanwhile");
+  }
+  OwnWorld unused;
+}
+
 // As many communicators as asked for, all alive at once, the last as usable as the first.
 void many_communicators() {
   const int wanted = from_environment("FAULTS_COMMUNICATORS", 600);
@@ -278,6 +299,7 @@ void hinted_tcc() {
 const std::vector<Case>& many_cases() {
   static const std::vector<Case> cases = {
       {"very-many", very_many},
+      {"freed-at-different-times", freed_at_different_times},
       {"many-communicators", many_communicators},
       {"asked-by-two-threads", asked_by_two_threads},
       {"tested-by-two-threads", tested_by_two_threads},

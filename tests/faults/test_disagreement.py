@@ -1,0 +1,92 @@
+"""Ranks that were started differently (row 32): each ends in MPI_Init, one sentence says why.
+Hints that differ on one communicator are said and ignored."""
+
+import pytest
+from job import Job
+
+from weft import installation
+
+# What rank 0 and rank 1 are given, and the words for it.
+DIFFERENT = [
+    (["--engine", "thread"], ["--engine", "tcc"], "--engine is thread on rank 0 and tcc on rank 1"),
+    (["--engine", "native"], ["--engine", "auto"], "--engine is native on rank 0 and auto on"),
+    (["--engine", "auto"], ["--engine", "native"], "--engine is auto on rank 0 and native on"),
+    ([], ["--transport", "mpi"], "--transport is auto on rank 0 and mpi on rank 1"),
+    ([], ["--blocking"], "--blocking is by the rule of engine auto on rank 0 and on on rank 1"),
+    ([], ["--reproducible"], "--reproducible is off on rank 0 and on on rank 1"),
+    ([], ["--init-budget", "0"], "--init-budget is 10000us on rank 0 and 0us on rank 1"),
+    ([], ["--summary"], "--summary is off on rank 0 and on on rank 1"),
+    (
+        ["--algorithm", "allreduce=ring"],
+        [],
+        "--algorithm allreduce is ring on rank 0 and not given on rank 1",
+    ),
+    (
+        ["--engine", "thread", "--placement", "pack:2"],
+        ["--engine", "thread"],
+        "--placement is pack:2 on rank 0 and bind on rank 1",
+    ),
+]
+# What each rank may have for itself.
+COMPATIBLE = [
+    (["--engine", "thread"], ["--engine", "function"]),
+    (["--backoff", "spin"], ["--watchdog", "30"]),
+    (["--plan-cache", "none"], ["--xpmem", "off"]),
+]
+
+
+def of_both(mpi, first, second, case="work") -> Job:
+    """One job whose two ranks are started with different options of weft run."""
+    job = Job(mpi, [case])
+    plain = job.command()
+    launcher, program = str(job.library.mpiexec), plain.index(str(job.library.program("faults")))
+    at = plain.index(launcher) + 1
+    bind = ["--bind-to", "none", "--oversubscribe"] if mpi == "openmpi" else []
+
+    def rank(options):
+        weft = [str(installation.weft_command()), "run", *options, "--"]
+        return ["-n", "1", *weft, *plain[program:]]
+
+    job.command = lambda: [*plain[:at], *bind, *rank(first), ":", *rank(second)]
+    return job
+
+
+@pytest.mark.parametrize(("first", "second", "words"), DIFFERENT)
+def test_ranks_with_different_options_end_with_one_sentence(mpi, first, second, words):
+    done = of_both(mpi, first, second).done()
+    assert done.status == 2, done.text
+    assert "works" not in done.out  # the program has not come back from MPI_Init
+    assert len(done.sentences()) == 1, done.text
+    assert words in done.sentences()[0]
+
+
+@pytest.mark.parametrize(("first", "second"), COMPATIBLE)
+def test_what_is_each_ranks_own_affair_may_differ(mpi, first, second):
+    done = of_both(mpi, first, second).right()
+    assert done.out.count("works") == 2
+    assert done.sentences() == []
+
+
+def test_ranks_without_weft_are_missed(mpi):
+    """Weft cannot end them; it says what the others wait for."""
+    job = of_both(mpi, [], [], "waits-for-rank-0")
+    command = job.command()
+    last = len(command) - 1 - command[::-1].index("run")
+    job.command = lambda: command[: last - 1] + command[command.index("--", last) + 1 :]
+    process = job.start()
+    said = ""
+    while "has waited for 10 s in MPI_Init" not in said:
+        line = process.stderr.readline()
+        assert line, said  # it has ended
+        said += line
+    process.terminate()
+    assert "start all ranks of the job by 'weft run', or none" in said
+    job.finish(process)
+
+
+@pytest.mark.parametrize("engine", ["auto", "thread", "function"])
+def test_hints_that_differ_are_said_and_ignored(mpi, engine):
+    done = Job(mpi, ["different-hints"], engine).right()
+    assert len(done.sentences()) == 2, done.text
+    assert "weft_engine is tcc on rank 0 and native on rank 1" in done.sentences()[0]
+    assert "weft_algorithm for allreduce is not given on rank 0 and ring on" in done.sentences()[1]

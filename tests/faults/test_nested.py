@@ -1,0 +1,20 @@
+"""What is freed while the MPI library is inside another call (row 31)."""
+
+import pytest
+from job import ENGINES, Job
+
+CASES = ("freed-by-delete-callback", "freed-by-operator", "freed-in-finalize")
+SETTINGS = [
+    (None, []),
+    *((engine, []) for engine in ("auto", *ENGINES)),
+    *((engine, ["--blocking"]) for engine in ("auto", "function", "thread")),
+]
+
+
+@pytest.mark.parametrize(("engine", "options"), SETTINGS)
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_freed_from_inside_the_library(mpi, engine, options, case):
+    """Three ranks, so that a handle may be had again for other groups than it was of."""
+    done = Job(mpi, [case], engine, ranks=3, options=options).right()
+    assert "wrong" not in done.err
+    assert done.sentences() == []
