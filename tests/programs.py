@@ -8,6 +8,7 @@ _OTHERS = {
     "reductions.cc",
     "shared_buffers.cc",
     "attachable_memory.cc",
+    "device_memory.cc",
 }
 CONFORMANCE = [
     path for path in (installation.ROOT / "tests/mpi").glob("*.cc") if path.name not in _OTHERS
