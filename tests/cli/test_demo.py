@@ -324,8 +324,8 @@ def test_other_files_are_refused_by_file_and_field(tmp_path, change, said):
     assert str(error.value).startswith(str(path))
 
 
-def test_unknown_mpi_names_the_choices(capsys):
-    assert show.run("lam", "180s", None) == 2
+def test_unknown_mpi_names_the_choices(capsys, tmp_path):
+    assert show.run("lam", "180s", tmp_path / "demo.html") == 2
     assert "mpich, openmpi, intelmpi" in " ".join(capsys.readouterr().err.split())
 
 
