@@ -22,7 +22,7 @@ TEST(Config, EnginesByName) {
 TEST(Config, RefusalsNameTheChoices) {
   EXPECT_NE(parse_engine("turbo").error().message.find("native, assist, function, thread, tcc"),
             std::string::npos);
-  EXPECT_NE(parse_placement("moon").error().message.find("bind, numa, pack:K, list:C"),
+  EXPECT_NE(parse_placement("moon").error().message.find("bind, numa, odd-even, pack:K, list:C"),
             std::string::npos);
   EXPECT_NE(parse_xpmem("on").error().message.find("auto, off or the path"), std::string::npos);
   EXPECT_NE(parse_backoff("nap").error().message.find("yield, spin, sleep:US"), std::string::npos);
