@@ -135,7 +135,7 @@ def test_stopped_and_continued(mpi, engine):
 def test_pages_may_be_tracked_by_signals(mpi, case_of_thread):
     """Weft's thread writes into the pages, and the application's handler runs there."""
     engine = "thread" if case_of_thread else "function"
-    variables = {"FAULTS_PAGES_OF_OTHERS": "1"} if case_of_thread else {}
+    variables = {"FAULTS_BY_THREAD": "1"} if case_of_thread else {}
     Job(mpi, ["tracks-pages"], engine, variables=variables).right()
 
 
