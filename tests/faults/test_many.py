@@ -126,6 +126,23 @@ def test_the_thread_is_where_it_was_placed(mpi, core):
     assert placed == [str(core)] * 2
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@pytest.mark.parametrize("policy", ["numa", "odd-even", "pack:2"])
+def test_threads_go_where_no_rank_is(mpi, policy):
+    """Both ranks are bound to one core."""
+    cores = sorted(os.sched_getaffinity(0))
+    job = Job(mpi, ["list-threads"], "thread", options=["--placement", policy])
+    job.variables = {"FAULTS_AWAITED_THREAD": "weft-progress"}
+    os.sched_setaffinity(0, cores[:1])
+    try:
+        done = job.right()
+    finally:
+        os.sched_setaffinity(0, cores)
+    placed = re.findall(r"thread weft-progress on cores (\S+)", done.out)
+    assert len(placed) == 2
+    assert {int(core) for core in placed} <= set(cores[1:]), done.text
+
+
 @pytest.mark.parametrize("engine", ["auto", *ENGINES])
 def test_communicators_of_wefts_are_freed_by_all_ranks_together(mpi, tool, engine):
     """Though ranks are done with them at different times; to free waits for all in the tool."""
