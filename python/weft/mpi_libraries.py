@@ -110,7 +110,8 @@ class Implementation:
             before = os.environ.get("LD_LIBRARY_PATH")
             paths = [*map(str, loader_directories(self)), *([before] if before else [])]
             found["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
-        if self.name == "openmpi" and os.geteuid() == 0:
+        # In the lab everybody is root, in a namespace of their own.
+        if self.name == "openmpi":
             names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
             found |= {name + end: "1" for name in names for end in ("", "_CONFIRM")}
         if self.name == "intelmpi":
