@@ -76,7 +76,7 @@ def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
 def test_watchdog_names_the_calls_that_wait_for_each_other(mpi, engine):
     options = ["--watchdog", "1", "--transport", "mpi"]
-    job = Job(mpi, ["misordered"], engine, options=options, limit_s=6)
+    job = Job(mpi, ["misordered"], engine, options=options, limit_s=10)
     done = job.finish(job.start())
     assert done.left == []
     assert done.status != 0

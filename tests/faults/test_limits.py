@@ -3,6 +3,7 @@
 
 import os
 import re
+import resource
 import subprocess
 
 import pytest
@@ -81,6 +82,10 @@ def test_descriptors_of_other_ranks_are_closed(mpi, ranks):
     assert under_weft <= natively + 1  # its own memory, for a child's copy
 
 
+@pytest.mark.skipif(
+    os.geteuid() != 0 and resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY,
+    reason="this user may not lock all memory (ulimit -l)",
+)
 @pytest.mark.parametrize("case", ["locked-before", "locked-after"])
 @pytest.mark.parametrize("engine", ["auto", "thread"])
 def test_locked_memory_is_not_filled(mpi, engine, case):
