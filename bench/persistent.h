@@ -19,6 +19,16 @@ WEFT_WEAK int MPI_Allgather_init(const void*, int, MPI_Datatype, void*, int, MPI
                                  MPI_Info, MPI_Request*);
 WEFT_WEAK int MPI_Allgatherv_init(const void*, int, MPI_Datatype, void*, const int*, const int*,
                                   MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+WEFT_WEAK int MPI_Gatherv_init(const void*, int, MPI_Datatype, void*, const int*, const int*,
+                               MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+WEFT_WEAK int MPI_Scatterv_init(const void*, const int*, const int*, MPI_Datatype, void*, int,
+                                MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+WEFT_WEAK int MPI_Alltoallv_init(const void*, const int*, const int*, MPI_Datatype, void*,
+                                 const int*, const int*, MPI_Datatype, MPI_Comm, MPI_Info,
+                                 MPI_Request*);
+WEFT_WEAK int MPI_Alltoallw_init(const void*, const int*, const int*, const MPI_Datatype*, void*,
+                                 const int*, const int*, const MPI_Datatype*, MPI_Comm, MPI_Info,
+                                 MPI_Request*);
 WEFT_WEAK int MPI_Alltoall_init(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm,
                                 MPI_Info, MPI_Request*);
 WEFT_WEAK int MPI_Reduce_init(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm,

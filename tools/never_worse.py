@@ -1,0 +1,132 @@
+"""Engine auto against the program alone: every call, form and size, and where it is slower.
+
+A job with Weft and one without take turns. A run is several such pairs; a point is worse where the
+ratio of its medians is above the limit in every run.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft import installation, mpi_libraries
+from weft.lab import Lab
+
+Point = tuple[str, str, int]  # call, form, bytes
+
+WORSE = 1.03  # ratio of a point to the program alone
+SHORT_IN_LAB = 1024  # bytes, up to which the lab may be slower by as much as
+WORSE_IN_LAB = 1.1
+JOB_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    sizes: str
+    lab_sizes: str
+    ranks: tuple[int, ...]
+    runs: int
+    pairs: int  # of jobs, in a run
+    samples: int = 5
+
+
+WHOLE = Extent("8,64,1KiB,8KiB,64KiB,256KiB,1MiB,4MiB", "8,1KiB,64KiB,1MiB,4MiB", (2, 3, 4), 3, 3)
+SHORT = Extent("8,1KiB,64KiB,256KiB", "8,64KiB", (2,), 1, 3, 3)
+
+
+@dataclass
+class Place:
+    """Where ranks run, and what was measured there: for each run and point, times without Weft and
+    with it."""
+
+    mpi: str
+    ranks: int
+    in_lab: bool
+    runs: list[dict[Point, tuple[list[float], list[float]]]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        where = f"{self.ranks} nodes" if self.in_lab else f"{self.ranks} ranks"
+        return f"{self.mpi}, {where}"
+
+    @property
+    def has_bar(self) -> bool:
+        return self.in_lab or self.ranks <= len(os.sched_getaffinity(0))
+
+    def ratios(self) -> dict[Point, list[float]]:
+        """Of each point, one a run."""
+        found: dict[Point, list[float]] = {}
+        for run in self.runs:
+            for point, (alone, weft) in run.items():
+                ratio = statistics.median(weft) / statistics.median(alone)
+                found.setdefault(point, []).append(ratio)
+        return found
+
+    def limit(self, point: Point) -> float:
+        return WORSE_IN_LAB if self.in_lab and point[2] <= SHORT_IN_LAB else WORSE
+
+    def worse(self) -> dict[Point, list[float]]:
+        """The worst first."""
+        points = {p: r for p, r in self.ratios().items() if min(r) > self.limit(p)}
+        return dict(sorted(points.items(), key=lambda item: -min(item[1])))
+
+
+def one_job(place: Place, lab: Lab | None, options: list, weft: bool, cache: Path) -> dict:
+    library = mpi_libraries.implementation(place.mpi)
+    front = [installation.weft_command(), "run", "--plan-cache", cache, "--"] if weft else []
+    command = [str(word) for word in [*front, library.program("table"), *options]]
+    if lab:
+        done = lab.run(command, capture=True, timeout=JOB_SECONDS)
+    else:
+        bound = place.ranks <= len(os.sched_getaffinity(0))
+        option = "--bind-to" if place.mpi == "openmpi" else "-bind-to"
+        launch = [library.mpiexec, *([option, "core"] if bound else library.unbound())]
+        done = subprocess.run(
+            [str(word) for word in [*launch, "-n", place.ranks, *command]],
+            env={**os.environ, **library.environment()},
+            capture_output=True,
+            text=True,
+            timeout=JOB_SECONDS,
+        )
+    if done.returncode != 0:
+        said = done.stdout + done.stderr
+        raise SystemExit(f"bars: table ended with status {done.returncode} ({place.name}):\n{said}")
+    lines = (line.split() for line in done.stdout.splitlines())
+    return {(call, form, int(size)): float(median) for call, form, size, _, median in lines}
+
+
+def one_run(place: Place, lab: Lab | None, extent: Extent, cache: Path) -> None:
+    times: dict[Point, tuple[list[float], list[float]]] = {}
+    slow = place.in_lab or not place.has_bar
+    size = extent.lab_sizes if place.in_lab else extent.sizes
+    words = ["--bytes", size, "--samples", extent.samples]
+    words += ["--least-calls", 1] if slow else []
+    for _ in range(extent.pairs):
+        for weft in (False, True):
+            for point, us in one_job(place, lab, words, weft, cache).items():
+                times.setdefault(point, ([], []))[weft].append(us)
+    place.runs.append(times)
+
+
+def measure(extent: Extent, libraries: list[str]) -> Iterator[Place]:
+    """One place after the other; all with one cache of plans, which is empty at first."""
+    with tempfile.TemporaryDirectory() as directory:
+        cache = Path(directory) / "plans"
+        for mpi in libraries:
+            for ranks in extent.ranks:
+                place = Place(mpi, ranks, in_lab=False)
+                for _ in range(extent.runs):
+                    one_run(place, None, extent, cache)
+                yield place
+            place = Place(mpi, 2, in_lab=True)
+            with Lab(nodes=2, mpi=mpi) as lab:
+                for _ in range(extent.runs):
+                    one_run(place, lab, extent, cache)
+            yield place
