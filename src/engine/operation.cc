@@ -1,15 +1,25 @@
 // The one state change of an operation: active to done.
 #include "engine/operation.h"
 
+#include <utility>
+
 namespace weft {
 
-bool Operation::advance() {
-  if (done()) return true;
-  const auto result = execution_.advance();
+bool Operation::advance_to_the_end() {
+  if (over_) return true;
+  auto result = execution_.advance();
   round_.store(execution_.round(), std::memory_order_relaxed);
   under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
   if (result && !*result) return false;
-  finished(result ? nullptr : &result.error());
+  over_ = true;
+  if (!result) error_ = std::move(result.error());
+  return true;
+}
+
+bool Operation::advance() {
+  if (done()) return true;
+  if (!advance_to_the_end()) return false;
+  finished(error_ ? &*error_ : nullptr);
   done_.store(1);  // seq_cst: notify_all must not look for waiters before this is visible
   done_.notify_all();
   return true;

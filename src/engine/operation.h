@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/floating_point.h"
 #include "base/result.h"
@@ -43,6 +44,12 @@ class Operation {
   // Goes on as far as possible without blocking; true once done. One thread at a time: before
   // submission the caller, afterwards the executor that holds the operation.
   bool advance();
+  // The same without the end, which may need what the calling thread must not use: true once only
+  // the end is left, for an advance() of another thread's.
+  bool advance_to_the_end();
+  // Its steps need nothing but memory and the processor, not the transport. Before submission.
+  void set_in_memory(bool yes) { in_memory_ = yes; }
+  bool in_memory() const { return in_memory_; }
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
   // It was its caller's, and is advanced by others from now on. Before their first advance().
@@ -50,6 +57,7 @@ class Operation {
   // After done(), and where no other thread looks at it: from the first round on again.
   void rewind() {
     execution_.rewind();
+    over_ = false;
     done_.store(0, std::memory_order_release);
   }
 
@@ -76,6 +84,9 @@ class Operation {
   Execution execution_;
   FloatingPoint computes_as_;
   bool by_callers_ = false;
+  bool in_memory_ = false;
+  bool over_ = false;           // all steps have been done, or one has failed
+  std::optional<Error> error_;  // in that case
   // Written by the advancing thread; pair with nothing.
   std::atomic<std::uint32_t> round_{0};
   std::atomic<const Schedule*> under_way_;

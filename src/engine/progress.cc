@@ -25,8 +25,8 @@ bool has_been_switched() {
 
 }  // namespace
 
-Progress::Progress(BackOff backoff, bool with_thread, Observer& observer)
-    : backoff_(backoff), with_thread_(with_thread), observer_(observer) {}
+Progress::Progress(BackOff backoff, ThreadMay thread_may, Observer& observer)
+    : backoff_(backoff), thread_may_(thread_may), observer_(observer) {}
 
 Progress::~Progress() {
   stop();
@@ -63,6 +63,10 @@ void Progress::add(Entry entry) {
 
 void Progress::count(const Entry& entry, int change) {
   under_way_.fetch_add(change);
+  if (!entry.over) count_for_thread(entry, change);
+}
+
+void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.wants_thread) for_thread_.fetch_add(change);
   if (entry.operation->schedule().is_awaited()) awaited_.fetch_add(change);
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
@@ -72,6 +76,19 @@ void Progress::poll() {
   if (under_way() == 0) return;
   const std::unique_lock lock(advancing_, std::try_to_lock);
   if (lock) advance_all(Who::caller);
+}
+
+// True once it is done.
+bool Progress::advance(Who who, Entry& entry) {
+  const ComputesAs caller(entry.operation->computes_as());
+  if (who == Who::caller || thread_may_.load() == ThreadMay::do_all)
+    return entry.operation->advance();
+  const bool may = entry.operation->in_memory() && !entry.over;
+  if (may && entry.operation->advance_to_the_end()) {
+    count_for_thread(entry, -1);
+    entry.over = true;
+  }
+  return false;
 }
 
 // True if an operation went on by at least a round. The caller holds advancing_.
@@ -93,8 +110,7 @@ bool Progress::advance_all(Who who) {
       continue;
     }
     const auto round = entry.operation->round();
-    const ComputesAs caller(entry.operation->computes_as());
-    const bool done = entry.operation->advance();
+    const bool done = advance(who, entry);
     progressed = progressed || entry.operation->round() != round;
     if (!done) {
       active_[kept++] = std::move(entry);
@@ -109,7 +125,7 @@ bool Progress::advance_all(Who who) {
 // blocked_ is raised before the look at awaited_, and submit() looks at blocked_ after having
 // raised awaited_, so that one of the two always sees the other.
 bool Progress::caller_blocks() {
-  if (!with_thread_ || (awaited_.load() == 0 && !several_callers_)) return false;
+  if (!with_thread() || (awaited_.load() == 0 && !several_callers_)) return false;
   blocked_.fetch_add(1);
   if (awaited_.load() == 0) return true;
   ensure_thread();
@@ -136,19 +152,19 @@ void Progress::wake_thread() {
 
 Result<bool> Progress::start() {
   const std::lock_guard lock(inbox_mutex_);
-  if (!with_thread_ || thread_.joinable() || stopping_.load()) return true;
+  if (!with_thread() || thread_.joinable() || stopping_.load()) return true;
   auto started = start_thread(thread_, [this] { thread_main(); });
-  if (!started) with_thread_.store(false);
+  if (!started) thread_may_.store(ThreadMay::nothing);
   return started;
 }
 
 void Progress::go_without_thread() {
-  with_thread_.store(false);
+  thread_may_.store(ThreadMay::nothing);
   stop();
 }
 
 void Progress::ensure_thread() {
-  if (!with_thread_) return;
+  if (!with_thread()) return;
   if (auto started = start(); !started) say("no progress thread: " + started.error().message);
 }
 

@@ -17,10 +17,14 @@
 
 namespace weft {
 
+// What a progress thread may do: nothing, since there is none to be; what needs memory and the
+// processor alone, so that the MPI library sees callers only, who also end what the thread has
+// advanced; or everything.
+enum class ThreadMay : std::uint8_t { nothing, use_memory, do_all };
+
 class Progress {
  public:
-  // with_thread: false where the MPI library may not be called from a second thread.
-  Progress(BackOff backoff, bool with_thread, Observer& observer);
+  Progress(BackOff backoff, ThreadMay thread_may, Observer& observer);
   ~Progress();
 
   // Starts the thread now rather than with the first work for it, so that whether it can be had is
@@ -80,10 +84,12 @@ class Progress {
     std::shared_ptr<Operation> operation;
     bool wants_thread = false;
     bool offered = false;  // only in inbox_
+    bool over = false;     // a caller is to end it
   };
 
   void add(Entry entry);
   void count(const Entry& entry, int change);
+  void count_for_thread(const Entry& entry, int change);
   bool thread_has_work() const;
   void wake_thread();
   void ensure_thread();
@@ -92,12 +98,14 @@ class Progress {
   void back_off();
   enum class Who : std::uint8_t { caller, thread };
   bool advance_all(Who who);
+  bool advance(Who who, Entry& entry);
   bool may_advance(const Operation& operation, Who who) const {
     return who == Who::caller || !operation.by_callers() || blocked_.load() > 0;
   }
+  bool with_thread() const { return thread_may_.load() != ThreadMay::nothing; }
 
   const BackOff backoff_;
-  std::atomic<bool> with_thread_;  // turns false where no thread can be started
+  std::atomic<ThreadMay> thread_may_;  // turns to nothing where no thread can be started
   bool several_callers_ = false;
   Observer& observer_;
 
@@ -107,7 +115,7 @@ class Progress {
   std::vector<Entry> inbox_;
 
   std::atomic<int> under_way_{0};    // in inbox_ or active_; written by submit and advance_all
-  std::atomic<int> for_thread_{0};   // of those, with wants_thread
+  std::atomic<int> for_thread_{0};   // of those, with wants_thread and not over
   std::atomic<int> awaited_{0};      // of those, in which other ranks wait for later rounds
   std::atomic<int> by_callers_{0};   // of those, left to callers
   std::atomic<int> helping_{0};      // callers inside drive_until

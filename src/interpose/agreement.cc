@@ -21,7 +21,7 @@ namespace {
 // For good: by these words versions of Weft find out that they are different. The fingerprint of
 // the facts and its complement, of which both are everybody's greatest only if all have the same;
 // how long the facts are as a text; and what is true of some rank.
-enum Word : std::uint8_t { kSame, kSameToo, kLength, kWithout, kWith, kLacking, kWords };
+enum Word : std::uint8_t { kSame, kSameToo, kLength, kKeep, kRaise, kLacking, kWords };
 using Words = std::array<std::int64_t, kWords>;
 
 Words words_of(const Facts& facts) {
@@ -112,12 +112,12 @@ Start agree_on_start(const Facts& facts, const Start& own) {
   library_calls.Comm_size(handles.comm_world, &ranks);
   if (ranks == 1) return own;
   Words words = words_of(facts);
-  words[kWithout] = own.some_without_threads;
-  words[kWith] = !own.all_without_threads;
+  words[kKeep] = own.some_keep_level;
+  words[kRaise] = !own.all_keep_level;
   words[kLacking] = !own.all_have_multiple;
   const Words said = greatest(handles.comm_world, words);
   if (!all_alike(said)) end_job(words_for(handles.comm_world, facts, said));
-  return {said[kWithout] != 0, said[kWith] == 0, said[kLacking] == 0};
+  return {said[kKeep] != 0, said[kRaise] == 0, said[kLacking] == 0};
 }
 
 std::optional<std::string> disagreement(MPI_Comm comm, const Facts& facts) {

@@ -16,8 +16,8 @@ namespace weft::interpose {
 
 // What ranks find out together in MPI_Init.
 struct Start {
-  bool some_without_threads;  // some rank keeps the level of threads that its application asked for
-  bool all_without_threads;
+  bool some_keep_level;  // some rank keeps the level of threads that its application asked for, by keeps_level()
+  bool all_keep_level;
   bool all_have_multiple;  // MPI_THREAD_MULTIPLE is granted to all
 };
 

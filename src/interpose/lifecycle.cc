@@ -41,19 +41,17 @@ Config config_or_exit() {
 // How this process enters MPI.
 struct Beginning {
   Config config;
-  bool without_threads;
+  bool by_rule;  // the level of threads stays as it is, by keeps_level()
 
-  bool keeps_level() const { return without_threads || config.engine == Engine::native; }
+  bool keeps_level() const { return by_rule || config.engine == Engine::native; }
 };
 
 Beginning beginning_for(int required) {
   mpi_has_begun();
   const Config config = config_or_exit();
   const bool one_node = on_one_node([](const char* name) { return std::getenv(name); });
-  const bool library_matters = one_node || config.engine == Engine::tcc;
-  const Library library = library_matters && bind_library() ? identify_library() : Library::other;
-  if (config.engine == Engine::tcc) let_several_run(library);
-  return {config, does_without_threads(config, library, one_node, required == MPI_THREAD_MULTIPLE)};
+  if (config.engine == Engine::tcc && bind_library()) let_several_run(identify_library());
+  return {config, weft::keeps_level(config, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
 // The application gets at least the level that it asked for; engines with a thread need the
@@ -62,7 +60,7 @@ int initialise(const Beginning& beginning, int* argc, char*** argv, int required
   const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
   if (code == MPI_SUCCESS)
-    Runtime::begin(beginning.config, required, *provided, beginning.without_threads);
+    Runtime::begin(beginning.config, required, *provided, beginning.by_rule);
   return code;
 }
 
@@ -117,8 +115,7 @@ int Init(int* argc, char*** argv) {
   if (beginning.keeps_level()) {
     const int code = next_calls.Init(argc, argv);
     if (code == MPI_SUCCESS)
-      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, MPI_THREAD_SINGLE,
-                     beginning.without_threads);
+      Runtime::begin(beginning.config, MPI_THREAD_SINGLE, MPI_THREAD_SINGLE, beginning.by_rule);
     return code;
   }
   int provided = 0;

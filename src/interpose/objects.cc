@@ -53,9 +53,8 @@ void add_communicator(MPI_Comm comm, const Hints& hints) {
   if (!runtime || comm == handles.comm_null) return;
   if (!runtime->native()) runtime->add_communicator(comm, hints);
   if (!hints.engine || runtime->takes_all()) return;
-  const std::string why = runtime->config.engine == Engine::native
-                              ? "the engine of the program is native"
-                              : kWithoutThreads;
+  const std::string why =
+      runtime->config.engine == Engine::native ? "the engine of the program is native" : kLevelKept;
   say("weft_engine has no effect on a communicator: " + why);
 }
 

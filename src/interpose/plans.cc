@@ -85,13 +85,16 @@ int buffers_of(const Call& call) {
 // The plans of the calls that this thread made last: programs repeat themselves.
 class RecentPlans {
  public:
-  const Plan* find(const Call& call, Use use) const {
+  const Plan* find(const Call& call, Use use) {
     const std::uint64_t now = epoch();
     const int buffers = buffers_of(call);
-    for (const Entry& entry : entries_)
-      if (entry.epoch == now && entry.use == use && entry.buffers == buffers &&
-          same_plan(entry.call, call))
-        return &entry.plan;
+    const auto fits = [&](const Entry& entry) {
+      return entry.epoch == now && entry.use == use && entry.buffers == buffers &&
+             same_plan(entry.call, call);
+    };
+    if (fits(*found_last_)) return &found_last_->plan;
+    for (Entry& entry : entries_)
+      if (fits(entry)) return &(found_last_ = &entry)->plan;
     return nullptr;
   }
   // made_at: the epoch in which the plan's making began.
@@ -112,6 +115,7 @@ class RecentPlans {
     Plan plan{};
   };
   std::array<Entry, 8> entries_{};
+  Entry* found_last_ = entries_.data();  // most likely the next one, too
   Plan unremembered_;
   unsigned next_ = 0;
 };
@@ -173,9 +177,34 @@ bool in_memory_only(const Runtime& runtime, Use use) {
   return runtime.in_memory_only() || (use == Use::blocking && by_rule);
 }
 
-// Why such a call is not Weft's: there is no thread at all, or none is wanted for blocking calls.
+// Why such a call is not Weft's: it needs MPI calls of a thread's, or is a blocking one.
 Reason outside_memory(const Runtime& runtime) {
-  return runtime.in_memory_only() ? Reason::without_threads : Reason::outside_memory;
+  return runtime.in_memory_only() ? Reason::level_kept : Reason::outside_memory;
+}
+
+// Below MPI_THREAD_MULTIPLE: its caller alone can bring it to its end, or the thread can go on with
+// it in the memory of the node. Rank-invariant.
+bool can_do_without_level(const Runtime& runtime, const Plan& plan, Use use) {
+  const Schedule& schedule = *plan.schedule;
+  if (schedule.node_bytes == 0) return false;
+  if (use == Use::persistent && needs_no_later_help(schedule, false)) return true;
+  return use == Use::blocking || (runtime.has_memory_thread() &&
+                                  needs_no_library(schedule.shape.kind, plan.kernel != nullptr));
+}
+
+// Who goes on with a call in memory while the application computes: a thread costs the application
+// more than it wins where the call is short or no core is left for it.
+Engine engine_in_memory(const Runtime& runtime, const Plan& plan) {
+  constexpr std::int64_t kWorthAThread = 128 * 1024;
+  const bool is_long = agreed_bytes(plan.schedule->shape).value_or(0) >= kWorthAThread;
+  const bool may = plan.alone && runtime.has_memory_thread() && runtime.has_spare_core();
+  return is_long && may ? Engine::thread : Engine::function;
+}
+
+// The user wants Weft's algorithm, whether or not the library's is faster.
+bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape) {
+  const std::string* hint = communicator.hints.algorithm_for(shape.kind);
+  return why_settled(runtime.config, shape, hint) != nullptr;
 }
 
 // The library would refuse buffers that overlap. Persistent calls are Weft's all the same, since
@@ -205,8 +234,13 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   plan->use(schedule_for(communicator, shape, choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
-  if (in_memory_only(runtime, use) && !needs_no_later_help(*plan->schedule, use == Use::blocking))
+  if (in_memory_only(runtime, use) && !can_do_without_level(runtime, *plan, use))
     return outside_memory(runtime);
+  if (use != Use::blocking && runtime.in_memory_only())
+    plan->engine = engine_in_memory(runtime, *plan);
+  if (use == Use::request && runtime.in_memory_only() && !is_named(runtime, communicator, shape) &&
+      !wins_as_request(runtime.library, shape))
+    return Reason::rule;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
@@ -224,11 +258,11 @@ const Plan* decline(Reason reason) {
 std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
                                       Kind kind, Use use) {
   if (runtime.native())
-    return runtime.config.engine == Engine::native ? Reason::engine_native
-                                                   : Reason::without_threads;
+    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
   if (!communicator) return Reason::communicator;
   if (!in_memory_only(runtime, use)) return std::nullopt;
-  const bool served = communicator->on_one_node() && use != Use::request && node_serves(kind);
+  const bool possible = use != Use::request || runtime.has_memory_thread();
+  const bool served = communicator->on_one_node() && possible && node_serves(kind);
   return served ? std::nullopt : std::optional(outside_memory(runtime));
 }
 
@@ -253,7 +287,7 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
 
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  const RecentPlans* recent = arrays ? nullptr : plans_of_this_thread;
+  RecentPlans* recent = arrays ? nullptr : plans_of_this_thread;
   const Plan* plan = recent ? recent->find(call, use) : nullptr;
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);

@@ -96,10 +96,10 @@ void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, std::FI
 }
 
 // Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
-Scope scope_of_job(const Config& config, Library library, const Start& start) {
+Scope scope_of_job(const Config& config, const Start& start) {
   if (config.engine == Engine::native) return Scope::nothing;
-  if (!may_do_without_threads(config, library) || !start.some_without_threads) return Scope::all;
-  return start.all_without_threads && config.node_memory ? Scope::in_memory : Scope::nothing;
+  if (!may_keep_level(config) || !start.some_keep_level) return Scope::all;
+  return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
 // What all ranks must have alike: the variable decides in which form Intel MPI's collectives go.
@@ -108,6 +108,22 @@ Facts facts_of_this_process(const Config& config, Library library) {
   const char* const inside = several_may_run(library) ? "pt2pt" : "another";
   facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
   return facts;
+}
+
+ThreadMay may_of_thread(Scope scope, const Start& start) {
+  if (scope == Scope::in_memory) return ThreadMay::use_memory;
+  return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
+}
+
+// Collective over the ranks of one node: whether more CPUs are this rank's than ranks run on just
+// these.
+bool more_cores_than_ranks(int rank) {
+  int ranks = 1;
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  const auto cpus_of_rank = gather_allowed_cpus(handles.comm_world, ranks);
+  const auto& own = cpus_of_rank[static_cast<std::size_t>(rank)];
+  return std::count(cpus_of_rank.begin(), cpus_of_rank.end(), own) <
+         static_cast<std::ptrdiff_t>(own.size());
 }
 
 bool may_tune(const Config& config, Scope scope) {
@@ -149,20 +165,20 @@ bool wants_blocking(const Config& config) {
 
 std::atomic<Runtime*> Runtime::active_{nullptr};
 
-Runtime::Runtime(const Config& config, Library library, bool threads_allowed, Scope scope)
+Runtime::Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope)
     : config(config),
       library(library),
       summary(config.summary || !config.summary_json_file.empty()),
       plans(config.plan_cache_file),
       platform(platform_words(config, scope)),
-      progress(config.backoff, threads_allowed, *this),
-      threads_allowed_(threads_allowed),
+      progress(config.backoff, thread_may, *this),
+      thread_may_(thread_may),
       scope_(scope),
       observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
       completions_are_ours_(first_in_chain()),
       tags_(usable_tags()) {}
 
-void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool without_threads) {
+void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool level_kept) {
   const auto bound = bind_library();
   if (!bound) {
     say(bound.error().message);
@@ -172,20 +188,20 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   const Config config = possible(asked, library);
   const Start start =
       agree_on_start(facts_of_this_process(config, library),
-                     {without_threads, without_threads, thread_level == MPI_THREAD_MULTIPLE});
-  const Scope scope = scope_of_job(config, library, start);
-  const bool threads_allowed = start.all_have_multiple && scope == Scope::all;
+                     {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
+  const Scope scope = scope_of_job(config, start);
+  const ThreadMay thread_may = may_of_thread(scope, start);
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
   // checkers find it here after MPI_Finalize.
   [[gnu::used]] static Runtime* runtime;
-  runtime = new Runtime(config, library, threads_allowed, scope);
+  runtime = new Runtime(config, library, thread_may, scope);
   runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
                               thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
   if (runtime->several_callers_) runtime->progress.expect_several_callers();
   const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
-  if (threads_wanted && !threads_allowed && rank == 0)
+  if (threads_wanted && !runtime->threads_allowed() && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
         std::string(engine_name(config.engine)));
   if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
@@ -193,7 +209,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (!runtime->native()) {
     look_for_devices();
     runtime->thread_core_ = core_for(config.placement, handles.comm_world);
-    if (threads_allowed) runtime->agree_on_threads(rank, asked_level);
+    if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
+    if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
     runtime->add_communicator(handles.comm_world, {});
     runtime->prepare_initialisations(rank);
@@ -240,7 +257,9 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
 // then made in a form that must be the same everywhere. The first such rank says why.
 void Runtime::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start();
-  const std::array<std::int64_t, 2> own{started ? 0 : 1, asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
+  // What a thread that must not call MPI has advanced is ended in the application's completions.
+  const bool usable = started && (takes_all() || completions_are_ours());
+  const std::array<std::int64_t, 2> own{usable ? 0 : 1, asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
   std::array<std::int64_t, 2> all{};
   std::int64_t before = 0;
   library_calls.Scan(own.data(), &before, 1, handles.int64, handles.sum, handles.comm_world);
@@ -249,12 +268,13 @@ void Runtime::agree_on_threads(int rank, int asked_level) {
   const auto [without, below] = all;
   operators_stay_ = without == 0 && below > 0;
   if (without == 0) return;
-  threads_allowed_ = false;
+  thread_may_ = ThreadMay::nothing;
   progress.go_without_thread();
+  const std::string effect = takes_all() ? "collectives go on inside MPI calls only"
+                                         : "collectives that need one go to the MPI library";
   if (!started && before == 1)
     say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
-        "): no rank uses one, and collectives go on inside MPI calls only; raise 'ulimit -u' to "
-        "get one");
+        "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
 }
 
 namespace {
@@ -269,7 +289,7 @@ bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
 void Runtime::add_communicator(MPI_Comm comm, const Hints& asked) {
   Hints hints = asked;
   if (hints.engine) hints.engine = possible_in_place_of(*hints.engine, library, comm);
-  const bool worker = threads_allowed_ && hints.engine.value_or(config.engine) == Engine::tcc;
+  const bool worker = threads_allowed() && hints.engine.value_or(config.engine) == Engine::tcc;
   const int core = worker && hints.placement ? core_for(*hints.placement, comm) : -1;
   const bool leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
   communicators.add(comm, hints, leaders, worker ? this : nullptr, core);
@@ -331,7 +351,7 @@ void Runtime::end() {
 }
 
 const char* Runtime::remark() const {
-  if (scope_ != Scope::all && config.engine != Engine::native) return kWithoutThreads;
+  if (scope_ != Scope::all && config.engine != Engine::native) return kLevelKept;
   const bool by_messages = library == Library::intelmpi && config.engine == Engine::tcc;
   return by_messages ? kWholeByMessages : nullptr;
 }

@@ -25,29 +25,33 @@ class Runtime final : public Observer {
   // nullptr before MPI_Init, after MPI_Finalize, and where Weft stands aside.
   static Runtime* active() { return active_.load(std::memory_order_acquire); }
 
-  // Right after the MPI library's own initialisation; collective over all ranks. without_threads:
-  // the level of threads is the application's own, by does_without_threads(). asked_level: by the
-  // application.
-  static void begin(const Config& config, int asked_level, int thread_level, bool without_threads);
+  // Right after the MPI library's own initialisation; collective over all ranks. level_kept: the
+  // level of threads is the application's own, by keeps_level(). asked_level: by the application.
+  static void begin(const Config& config, int asked_level, int thread_level, bool level_kept);
   // Right before the MPI library's finalisation; collective over all ranks.
   static void end();
 
-  Runtime(const Config& config, Library library, bool threads_allowed, Scope scope);
+  Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope);
 
-  // A thread may be used at all. False: engine function stands in for the others.
-  bool threads_allowed() const { return threads_allowed_; }
+  // A thread may call the MPI library. False: engine function stands in for the others.
+  bool threads_allowed() const { return thread_may_ == ThreadMay::do_all; }
   // The application's operators expect no other thread than its own: on some rank it has not asked
   // for MPI_THREAD_MULTIPLE, and Weft has threads. The same on all ranks.
   bool operators_stay() const { return operators_stay_; }
   // Only callers inside MPI calls advance operations, so that no such call may block.
-  bool callers_only() const { return !threads_allowed_ && scope_ == Scope::all; }
+  bool callers_only() const { return !threads_allowed() && scope_ == Scope::all; }
   // The application may call MPI from several threads at a time: while one blocks, another may
   // start what needs this rank's later help.
   bool several_callers() const { return several_callers_; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }
-  // Only what needs_no_later_help(), so that blocking calls stay as they are.
+  // Only what needs no MPI call of a thread's, so that the level of threads and blocking calls stay
+  // as they are.
   bool in_memory_only() const { return scope_ == Scope::in_memory; }
+  // There is a thread for what needs memory and the processor alone.
+  bool has_memory_thread() const { return thread_may_ == ThreadMay::use_memory; }
+  // A core of this rank's is left for it, beside those that the node's ranks compute on.
+  bool has_spare_core() const { return has_spare_core_; }
   bool observing() const { return observing_; }
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
@@ -91,8 +95,9 @@ class Runtime final : public Observer {
 
   static std::atomic<Runtime*> active_;
 
-  bool threads_allowed_;         // final before active()
+  ThreadMay thread_may_;         // final before active()
   bool operators_stay_ = false;  // the same
+  bool has_spare_core_ = false;  // the same
   bool several_callers_ = false;
   const Scope scope_;
   const bool observing_;

@@ -65,6 +65,7 @@ ShownBuffers shown_buffers(const Plan& plan, const Call& call,
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
+  operation->set_in_memory(plan.alone);
   if (!plan.direct) return operation;
   auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->memory->sharing(),
                                              process_memory());
@@ -274,6 +275,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
     auto operation = make_operation<PersistentOperation>(
         id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
         std::move(memory->leaders), stays_in_hand(plan));
+    operation->set_in_memory(plan.alone);
     *code = give_request(*runtime, std::move(operation), request);
     runtime->summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
     return true;

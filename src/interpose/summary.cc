@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<const char*, kReasons> kReasonTexts = {
     "engine native",
-    "needs a thread, and inside one node engine auto starts none",
+    "needs MPI calls on a thread, which engine auto does without inside one node",
     "blocking, and not one that the node's memory serves; --blocking takes it all the same",
     "the rule takes native here",
     "communicator with one rank, two groups or processes of other jobs, one of very many, or not "

@@ -18,7 +18,7 @@ namespace weft::interpose {
 // Why a call went to the MPI library untouched.
 enum class Reason : std::uint8_t {
   engine_native,
-  without_threads,
+  level_kept,
   outside_memory,
   rule,
   communicator,
@@ -29,11 +29,11 @@ enum class Reason : std::uint8_t {
 };
 inline constexpr int kReasons = 9;
 
-// What engine `auto` does inside one node under MPICH, and what to do about it.
-inline constexpr const char* kWithoutThreads =
-    "inside one node engine auto takes what shared memory does at once (blocking and short "
-    "persistent collectives) and starts no thread, since MPICH is slower with "
-    "MPI_THREAD_MULTIPLE; for overlap name an engine (--engine thread)";
+// What engine `auto` does inside one node, and what to do about it.
+inline constexpr const char* kLevelKept =
+    "inside one node engine auto takes what shared memory does faster than the MPI library, and "
+    "does not ask for MPI_THREAD_MULTIPLE, with which the library's own calls are slower; for "
+    "other calls name an engine (--engine thread)";
 
 // Where engine `tcc` runs under Intel MPI.
 inline constexpr const char* kWholeByMessages =

@@ -76,12 +76,13 @@ class CallOnTrial {
 class Tuner {
  public:
   Tuner(Runtime& runtime, Meeting& meeting, const Call& call, Kernel kernel,
-        const Schedule& by_rule, PlanRecord& record)
+        const Schedule& by_rule, bool at_once, PlanRecord& record)
       : runtime_(runtime),
         meeting_(meeting),
         call_(call),
         kernel_(kernel),
         shape_(by_rule.shape),
+        at_once_(at_once),
         record_(record),
         by_rule_{find_algorithm(shape_.kind, by_rule.algorithm), by_rule.tuning} {}
 
@@ -90,7 +91,7 @@ class Tuner {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
-    auto candidates = candidates_for(trial, by_rule_, runtime_.in_memory_only());
+    auto candidates = candidates_for(trial, by_rule_, at_once_);
     if (candidates.size() < 2) {
       record_.why = "there is no other candidate";
       return chosen_;
@@ -110,7 +111,7 @@ class Tuner {
     const auto bytes = static_cast<std::uint64_t>(record_.bytes);
     return plan_key({"weft " WEFT_VERSION, runtime_.platform, ranks_words(), kind_name(shape_.kind),
                      "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", record_.operation,
-                     runtime_.in_memory_only() ? "at once" : "any"});
+                     at_once_ ? "at once" : "any"});
   }
 
   std::string ranks_words() const {
@@ -271,6 +272,7 @@ class Tuner {
   const Call& call_;
   const Kernel kernel_;
   const Shape& shape_;
+  const bool at_once_;  // only what needs_no_later_help()
   PlanRecord& record_;
   const Candidate by_rule_;
   Candidate chosen_ = by_rule_;
@@ -300,7 +302,11 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   const std::int64_t began = now_ns();
   PlanRecord record = plan_by_rule(meeting.id(), call, *by_rule, "");
   const Candidate before{find_algorithm(call.kind, by_rule->algorithm), by_rule->tuning};
-  const Candidate chosen = Tuner(runtime, meeting, call, kernel, *by_rule, record).choose();
+  const bool has_thread =
+      runtime.has_memory_thread() && needs_no_library(call.kind, kernel != nullptr);
+  const bool at_once = runtime.in_memory_only() && !has_thread;
+  const Candidate chosen =
+      Tuner(runtime, meeting, call, kernel, *by_rule, at_once, record).choose();
   record.plan.algorithm = chosen.algorithm->name;
   record.plan.tuning = chosen.tuning;
   auto schedule = by_rule;
@@ -308,7 +314,7 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
     schedule =
         std::make_shared<const Schedule>(build(*chosen.algorithm, by_rule->shape, chosen.tuning));
   // Whatever the cache says: blocking calls of the application rely on it.
-  if (runtime.in_memory_only() && !needs_no_later_help(*schedule, false)) schedule = by_rule;
+  if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));
   return schedule;

@@ -291,19 +291,35 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
-bool may_do_without_threads(const Config& config, Library library) {
-  return config.engine == Engine::automatic && library == Library::mpich &&
-         config.blocking != Config::Blocking::always;
+bool may_keep_level(const Config& config) {
+  return config.engine == Engine::automatic && config.blocking != Config::Blocking::always;
 }
 
-bool does_without_threads(const Config& config, Library library, bool one_node,
-                          bool highest_level_asked) {
-  return may_do_without_threads(config, library) && one_node && !highest_level_asked;
+bool keeps_level(const Config& config, bool one_node, bool highest_level_asked) {
+  return may_keep_level(config) && one_node && !highest_level_asked;
 }
 
 bool needs_no_later_help(const Schedule& schedule, bool blocking) {
   return schedule.node_bytes > 0 &&
          (blocking || (schedule.synchronizing && schedule.exchanges_once));
+}
+
+bool needs_no_library(Kind kind, bool has_kernel) {
+  return kind == Kind::barrier || (reduces(kind) && has_kernel);
+}
+
+bool wins_as_request(Library library, const Shape& shape) {
+  constexpr std::int64_t kNoLongerEager = 4 * 1024;
+  switch (library) {
+    case Library::mpich:
+      return true;
+    case Library::intelmpi:
+      return shape.kind != Kind::barrier;
+    case Library::openmpi:
+      return agreed_bytes(shape).value_or(0) >= kNoLongerEager;
+    default:
+      return false;
+  }
 }
 
 Engine static_rule(Library library, const Shape& shape, bool replayed) {

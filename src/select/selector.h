@@ -18,16 +18,24 @@ struct Choice {
 // An error names the algorithms of a collective for which one was asked that does not exist.
 Result<bool> check_algorithms(const Config& config);
 
-// Inside one node engine `auto` does without threads under MPICH, whose own collectives are several
-// times faster below MPI_THREAD_MULTIPLE: where the application can do without that level, and not
-// all blocking collectives are to be Weft's.
-bool may_do_without_threads(const Config& config, Library library);
-bool does_without_threads(const Config& config, Library library, bool one_node,
-                          bool highest_level_asked);
+// Inside one node engine `auto` leaves the level of threads as the application asks for it, since
+// with MPI_THREAD_MULTIPLE the libraries' own calls take up to several times as long: where the
+// application can do without that level, and not all blocking collectives are to be Weft's.
+bool may_keep_level(const Config& config);
+bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 
-// Where callers alone bring a job forward and its blocking calls stay the library's: what is over
-// before the call returns, or needs nothing of this rank once its first steps are done.
+// Of a call in the node's memory, below MPI_THREAD_MULTIPLE: what is over before the call returns,
+// or needs nothing of this rank once its first steps are done, so that callers do for it.
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
+
+// No rank needs the MPI library for what the call does to data: where there is a kernel, the types
+// are predefined ones, on all ranks. What merely moves data may have another type on each.
+bool needs_no_library(Kind kind, bool has_kernel);
+
+// Of a non-blocking reduction or barrier: whether Weft's way in the node's memory was faster than
+// the library's own, which nobody can measure while the program runs, since such a call must not
+// wait for other ranks. From measurements between two ranks.
+bool wins_as_request(Library library, const Shape& shape);
 
 // The static rule of engine `auto`, from measurements (docs/performance.md); documented in
 // docs/ARCHITECTURE.md. Calls whose size no rank knows as a whole get the thread; each rank may

@@ -21,6 +21,11 @@ TEST(OnOneNode, WhereAllRanksOfHydraAreLocal) {
   EXPECT_FALSE(one_node({{"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "2"}}));
 }
 
+TEST(OnOneNode, WhereAllRanksOfOpenMpiAreLocal) {
+  EXPECT_TRUE(one_node({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}));
+  EXPECT_FALSE(one_node({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}));
+}
+
 TEST(OnOneNode, WhereSrunsStepHasOne) {
   EXPECT_TRUE(one_node({{"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_NNODES", "8"}}));
   EXPECT_FALSE(one_node({{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_NNODES", "8"}}));

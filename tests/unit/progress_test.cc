@@ -81,7 +81,7 @@ const auto kNeverSleep = [] { FAIL() << "nothing under way"; };
 
 TEST(Progress, CallersAdvanceWhatNeedsNoThread) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   GatedTransport transport;
   auto operation = std::make_shared<TestOperation>(transport);
   progress.submit(operation, false);
@@ -98,7 +98,7 @@ TEST(Progress, CallersAdvanceWhatNeedsNoThread) {
 
 TEST(Progress, ThreadAdvancesWhileTheCallerComputesAndThenSleeps) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   GatedTransport transport;
   auto operation = std::make_shared<TestOperation>(transport);
   progress.submit(operation, true);
@@ -113,7 +113,7 @@ TEST(Progress, ThreadAdvancesWhileTheCallerComputesAndThenSleeps) {
 
 TEST(Progress, WhatIsOfferedIsTakenOverOnceOrWithdrawn) {
   Activities observer;
-  Progress progress(kYield, false, observer);
+  Progress progress(kYield, ThreadMay::nothing, observer);
   GatedTransport transport;
   transport.open = 4;
   auto taken = std::make_shared<TestOperation>(transport);
@@ -135,7 +135,7 @@ TEST(Progress, WhatIsOfferedIsTakenOverOnceOrWithdrawn) {
 
 TEST(Progress, ThreadTakesOverWhatIsOfferedWhileTheCallerBlocks) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   GatedTransport transport;
   transport.open = 2;
   auto operation = std::make_shared<TestOperation>(transport);
@@ -146,9 +146,46 @@ TEST(Progress, ThreadTakesOverWhatIsOfferedWhileTheCallerBlocks) {
   EXPECT_EQ(operation->times_taken_over, 1);
 }
 
+TEST(Progress, ThreadThatMayUseMemoryLeavesTheEndToACaller) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::use_memory, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  operation->set_in_memory(true);
+  progress.submit(operation, true);
+  transport.open = 2;
+  ASSERT_TRUE(within_seconds(20, [&] { return operation->round() == 2; }));
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  EXPECT_FALSE(operation->done());
+  EXPECT_EQ(operation->times_finished, 0);
+  EXPECT_EQ(progress.under_way(), 1);
+  progress.poll();
+  EXPECT_TRUE(operation->done());
+  EXPECT_EQ(operation->times_finished, 1);
+  EXPECT_EQ(progress.under_way(), 0);
+}
+
+TEST(Progress, ThreadThatMayUseMemoryTouchesNothingElse) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::use_memory, observer);
+  GatedTransport transport, others;
+  auto by_callers = std::make_shared<TestOperation>(transport);
+  auto in_memory = std::make_shared<TestOperation>(others);
+  in_memory->set_in_memory(true);
+  progress.submit(by_callers, false);
+  others.open = 2;
+  progress.submit(in_memory, true);
+  ASSERT_TRUE(within_seconds(20, [&] { return in_memory->round() == 2; }));
+  EXPECT_EQ(transport.tests, 0);
+  transport.open = 2;
+  progress.poll();
+  EXPECT_TRUE(by_callers->done());
+  EXPECT_TRUE(in_memory->done());
+}
+
 TEST(Progress, ThreadIsWokenAgainAfterSleep) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   for (int i = 0; i < 200; ++i) {
     GatedTransport transport;
     transport.open = 2;
@@ -161,7 +198,7 @@ TEST(Progress, ThreadIsWokenAgainAfterSleep) {
 
 TEST(Progress, WaitingCallerDrivesWithoutAThread) {
   Activities observer;
-  Progress progress(kYield, false, observer);
+  Progress progress(kYield, ThreadMay::nothing, observer);
   GatedTransport transport;
   transport.open = 2;
   auto operation = std::make_shared<TestOperation>(transport);
@@ -173,7 +210,7 @@ TEST(Progress, WaitingCallerDrivesWithoutAThread) {
 
 TEST(Progress, BlockedCallerHandsOverToTheThread) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   GatedTransport transport;
   auto operation = std::make_shared<TestOperation>(transport);
   progress.submit(operation, false);
@@ -185,7 +222,7 @@ TEST(Progress, BlockedCallerHandsOverToTheThread) {
 
 TEST(Progress, BlockingCallWithNothingUnderWayStartsNoThread) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   EXPECT_FALSE(progress.caller_blocks());
   EXPECT_EQ(observer.threads, 0);
 }
@@ -240,7 +277,7 @@ TEST(Progress, ThreadRoundsAsTheOneWhoSubmits) {
 
 TEST(Progress, ErrorEndsTheOperationOnce) {
   Activities observer;
-  Progress progress(kYield, false, observer);
+  Progress progress(kYield, ThreadMay::nothing, observer);
   GatedTransport transport;
   transport.fail = true;
   auto operation = std::make_shared<TestOperation>(transport);
@@ -255,7 +292,7 @@ TEST(Progress, ErrorEndsTheOperationOnce) {
 
 TEST(Progress, ManyCallersAndTheThreadFinishEachOperationOnce) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   constexpr int kCallers = 4, kEach = 200;
   std::atomic<int> finished{0};
   std::vector<std::thread> callers;

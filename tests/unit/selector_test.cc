@@ -96,20 +96,41 @@ TEST(Direct, IsTriedWhereItMayPayAndIsNeverTheOnlyOne) {
   EXPECT_EQ(direct_algorithm(shape), nullptr);
 }
 
-TEST(WithoutThreads, OnlyByAutoInsideOneNodeUnderMpich) {
+TEST(Level, IsKeptByAutoInsideOneNode) {
   Config config;
-  EXPECT_TRUE(does_without_threads(config, Library::mpich, true, false));
-  EXPECT_FALSE(does_without_threads(config, Library::mpich, false, false));
-  EXPECT_FALSE(does_without_threads(config, Library::mpich, true, true));
-  for (const auto library : {Library::openmpi, Library::intelmpi, Library::other})
-    EXPECT_FALSE(does_without_threads(config, library, true, false));
+  EXPECT_TRUE(keeps_level(config, true, false));
+  EXPECT_FALSE(keeps_level(config, false, false));
+  EXPECT_FALSE(keeps_level(config, true, true));
   config.blocking = Config::Blocking::always;
-  EXPECT_FALSE(does_without_threads(config, Library::mpich, true, false));
+  EXPECT_FALSE(keeps_level(config, true, false));
   config.blocking = Config::Blocking::by_rule;
   for (const auto engine : {Engine::native, Engine::function, Engine::thread, Engine::tcc}) {
     config.engine = engine;
-    EXPECT_FALSE(does_without_threads(config, Library::mpich, true, false));
+    EXPECT_FALSE(keeps_level(config, true, false));
   }
+}
+
+TEST(Requests, NeedNoLibraryWhereTypesArePredefinedOnAllRanks) {
+  EXPECT_TRUE(needs_no_library(Kind::barrier, false));
+  EXPECT_TRUE(needs_no_library(Kind::scan, true));
+  EXPECT_FALSE(needs_no_library(Kind::scan, false));
+  for (const Kind kind : {Kind::bcast, Kind::gather, Kind::alltoall})
+    EXPECT_FALSE(needs_no_library(kind, false));
+}
+
+TEST(Requests, InMemoryWhereTheLibraryWasSlower) {
+  const auto wins = [](Library library, Kind kind, std::int64_t bytes) {
+    return wins_as_request(library, shape_of(kind, 2, bytes));
+  };
+  for (const std::int64_t bytes : {8L, 64 * 1024L, kMiB}) {
+    EXPECT_TRUE(wins(Library::mpich, Kind::allreduce, bytes));
+    EXPECT_TRUE(wins(Library::intelmpi, Kind::allreduce, bytes));
+    EXPECT_EQ(wins(Library::openmpi, Kind::allreduce, bytes), bytes > 8);
+    EXPECT_FALSE(wins(Library::other, Kind::allreduce, bytes));
+  }
+  EXPECT_TRUE(wins(Library::mpich, Kind::barrier, 0));
+  EXPECT_FALSE(wins(Library::intelmpi, Kind::barrier, 0));
+  EXPECT_FALSE(wins(Library::openmpi, Kind::barrier, 0));
 }
 
 TEST(StaticRule, BelowTheThreadTheLibraryOrACheaperCall) {
