@@ -40,6 +40,22 @@ struct Shadow {
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
 
+// Whose a call is, Weft's or the library's, as measured: of a collective of up to so many bytes
+// and, if it reduces, of one operator and type. By facts that all ranks know alike.
+struct Verdict {
+  Kind kind;
+  std::uint64_t most_bytes;
+  bool blocking;  // else persistent
+  MPI_Op op;
+  MPI_Datatype type;
+  bool won = false;  // Weft's
+
+  bool is_about(const Verdict& other) const {
+    return kind == other.kind && most_bytes == other.most_bytes && blocking == other.blocking &&
+           op == other.op && type == other.type;
+  }
+};
+
 // Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
 // pending is deferred until that has completed.
 class Communicator : public std::enable_shared_from_this<Communicator> {
@@ -88,6 +104,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Processor processor = Processor::other;  // of all its ranks, where some share memory
   SegmentRoom room;                        // for persistent requests; none where it shares none
   std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
+  std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
   bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:

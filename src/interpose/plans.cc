@@ -6,8 +6,10 @@
 
 #include "base/log.h"
 #include "coll/algorithm.h"
+#include "interpose/contest.h"
 #include "interpose/device_memory.h"
 #include "interpose/epoch.h"
+#include "interpose/hooks.h"
 #include "interpose/operator_check.h"
 #include "interpose/shape.h"
 #include "schedule/verify.h"
@@ -215,6 +217,16 @@ bool is_refused(const Call& call, const Communicator& communicator, Use use) {
   return doubtful && !library_accepts(*doubtful, use == Use::blocking);
 }
 
+bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  if (!may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel,
+                        plan.direct != nullptr))
+    return true;
+  const BlockingCall guard(call.form);
+  Meeting meeting(runtime, call.form, *plan.communicator);
+  return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
+}
+
 // Rank-invariant but for arguments that the library refuses on this rank, before anything travels.
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   Communicator& communicator = *plan->communicator;
@@ -245,6 +257,9 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
   plan->at_once = plan->alone && !plan->direct && !devices_possible();
+  if (use == Use::blocking && in_memory_only(runtime, use) &&
+      !wins_as_blocking(runtime, call, *plan))
+    return Reason::library_wins;
   plan->bytes = local_bytes(shape);
   return std::nullopt;
 }
@@ -294,6 +309,10 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   if (plan->declined) [[unlikely]]
     return decline(*plan->declined);
   return plan;
+}
+
+void decline_after_all(Reason reason) {
+  declined_for = reason;
 }
 
 Reason why_declined() {

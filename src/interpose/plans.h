@@ -42,6 +42,8 @@ struct Plan {
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use);
 // Why it did so with this thread's last such call.
 Reason why_declined();
+// The same of one that the caller declines after all.
+void decline_after_all(Reason reason);
 
 // From the communicator's cache, or built.
 std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const Shape& shape,

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/alone.h"
+#include "interpose/contest.h"
 #include "interpose/device_memory.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
@@ -159,13 +160,27 @@ struct OwnMemory {
   std::shared_ptr<Leaders> leaders;
 };
 
-// Collective; nullopt on all ranks alike. The plan becomes the one to be replayed.
-std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+// Whether the library's own persistent call is as fast. Intel MPI's are left out: some of them
+// (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init) give wrong results.
+bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  return runtime.library != Library::intelmpi &&
+         may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
+         !is_won(runtime, meeting, call, schedule, plan.kernel, Rival::nonblocking);
+}
+
+// Collective; nullopt on all ranks alike. The plan becomes the one to be replayed, or declined.
+std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
+                                    Plan& plan) {
   Communicator& c = *plan.communicator;
   Meeting meeting(runtime, id, c);
   OwnMemory own;
   own.peers = peers_for(meeting, call, plan);
   if (!own.peers) tune(runtime, meeting, id, call, plan);
+  if (!own.peers && in_library && is_lost(runtime, meeting, call, plan)) {
+    plan.declined = Reason::library_wins;
+    return own;
+  }
   if (!plan.in_memory) return own;
   auto node = memory_of_request(meeting, plan.schedule->node_bytes);
   if (!node) return std::nullopt;
@@ -176,12 +191,13 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
 
 // The plan as it is to be for all starts, and its memory. nullopt, on all ranks alike: there is
 // none to be had, and the plan has become one by messages.
-std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, Plan& plan) {
+std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, bool in_library,
+                                Plan& plan) {
   Communicator& c = *plan.communicator;
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
   if (!c.worker && !guard.must_not_block()) {
-    if (auto own = memory_for(runtime, id, call, plan)) return own;
+    if (auto own = memory_for(runtime, id, call, in_library, plan)) return own;
   }
   if (!plan.in_memory) return std::nullopt;
   Shape shape = plan.schedule->shape;
@@ -267,7 +283,11 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
     Plan plan = *found;
     plan.communicator->lend();
-    auto memory = settle(*runtime, id, call, plan);
+    auto memory = settle(*runtime, id, call, in_library, plan);
+    if (plan.declined) {
+      decline_after_all(*plan.declined);
+      return false;
+    }
     if (runtime->in_memory_only() && !memory) return false;
     if (!memory) memory.emplace();
     if (memory->peers) runtime->summary.direct(id);

@@ -21,13 +21,14 @@ enum class Reason : std::uint8_t {
   level_kept,
   outside_memory,
   rule,
+  library_wins,
   communicator,
   topology,
   empty,
   large,
   arguments,
 };
-inline constexpr int kReasons = 9;
+inline constexpr int kReasons = 10;
 
 // What engine `auto` does inside one node, and what to do about it.
 inline constexpr const char* kLevelKept =

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
-#include "base/buffer_pool.h"
 #include "base/clock.h"
+#include "interpose/call_on_trial.h"
 #include "interpose/runtime.h"
 #include "select/candidates.h"
 #include "select/trials.h"
@@ -30,48 +29,6 @@ constexpr int kMostDoubts = 4;
 // What the ranks tell each other at a time, where the greatest counts.
 using Facts = std::array<std::int64_t, 5>;
 constexpr std::int64_t kSaysNothing = INT64_MIN;
-
-// The call on trial, with buffers of Weft's; all zero, so that no operator meets a wild number.
-class CallOnTrial {
- public:
-  CallOnTrial(const Shape& shape, const std::vector<BuiltCandidate>& candidates, const Call& call)
-      : send_(bytes_of(shape, Buffer::send)),
-        recv_(bytes_of(shape, Buffer::recv)),
-        temp_is_there_(TempBuffer(most_temp_bytes(candidates)).there()) {
-    const bool reduction = reduces(shape.kind);
-    call_.kind = call.kind;
-    call_.sendbuf = zeroed(send_, bytes_of(shape, Buffer::send));
-    call_.recvbuf = zeroed(recv_, bytes_of(shape, Buffer::recv));
-    call_.sendtype = call_.recvtype = reduction ? call.recvtype : handles.byte;
-    call_.op = call.op;
-    call_.root = call.root;
-  }
-
-  // What the candidates need besides will then be in the pool.
-  bool there() const { return send_.there() && recv_.there() && temp_is_there_; }
-  const Call& call() const { return call_; }
-
- private:
-  static std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
-    std::int64_t end = 0;
-    for (const Operand& run : buffer_runs(shape, buffer))
-      end = std::max(end, touched_bytes(shape, run).end);
-    return end;
-  }
-  static std::int64_t most_temp_bytes(const std::vector<BuiltCandidate>& candidates) {
-    std::int64_t most = 0;
-    for (const BuiltCandidate& one : candidates) most = std::max(most, one.schedule.temp_bytes);
-    return most;
-  }
-  static std::byte* zeroed(const TempBuffer& buffer, std::int64_t bytes) {
-    if (buffer.data()) std::memset(buffer.data(), 0, static_cast<std::size_t>(bytes));
-    return buffer.data();
-  }
-
-  const TempBuffer send_, recv_;
-  const bool temp_is_there_;
-  Call call_;
-};
 
 class Tuner {
  public:
@@ -213,7 +170,10 @@ class Tuner {
   std::int64_t elapsed_ns() const { return now_ns() - began_ns_; }
 
   void measure(const Shape& shape, const std::vector<BuiltCandidate>& candidates) {
-    const CallOnTrial call(shape, candidates, call_);
+    std::int64_t temp_bytes = 0;
+    for (const BuiltCandidate& one : candidates)
+      temp_bytes = std::max(temp_bytes, one.schedule.temp_bytes);
+    const CallOnTrial call(shape, call_, temp_bytes);
     Trials trials(candidates.size(), runtime_.config.init_budget_us * 1'000);
     auto agreed = greatest({0, call.there() ? elapsed_ns() : kNever_ns});
     while (agreed) {

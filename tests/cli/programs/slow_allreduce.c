@@ -1,0 +1,14 @@
+/* A tool between Weft and the MPI library, whose MPI_Allreduce takes so much longer that no load
+ * hides it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <unistd.h>
+
+int PMPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm) {
+  int (*next)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+  *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Allreduce");
+  usleep(50000);
+  return next(in, out, count, type, op, comm);
+}

@@ -1,0 +1,96 @@
+"""Engine auto inside one node takes a call only where Weft's way was measured to be faster than the
+MPI library's own: once for each machine, and all ranks take the same."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from weft import installation, mpi_libraries
+
+MPICH = mpi_libraries.implementation("mpich")
+SOURCES = installation.ROOT / "tests/cli/programs"
+REASON = "the MPI library's own call was measured, and is as fast here"
+ALLREDUCE = ("funneled", "funneled", "blocking")
+
+
+def compiled(source, place, *options):
+    target = place / source.removesuffix(".c")
+    library = f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
+    command = [MPICH.prefix / "bin/mpicc", *options, SOURCES / source, "-o", target, library]
+    subprocess.run(command, check=True, timeout=60)
+    return target
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compiled("levels.c", tmp_path_factory.mktemp("contest"))
+
+
+@pytest.fixture
+def run(program, tmp_path, environment):
+    """Runs it with the cache of plans; returns what became of its MPI_Allreduce."""
+
+    def job(*options, preload=""):
+        summary = tmp_path / "summary.json"
+        front = ["env", f"LD_PRELOAD={preload}"] if preload else []
+        weft = [installation.weft_command(), "run", f"--plan-cache={tmp_path / 'plans'}"]
+        weft += [*options, f"--summary=json:{summary}"]
+        command = [MPICH.mpiexec, "-n", "2", *front, *weft, "--", program, *ALLREDUCE]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**environment, "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        calls = json.loads(summary.read_text())["calls"]
+        return next(entry for entry in calls if entry["call"] == "MPI_Allreduce")
+
+    return job
+
+
+PATIENT = "--init-budget=10s"
+
+
+def verdict(cache):
+    """What the cache says of the call, in its columns."""
+    (line,) = (
+        line
+        for line in cache.read_text().splitlines()
+        if "allreduce|<= 4 bytes" in line and "or the library's blocking call" in line
+    )
+    return line.split("\t")
+
+
+def test_a_library_that_is_slower_loses_and_that_is_kept(run, tmp_path):
+    slow = compiled("slow_allreduce.c", tmp_path, "-shared", "-fPIC")
+    for doubts in ("1", "0"):
+        assert run(PATIENT, preload=slow)["handled"] == 2
+        _, winner, doubts_left, times = verdict(tmp_path / "plans")
+        assert winner.startswith("node-flat/")
+        assert doubts_left == doubts, times
+    assert run("--init-budget=1us")["handled"] == 2
+
+
+@pytest.mark.parametrize("winner", ["library", "node-flat"])
+def test_what_was_measured_before_holds(run, tmp_path, winner):
+    run(PATIENT)
+    cache = tmp_path / "plans"
+    key, plan, doubts, times = verdict(cache)
+    changed = "\t".join([key, winner + plan[plan.index("/") :], "0", times])
+    cache.write_text(cache.read_text().replace("\t".join([key, plan, doubts, times]), changed))
+    calls = run()
+    if winner == "library":
+        assert calls["passed_on"] == {REASON: 2}
+    else:
+        assert calls["handled"] == 2
+
+
+def test_nothing_is_measured_without_a_budget_or_where_the_user_has_chosen(run, tmp_path):
+    for option in ("--init-budget=0", "--algorithm=allreduce=node-ring", "--blocking"):
+        assert run(option)["handled"] == 2
+        cache = tmp_path / "plans"
+        assert not cache.exists() or "or the library's" not in cache.read_text()
