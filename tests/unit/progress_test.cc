@@ -230,7 +230,7 @@ TEST(Progress, BlockingCallWithNothingUnderWayStartsNoThread) {
 // While that one is blocked it can do nothing beside the thread.
 TEST(Progress, ThreadTouchesWhatIsLeftToCallersOnlyWhileOneIsBlocked) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   GatedTransport transport, of_thread;
   transport.open = 2;
   auto operation = std::make_shared<TestOperation>(transport);
@@ -249,7 +249,7 @@ TEST(Progress, ThreadTouchesWhatIsLeftToCallersOnlyWhileOneIsBlocked) {
 
 TEST(Progress, ThreadTakesOverWhatIsSubmittedWhileAnotherCallerBlocks) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   progress.expect_several_callers();
   ASSERT_TRUE(progress.caller_blocks());
   GatedTransport transport;
@@ -262,7 +262,7 @@ TEST(Progress, ThreadTakesOverWhatIsSubmittedWhileAnotherCallerBlocks) {
 
 TEST(Progress, ThreadRoundsAsTheOneWhoSubmits) {
   Activities observer;
-  Progress progress(kYield, true, observer);
+  Progress progress(kYield, ThreadMay::do_all, observer);
   for (const int mode : {FE_UPWARD, FE_TONEAREST, FE_DOWNWARD}) {
     std::fesetround(mode);
     GatedTransport transport;
