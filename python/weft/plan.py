@@ -212,6 +212,8 @@ def show_candidates(console: "Console", plan: Plan) -> None:
 def show_why_none(console: "Console", summary: Summary, size: int) -> None:
     """Only what is done in a node's memory has a plan."""
     for entry in summary.calls:
+        if not entry.call.endswith("_init"):
+            continue  # the program's own
         name = f"{entry.call}, {size_text(size)}"
         for reason in entry.passed_on:
             console.print(f"{name}: left to {summary.mpi}: {reason}", highlight=False)
