@@ -100,6 +100,11 @@ Result<BackOff> parse_backoff(std::string_view text) {
   return unknown("back-off", text, kBackoffChoices);
 }
 
+Result<int> parse_split(std::string_view text) {
+  if (text == "auto") return Config::kByModel;
+  return parse_number(text, 0, "split S (levels of a tree; auto: by the model)");
+}
+
 Result<bool> parse_transport(std::string_view text) {
   if (text == "auto" || text == "mpi") return text == "auto";
   return unknown("transport", text, kTransportChoices);
@@ -171,6 +176,11 @@ Result<Config> Config::from_environment() {
     auto backoff = parse_backoff(text);
     if (!backoff) return backoff.error();
     config.backoff = *backoff;
+  }
+  if (const char* text = std::getenv("WEFT_SPLIT")) {
+    auto levels = parse_split(text);
+    if (!levels) return levels.error();
+    config.split_levels = *levels;
   }
   if (const char* text = std::getenv("WEFT_TRANSPORT")) {
     auto node_memory = parse_transport(text);

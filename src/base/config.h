@@ -16,6 +16,7 @@ namespace weft {
 // What an option, its variable or its hint may say; capitals stand for values.
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
+inline constexpr const char* kSplitChoices = "auto, S";
 inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US";
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
@@ -44,6 +45,9 @@ struct BackOff {
 };
 Result<BackOff> parse_backoff(std::string_view text);
 
+// Levels of a tree, or Config::kByModel.
+Result<int> parse_split(std::string_view text);
+
 // "10ms", "500us", "1s", "0"; in microseconds.
 Result<std::int64_t> parse_duration(std::string_view text, const std::string& what);
 
@@ -57,6 +61,10 @@ struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
   BackOff backoff;
+  // WEFT_SPLIT: so many levels of a tree are the caller's part (coll/split_tree.h); kByModel: as
+  // many as the model of the split tree says.
+  static constexpr int kByModel = -1;
+  int split_levels = kByModel;
   // WEFT_BLOCKING: blocking collectives by Weft's schedules always (1), never (0), or by the rule
   // of engine auto: in the memory that ranks of a node share.
   enum class Blocking : std::uint8_t { by_rule, always, never } blocking = Blocking::by_rule;

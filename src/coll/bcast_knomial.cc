@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "coll/build_functions.h"
+#include "coll/split_tree.h"
 #include "patterns/ring.h"
 #include "patterns/tree.h"
 
@@ -19,12 +20,16 @@ void bcast_knomial(Builder& b) {
   const Shape& s = b.shape();
   const Operand data = incoming(s, 0);
   const int node = ring_at(s.rank, -s.root, s.size);
+  SplitTree split(b, kRadix);
+  split.down(node);
   if (node != 0) {
     b.recv(ring_at(s.root, knomial_parent(node, kRadix), s.size), data);
     b.end_round();
   }
-  for (int child : std::views::reverse(knomial_children(node, s.size, kRadix)))
+  for (int child : std::views::reverse(knomial_children(node, s.size, kRadix))) {
+    split.down(child);
     b.send(ring_at(s.root, child, s.size), data);
+  }
 }
 
 }  // namespace weft

@@ -19,6 +19,7 @@ class BlockSubtrees {
         node_(ring_at(shape.rank, -shape.root, shape.size)),
         block_bytes_(agreed_bytes(shape).value_or(0) / shape.size) {}
 
+  int node() const { return node_; }
   std::vector<int> children() const { return binomial_children(node_, size_); }
   int parent() const { return rank_of(binomial_parent(node_)); }
   int rank_of(int node) const { return ring_at(root_, node, size_); }

@@ -5,6 +5,7 @@
 #include "coll/build_functions.h"
 #include "coll/own_block.h"
 #include "coll/packer.h"
+#include "coll/split_tree.h"
 
 namespace weft {
 namespace {
@@ -14,7 +15,9 @@ void gather_at_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();
   int wrapping = -1;
   Location packed;
+  SplitTree split(b);
   for (int child : tree.children()) {
+    split.up(child);
     if (tree.wraps(child)) {
       wrapping = child;
       packed = b.temp(tree.bytes(child), Unit::byte);
@@ -27,6 +30,7 @@ void gather_at_root(Builder& b, const BlockSubtrees& tree) {
   }
   copy_own_block(b);
   b.end_round();
+  split.end_of_way_up();
   if (wrapping < 0) return;
   Packer unpacked(b, Packer::Way::unpack, packed);
   for (int i = 0; i < tree.blocks(wrapping); ++i)
@@ -40,13 +44,22 @@ void gather_binomial(Builder& b) {
   const Shape& s = b.shape();
   const BlockSubtrees tree(s);
   if (s.rank == s.root) return gather_at_root(b, tree);
-  if (tree.is_leaf()) return b.send(tree.parent(), outgoing(s, 0));
+  SplitTree split(b);
+  if (tree.is_leaf()) {
+    split.up(tree.node());
+    b.send(tree.parent(), outgoing(s, 0));
+    return split.end_of_way_up();
+  }
   const Location held = b.temp(tree.own_bytes(), Unit::byte);
-  for (int child : tree.children())
+  for (int child : tree.children()) {
+    split.up(child);
     b.recv(tree.rank_of(child), held + tree.offset(child), tree.bytes(child), Unit::byte);
+  }
   b.copy(outgoing(s, 0), {held, tree.block_bytes(), Unit::byte});
   b.end_round();
+  split.up(tree.node());
   b.send(tree.parent(), held, tree.own_bytes(), Unit::byte);
+  split.end_of_way_up();
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include "coll/accumulator.h"
 #include "coll/build_functions.h"
+#include "coll/split_tree.h"
 #include "patterns/ring.h"
 #include "patterns/tree.h"
 
@@ -30,10 +31,13 @@ void reduce_binomial(Builder& b) {
   const bool needs_temp = !is_root && !children.empty();
   const Location target = needs_temp ? b.temp(count, Unit::recv) : Location{Buffer::recv, 0};
   Accumulator sum(b, target, std::vector<Side>(children.size(), cheapest_side(s)));
+  SplitTree split(b);
   for (int child : children) {
+    split.up(child);
     sum.receive(ring_at(top, child, s.size));
     sum.absorb();
   }
+  split.up(node);
   if (node != 0)
     b.send(ring_at(top, binomial_parent(node), s.size), sum.value(), count);
   else if (top != s.root)
@@ -41,6 +45,7 @@ void reduce_binomial(Builder& b) {
   else
     sum.finish();
   b.end_round();
+  split.end_of_way_up();
   if (is_root && top != s.root) b.recv(top, {Buffer::recv, 0}, count);
 }
 

@@ -1,12 +1,15 @@
 // Scatter down a binomial tree: log2(p) levels, each node gets the blocks of its subtree in one
 // message; for short blocks. Largest subtree first.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+#include <algorithm>
 #include <ranges>
+#include <vector>
 
 #include "coll/block_subtrees.h"
 #include "coll/build_functions.h"
 #include "coll/own_block.h"
 #include "coll/packer.h"
+#include "coll/split_tree.h"
 
 namespace weft {
 namespace {
@@ -15,12 +18,15 @@ namespace {
 // the others need not wait for that.
 void scatter_from_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();
-  int wrapping = -1;
-  for (int child : std::views::reverse(tree.children())) {
-    if (tree.wraps(child)) {
-      wrapping = child;
-      continue;
-    }
+  const std::vector<int> children = tree.children();
+  const auto wraps = [&](int child) { return tree.wraps(child); };
+  const auto found = std::ranges::find_if(children, wraps);
+  const int wrapping = found == children.end() ? -1 : *found;
+  SplitTree split(b);
+  const bool may_leave = wrapping < 0 || split.is_callers(wrapping);
+  for (int child : std::views::reverse(children)) {
+    if (child == wrapping) continue;
+    if (may_leave) split.down(child);
     Operand run = outgoing(s, tree.rank_of(child));
     run.count *= tree.blocks(child);
     b.send(tree.rank_of(child), run);
@@ -42,12 +48,16 @@ void scatter_binomial(Builder& b) {
   const Shape& s = b.shape();
   const BlockSubtrees tree(s);
   if (s.rank == s.root) return scatter_from_root(b, tree);
+  SplitTree split(b);
+  split.down(tree.node());
   if (tree.is_leaf()) return b.recv(tree.parent(), incoming(s, 0));
   const Location held = b.temp(tree.own_bytes(), Unit::byte);
   b.recv(tree.parent(), held, tree.own_bytes(), Unit::byte);
   b.end_round();
-  for (int child : std::views::reverse(tree.children()))
+  for (int child : std::views::reverse(tree.children())) {
+    split.down(child);
     b.send(tree.rank_of(child), held + tree.offset(child), tree.bytes(child), Unit::byte);
+  }
   b.copy({held, tree.block_bytes(), Unit::byte}, incoming(s, 0));
 }
 

@@ -5,9 +5,9 @@
 
 namespace weft {
 
-bool Operation::advance_to_the_end() {
+bool Operation::advance_to_the_end(bool callers_part) {
   if (over_) return true;
-  auto result = execution_.advance();
+  auto result = execution_.advance(1, callers_part);
   round_.store(execution_.round(), std::memory_order_relaxed);
   under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
   if (result && !*result) return false;
@@ -16,9 +16,21 @@ bool Operation::advance_to_the_end() {
   return true;
 }
 
+bool Operation::advance_to_the_end() {
+  return advance_to_the_end(true);
+}
+
 bool Operation::advance() {
+  return advance(true);
+}
+
+bool Operation::advance_threads_part() {
+  return advance(false);
+}
+
+bool Operation::advance(bool callers_part) {
   if (done()) return true;
-  if (!advance_to_the_end()) return false;
+  if (!advance_to_the_end(callers_part)) return false;
   finished(error_ ? &*error_ : nullptr);
   done_.store(1);  // seq_cst: notify_all must not look for waiters before this is visible
   done_.notify_all();

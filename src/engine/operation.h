@@ -44,6 +44,10 @@ class Operation {
   // Goes on as far as possible without blocking; true once done. One thread at a time: before
   // submission the caller, afterwards the executor that holds the operation.
   bool advance();
+  // The same up to what the schedule leaves to callers.
+  bool advance_threads_part();
+  // That comes next, or is under way.
+  bool is_at_callers_part() const { return round() >= under_way().left_from_round; }
   // The same without the end, which may need what the calling thread must not use: true once only
   // the end is left, for an advance() of another thread's.
   bool advance_to_the_end();
@@ -79,6 +83,9 @@ class Operation {
   void leave_hand(std::uint32_t steps_done) { execution_.skip(steps_done); }
 
  private:
+  bool advance(bool callers_part);
+  bool advance_to_the_end(bool callers_part);
+
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
   Execution execution_;

@@ -72,6 +72,12 @@ void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 
+// What is left of it is its caller's part. A done one is counted out with what it was counted in.
+void Progress::leave_to_callers(Entry& entry) {
+  if (!entry.over) for_thread_.fetch_sub(1);
+  entry.wants_thread = false;
+}
+
 void Progress::poll() {
   if (under_way() == 0) return;
   const std::unique_lock lock(advancing_, std::try_to_lock);
@@ -81,8 +87,9 @@ void Progress::poll() {
 // True once it is done.
 bool Progress::advance(Who who, Entry& entry) {
   const ComputesAs caller(entry.operation->computes_as());
-  if (who == Who::caller || thread_may_.load() == ThreadMay::do_all)
+  if (who == Who::caller || (thread_may_.load() == ThreadMay::do_all && blocked_.load() > 0))
     return entry.operation->advance();
+  if (thread_may_.load() == ThreadMay::do_all) return entry.operation->advance_threads_part();
   const bool may = entry.operation->in_memory() && !entry.over;
   if (may && entry.operation->advance_to_the_end()) {
     count_for_thread(entry, -1);
@@ -112,6 +119,7 @@ bool Progress::advance_all(Who who) {
     const auto round = entry.operation->round();
     const bool done = advance(who, entry);
     progressed = progressed || entry.operation->round() != round;
+    if (entry.wants_thread && entry.operation->is_at_callers_part()) leave_to_callers(entry);
     if (!done) {
       active_[kept++] = std::move(entry);
       continue;

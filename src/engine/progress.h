@@ -37,7 +37,8 @@ class Progress {
   void expect_several_callers() { several_callers_ = true; }
 
   // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
-  // the application computes; otherwise callers inside MPI calls advance it.
+  // the application computes, up to what its schedule leaves to callers; otherwise callers inside
+  // MPI calls advance it.
   void submit(std::shared_ptr<Operation> operation, bool wants_thread);
 
   // An operation in its caller's hand, in which other ranks may wait for this rank's later rounds:
@@ -68,9 +69,8 @@ class Progress {
 
   // Around a call that may block in the MPI library: the thread takes over operations in which
   // other ranks wait for this rank's later rounds (the library itself moves what is posted); also
-  // those that are left to callers, as long as the caller is blocked, and those that another caller
-  // submits meanwhile.
-  // caller_returns only where caller_blocks said true.
+  // those, and the parts of others, that are left to callers, as long as the caller is blocked, and
+  // those that another caller submits meanwhile. caller_returns only where caller_blocks said true.
   bool caller_blocks();
   void caller_returns();
 
@@ -90,6 +90,7 @@ class Progress {
   void add(Entry entry);
   void count(const Entry& entry, int change);
   void count_for_thread(const Entry& entry, int change);
+  void leave_to_callers(Entry& entry);
   bool thread_has_work() const;
   void wake_thread();
   void ensure_thread();

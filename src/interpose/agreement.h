@@ -16,7 +16,8 @@ namespace weft::interpose {
 
 // What ranks find out together in MPI_Init.
 struct Start {
-  bool some_keep_level;  // some rank keeps the level of threads that its application asked for, by keeps_level()
+  bool some_keep_level;  // some rank keeps the level of threads that its application asked for, by
+                         // keeps_level()
   bool all_keep_level;
   bool all_have_multiple;  // MPI_THREAD_MULTIPLE is granted to all
 };

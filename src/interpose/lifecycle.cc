@@ -59,8 +59,7 @@ Beginning beginning_for(int required) {
 int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
   const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
-  if (code == MPI_SUCCESS)
-    Runtime::begin(beginning.config, required, *provided, beginning.by_rule);
+  if (code == MPI_SUCCESS) Runtime::begin(beginning.config, required, *provided, beginning.by_rule);
   return code;
 }
 

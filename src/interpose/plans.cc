@@ -13,6 +13,7 @@
 #include "interpose/operator_check.h"
 #include "interpose/shape.h"
 #include "schedule/verify.h"
+#include "select/split_rule.h"
 #include "transport/mpi/handles.h"
 #include "transport/mpi/kernels.h"
 
@@ -51,14 +52,21 @@ Schedule built(const Algorithm& algorithm, const Shape& shape, const Tuning& tun
   return build(algorithm, shape, tuning);
 }
 
+int split_levels(const Runtime& runtime, const Shape& shape) {
+  const int asked = runtime.config.split_levels;
+  return asked == Config::kByModel ? best_split(runtime.node_cores(), shape) : asked;
+}
+
 }  // namespace
 
-std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const Shape& shape,
-                                             const Choice& choice) {
+std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
+                                             const Shape& shape, const Choice& choice) {
   static const char library_blocking = 0, library_nonblocking = 0;
   if (choice.algorithm)
     return communicator.schedule(shape, choice.algorithm, [&] {
-      return built(*choice.algorithm, shape, default_tuning(shape, communicator.processor));
+      Tuning tuning = default_tuning(shape, communicator.processor);
+      tuning.split_levels = split_levels(runtime, shape);
+      return built(*choice.algorithm, shape, tuning);
     });
   if (choice.engine == Engine::tcc)
     return communicator.schedule(shape, &library_blocking,
@@ -243,7 +251,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  plan->use(schedule_for(communicator, shape, choice));
+  plan->use(schedule_for(runtime, communicator, shape, choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, use) && !can_do_without_level(runtime, *plan, use))

@@ -46,7 +46,7 @@ Reason why_declined();
 void decline_after_all(Reason reason);
 
 // From the communicator's cache, or built.
-std::shared_ptr<const Schedule> schedule_for(Communicator& communicator, const Shape& shape,
-                                             const Choice& choice);
+std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
+                                             const Shape& shape, const Choice& choice);
 
 }  // namespace weft::interpose

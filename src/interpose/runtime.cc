@@ -186,9 +186,8 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   }
   const Library library = identify_library();
   const Config config = possible(asked, library);
-  const Start start =
-      agree_on_start(facts_of_this_process(config, library),
-                     {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
+  const Start start = agree_on_start(facts_of_this_process(config, library),
+                                     {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
   const Scope scope = scope_of_job(config, start);
   const ThreadMay thread_may = may_of_thread(scope, start);
   // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
@@ -208,7 +207,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (!runtime->native()) {
     look_for_devices();
-    runtime->thread_core_ = core_for(config.placement, handles.comm_world);
+    runtime->thread_core_ = core_for(config.placement, handles.comm_world, &runtime->node_cores_);
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
     if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
@@ -229,7 +228,7 @@ void Runtime::prepare_initialisations(int rank) {
   if (may_tune(config, scope_) && rank == 0) plans.read();
 }
 
-int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
+int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm, NodeCores* cores) {
   if (policy.kind == PlacementPolicy::Kind::bind) return -1;
   MPI_Comm node;
   library_calls.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
@@ -238,17 +237,18 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
   library_calls.Comm_size(node, &local_ranks);
   const auto cpus_of_rank = gather_allowed_cpus(node, local_ranks);
   library_calls.Comm_free(&node);
-  Topology topology;
-  if (policy.kind != PlacementPolicy::Kind::list) {
-    auto read = read_topology();
-    if (!read) {
-      if (local_rank == 0) say(read.error().message);
-      return -1;
-    }
-    topology = *read;
+  const auto read = read_topology();
+  if (!read && policy.kind != PlacementPolicy::Kind::list) {
+    if (local_rank == 0) say(read.error().message);
+    return -1;
   }
-  const auto core = place(policy, topology, ranks_on(topology, cpus_of_rank), local_rank);
-  if (core) return *core;
+  const Topology topology = read ? *read : Topology{};
+  const NodeRanks ranks = ranks_on(topology, cpus_of_rank);
+  const auto core = place(policy, topology, ranks, local_rank);
+  if (core) {
+    if (cores) *cores = {local_ranks, static_cast<int>(free_cores(topology, ranks).size())};
+    return *core;
+  }
   if (local_rank == 0) say(core.error().message + "; progress threads stay beside their ranks");
   return -1;
 }

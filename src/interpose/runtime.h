@@ -13,6 +13,7 @@
 #include "interpose/summary.h"
 #include "select/plan_cache.h"
 #include "select/selector.h"
+#include "select/split_rule.h"
 #include "trace/trace.h"
 
 namespace weft::interpose {
@@ -43,6 +44,8 @@ class Runtime final : public Observer {
   // The application may call MPI from several threads at a time: while one blocks, another may
   // start what needs this rank's later help.
   bool several_callers() const { return several_callers_; }
+  // Where Weft's threads run on this node.
+  const NodeCores& node_cores() const { return node_cores_; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }
   // Only what needs no MPI call of a thread's, so that the level of threads and blocking calls stay
@@ -67,7 +70,8 @@ class Runtime final : public Observer {
 
   // Where a thread of this rank's goes, by the policy and the ranks of `comm` on this node; -1:
   // beside the rank. Collective over `comm`.
-  static int core_for(const PlacementPolicy& policy, MPI_Comm comm);
+  // cores: where not null, what is found on the way.
+  static int core_for(const PlacementPolicy& policy, MPI_Comm comm, NodeCores* cores = nullptr);
 
   // The calling application thread's track; nullptr without --trace.
   Trace::Track* application_track();
@@ -98,6 +102,7 @@ class Runtime final : public Observer {
   ThreadMay thread_may_;         // final before active()
   bool operators_stay_ = false;  // the same
   bool has_spare_core_ = false;  // the same
+  NodeCores node_cores_;         // the same
   bool several_callers_ = false;
   const Scope scope_;
   const bool observing_;

@@ -16,6 +16,7 @@
 #include "interpose/shared_buffers.h"
 #include "interpose/submit.h"
 #include "interpose/tuning.h"
+#include "select/split_rule.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
@@ -206,7 +207,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, b
   shape.domains = nullptr;
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
-  plan.use(schedule_for(c, shape, {plan.engine, &by_messages}));
+  plan.use(schedule_for(runtime, c, shape, {plan.engine, &by_messages}));
   return {};
 }
 
@@ -234,6 +235,20 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
   return MPI_SUCCESS;
 }
 
+// The starting call's part of a split tree: other ranks' messages are under way, and this rank's
+// core is free for them now. True if all is over.
+bool ends_at_start(Runtime& runtime, Engine engine, CollectiveOperation& operation) {
+  const Schedule& schedule = operation.schedule();
+  if (engine != Engine::thread || operation.round() >= schedule.rounds_at_start) return false;
+  const std::int64_t until_ns = now_ns() + most_time_at_start_ns(schedule);
+  while (operation.round() < schedule.rounds_at_start && now_ns() < until_ns) {
+    runtime.progress.poll();
+    runtime.progress.yield_core();
+    if (operation.advance()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
@@ -241,8 +256,8 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
     operation->communicator().worker->submit(operation);
     return;
   }
-  if (operation->advance()) return;
-  const bool thread = worth_the_thread(engine, *operation);
+  if (operation->advance() || ends_at_start(runtime, engine, *operation)) return;
+  const bool thread = !operation->is_at_callers_part() && worth_the_thread(engine, *operation);
   runtime.progress.submit(std::move(operation), thread);
 }
 

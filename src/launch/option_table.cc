@@ -25,6 +25,11 @@ constexpr Option kOptions[] = {
     {Group::engine, "--backoff", "B", kBackoffChoices, "yield", "WEFT_BACKOFF", nullptr,
      "Says what the thread does after a poll that found nothing: it lets others have the core "
      "(yield), polls again (spin), or sleeps for US microseconds (sleep:US)."},
+    {Group::engine, "--split", "S", kSplitChoices, "auto", "WEFT_SPLIT", nullptr,
+     "Says how many levels of a tree of messages, those next to its leaves, run on the cores of "
+     "the "
+     "program, in the call that starts the collective or waits for it, while the threads carry out "
+     "the others on theirs: as many as the model says (auto), or S."},
     {Group::engine, "--blocking", "0", "", "engine auto takes those that shared memory serves",
      "WEFT_BLOCKING", "1",
      "Carries out all blocking collectives by Weft's schedules; with --blocking=0, none of them."},

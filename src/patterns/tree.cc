@@ -36,6 +36,12 @@ int knomial_parent(int node, int radix) {
   return node - node / power % radix * power;
 }
 
+int knomial_level(int node, int radix) {
+  int level = 1;
+  for (; node % radix == 0; node /= radix) ++level;
+  return level;
+}
+
 std::vector<int> knomial_children(int node, int size, int radix) {
   std::vector<int> children;
   for (std::int64_t power = 1; power < size - node && node / power % radix == 0; power *= radix)

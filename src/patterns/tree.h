@@ -15,4 +15,8 @@ int binomial_subtree(int node, int size);                // number of nodes, the
 int knomial_parent(int node, int radix);
 std::vector<int> knomial_children(int node, int size, int radix);  // nearest first
 
+// The level of the message between a node other than 0 and its parent: 1 for leaves, one more for
+// each digit that is 0 behind the node's last other digit.
+int knomial_level(int node, int radix);
+
 }  // namespace weft

@@ -175,9 +175,20 @@ void Builder::end_round() {
   posted_ = 0;
 }
 
+void Builder::caller_begins() {
+  end_round();
+  schedule_.rounds_at_start = schedule_.rounds();
+}
+
+void Builder::caller_goes_on() {
+  end_round();
+  schedule_.left_from_round = schedule_.rounds();
+}
+
 Schedule Builder::finish() {
   constexpr std::int64_t kLong_bytes = 256 * 1024;
   end_round();
+  if (schedule_.left_from_round == schedule_.rounds()) schedule_.left_from_round = Schedule::kNever;
   schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
   schedule_.is_short = schedule_.node_bytes == ranks_here(shape()) * kLineBytes;
   schedule_.fingerprint = fingerprint(schedule_);

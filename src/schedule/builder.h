@@ -70,6 +70,9 @@ class Builder {
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
+  // What has come so far, and what is to come, is the caller's part.
+  void caller_begins();
+  void caller_goes_on();
 
   Schedule finish();
 

@@ -95,8 +95,10 @@ std::string print(const Schedule& schedule) {
   out += "round  step       peer  operands\n";
   std::uint32_t step = 0;
   for (std::uint32_t round = 0; round < schedule.rounds(); ++round) {
+    if (round == schedule.left_from_round) out += "       from here on by the waiting call\n";
     for (; step < schedule.round_ends[round]; ++step)
       out += text("%5u  ", round + 1) + print(schedule.shape, schedule.steps[step]) + "\n";
+    if (round + 1 == schedule.rounds_at_start) out += "       up to here by the starting call\n";
   }
   return out;
 }

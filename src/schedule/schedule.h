@@ -194,6 +194,12 @@ struct Schedule {
   // waits for what a rank does after its first advance.
   bool exchanges_once = false;
 
+  // The caller's part: the call that starts the collective helps with the first rounds for a while,
+  // and what comes from a round on is left to callers, unless one of them blocks elsewhere.
+  static constexpr std::uint32_t kNever = UINT32_MAX;
+  std::uint32_t rounds_at_start = 0;
+  std::uint32_t left_from_round = kNever;
+
   // Others wait for this rank's later steps, if only with another collective, for the window that
   // this one uses in the node's memory.
   bool is_awaited() const {

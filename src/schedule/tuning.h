@@ -16,6 +16,9 @@ struct Tuning {
   static constexpr int kAll = 0;
   int radix = 4;
   int radix_across = kAll;
+  // Of trees of messages: so many levels, those with the most messages, are the caller's part
+  // (coll/split_tree.h). Each rank's own affair, since the messages are the same.
+  int split_levels = 0;
 
   bool operator==(const Tuning&) const = default;
 };

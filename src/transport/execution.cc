@@ -7,16 +7,16 @@
 
 namespace weft {
 // Over, rightly or not, it uses its window no more.
-Result<bool> Execution::advance(int polls) {
+Result<bool> Execution::advance(int polls, bool callers_part) {
   const bool has_window = turn_ && turn_->memory();
   if (!begun_ && has_window && !turn_->may_begin()) return false;
   if (!begun_) begin();
-  State state = go_on(polls);
+  State state = go_on(polls, callers_part);
   if (state == State::declined && otherwise_) {
     turn_->looked(false);
     signals_before_ = 1;  // the meeting's
     turn_to_otherwise();
-    state = go_on(polls);
+    state = go_on(polls, callers_part);
   }
   if (state == State::held_up) return false;
   if (state == State::over && otherwise_) turn_->looked(true);
@@ -47,8 +47,9 @@ void Execution::turn_to_otherwise() {
   next_step_ = round_ = 0;
 }
 
-Execution::State Execution::go_on(int polls) {
+Execution::State Execution::go_on(int polls, bool callers_part) {
   for (const std::uint32_t rounds = schedule_->rounds(); round_ < rounds; ++round_) {
+    if (!callers_part && round_ >= schedule_->left_from_round) return State::held_up;
     if (!round_started_) {
       if (const State state = start_round(polls); state != State::over)
         return state == State::held_up ? bring_messages_forward() : state;

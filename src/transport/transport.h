@@ -43,7 +43,8 @@ class Execution {
   // Goes on as far as possible without blocking; true once the last round has completed.
   // After an error, the operation is over: do not call again. polls: how often to look for another
   // rank's signal before giving up for now.
-  Result<bool> advance(int polls = 1);
+  // callers_part: what the schedule leaves to callers (left_from_round) is begun, too.
+  Result<bool> advance(int polls = 1, bool callers_part = true);
 
   // It is over because some rank's buffers cannot be seen, on all ranks alike: none has been used.
   bool declined() const { return declined_; }
@@ -68,7 +69,7 @@ class Execution {
 
   void begin();
   void turn_to_otherwise();
-  State go_on(int polls);
+  State go_on(int polls, bool callers_part);
   State start_round(int polls);
   State bring_messages_forward();
   State look_for_signal(const Step& wait, int polls);

@@ -20,6 +20,8 @@ REFUSED = [
     ("--placement", "WEFT_PLACEMENT", "list:1,x", "list:"),
     ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US"),
     ("--backoff", "WEFT_BACKOFF", "sleep:-1", "sleep:US"),
+    ("--split", "WEFT_SPLIT", "-1", "split S (levels of a tree; auto: by the model)"),
+    ("--split", "WEFT_SPLIT", "all", "split S (levels of a tree; auto: by the model)"),
     ("--watchdog", "WEFT_WATCHDOG", "soon", "watchdog SECONDS needs a whole number"),
     ("--xpmem", "WEFT_XPMEM", "on", "auto, off or the path of a library"),
     ("--mpi", "WEFT_MPI", "lam", "mpich, intelmpi, openmpi, abi"),

@@ -144,6 +144,21 @@ TEST_P(AlgorithmTest, EqualsTheOracleWithTreesOfOtherRadices) {
       }
 }
 
+// Of the trees that can be split: whoever carries a part out, all of it comes to be done.
+TEST_P(AlgorithmTest, EqualsTheOracleHoweverItsTreeIsSplit) {
+  if (!std::string_view(GetParam()->name).ends_with("nomial")) return;
+  for (const int split : {1, 2, kMostRanks})
+    for (const int size : {2, 5, 8, kMostRanks}) {
+      check_roots(
+          {.size = size, .count = 40, .type = &test_types()[1], .tuning = {.split_levels = split}});
+      check_roots({.size = size,
+                   .count = 9'001,
+                   .type = &test_types()[1],
+                   .tuning = {.split_levels = split}});
+      if (HasFatalFailure()) return;
+    }
+}
+
 // All ranks of a reduction use one type, so it is not among these.
 class DataMovementTest : public AlgorithmTest {};
 

@@ -55,6 +55,12 @@ TEST(Config, BackOffsWithNumbers) {
     EXPECT_FALSE(parse_backoff(bad)) << bad;
 }
 
+TEST(Config, LevelsOfASplitTree) {
+  EXPECT_EQ(*parse_split("auto"), Config::kByModel);
+  EXPECT_EQ(*parse_split("3"), 3);
+  for (const char* bad : {"", "-1", "1.5", "model"}) EXPECT_FALSE(parse_split(bad)) << bad;
+}
+
 class ConfigEnvironment : public testing::Test {
  protected:
   void set(const char* name, const char* value) {

@@ -46,6 +46,17 @@ TEST(Tree, KnomialReachesEveryNodeOnce) {
     }
 }
 
+TEST(Tree, LevelsCountFromTheLeaves) {
+  for (const int radix : {2, 3, 4}) {
+    for (int node = 1; node < 200; ++node) {
+      const auto children = knomial_children(node, 1000, radix);
+      const int level = knomial_level(node, radix);
+      ASSERT_EQ(children.size(), static_cast<std::size_t>((level - 1) * (radix - 1)));
+      for (const int child : children) ASSERT_LT(knomial_level(child, radix), level);
+    }
+  }
+}
+
 TEST(Fold, ThePreferredRankActs) {
   for (int size = 1; size <= 33; ++size)
     for (int preferred = 0; preferred < size; ++preferred) {

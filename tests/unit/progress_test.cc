@@ -33,8 +33,9 @@ class GatedTransport final : public Transport {
   std::atomic<bool> fail{false};
 };
 
-std::shared_ptr<const Schedule> two_rounds() {
+std::shared_ptr<const Schedule> two_rounds(std::uint32_t left_from = Schedule::kNever) {
   auto schedule = std::make_shared<Schedule>();
+  schedule->left_from_round = left_from;
   schedule->steps.resize(2);
   schedule->round_ends = {1, 2};
   schedule->sends_after_first_round = true;
@@ -43,7 +44,8 @@ std::shared_ptr<const Schedule> two_rounds() {
 
 class TestOperation final : public Operation {
  public:
-  explicit TestOperation(GatedTransport& transport) : Operation(two_rounds(), transport) {}
+  explicit TestOperation(GatedTransport& transport, std::uint32_t left_from = Schedule::kNever)
+      : Operation(two_rounds(left_from), transport) {}
   void taken_over() override { times_taken_over.fetch_add(1); }
 
   std::atomic<int> times_finished{0};
@@ -225,6 +227,35 @@ TEST(Progress, BlockingCallWithNothingUnderWayStartsNoThread) {
   Progress progress(kYield, ThreadMay::do_all, observer);
   EXPECT_FALSE(progress.caller_blocks());
   EXPECT_EQ(observer.threads, 0);
+}
+
+TEST(Progress, ThreadStopsBeforeTheCallersPart) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::do_all, observer);
+  GatedTransport transport;
+  transport.open = 2;
+  auto operation = std::make_shared<TestOperation>(transport, 1);
+  progress.submit(operation, true);
+  ASSERT_TRUE(within_seconds(20, [&] { return operation->is_at_callers_part(); }));
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  EXPECT_FALSE(operation->done());
+  EXPECT_EQ(transport.open, 1);
+  progress.drive_until([&] { return operation->done(); }, kNeverSleep);
+  EXPECT_EQ(operation->times_finished, 1);
+  EXPECT_EQ(progress.under_way(), 0);
+}
+
+TEST(Progress, ThreadGoesOnWithTheCallersPartWhileTheCallerBlocksElsewhere) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::do_all, observer);
+  GatedTransport transport;
+  transport.open = 2;
+  auto operation = std::make_shared<TestOperation>(transport, 1);
+  progress.submit(operation, true);
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  ASSERT_TRUE(progress.caller_blocks());
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  progress.caller_returns();
 }
 
 // While that one is blocked it can do nothing beside the thread.

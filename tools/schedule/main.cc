@@ -26,6 +26,7 @@ struct Options {
   int ranks_per_domain = 2;
   int rank = -1;  // all
   int root = 0;
+  int split = 0;
   bool in_place = false;
   bool list = false;
 };
@@ -84,6 +85,7 @@ Result<bool> check_ranks(const Options& options) {
   const std::string range = "must be 0 to " + std::to_string(options.ranks - 1);
   if (options.rank < -1 || options.rank >= options.ranks) return Error{"--rank " + range};
   if (options.root < 0 || options.root >= options.ranks) return Error{"--root " + range};
+  if (options.split < 0) return Error{"--split must be 0 or more"};
   if (options.element_bytes < 1) return Error{"--element-bytes must be 1 or more"};
   return true;
 }
@@ -115,12 +117,12 @@ bool only_the_root_is_in_place(Kind kind) {
   return kind == Kind::reduce || (kind >= Kind::gather && kind <= Kind::scatterv);
 }
 
-std::vector<Schedule> build_all(const Algorithm& algorithm, Shape shape, bool in_place) {
+std::vector<Schedule> build_all(const Algorithm& algorithm, Shape shape, bool in_place, int split) {
   std::vector<Schedule> schedules;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
     const bool can_be = !only_the_root_is_in_place(shape.kind) || shape.rank == shape.root;
     shape.in_place = in_place && can_be && !is_neighborhood(shape.kind);
-    schedules.push_back(build(algorithm, example_of(shape)));
+    schedules.push_back(build(algorithm, example_of(shape), {.split_levels = split}));
   }
   return schedules;
 }
@@ -169,7 +171,8 @@ int run(const Options& options) {
     shape.domains = nodes_of(options.ranks, options.ranks_per_domain);
   if (!applies(*algorithm, shape))
     return refuse(options.algorithm + " needs a power of two as --ranks");
-  return print_schedules(build_all(*algorithm, shape, options.in_place), options.rank);
+  return print_schedules(build_all(*algorithm, shape, options.in_place, options.split),
+                         options.rank);
 }
 
 }  // namespace
@@ -200,6 +203,9 @@ void add_options(CLI::App& app, weft::Options& options) {
       ->default_str("all ranks");
   app.add_option("--root", options.root, "Root of bcast, reduce, gather and scatter.")
       ->type_name("RANK");
+  app.add_option("--split", options.split,
+                 "Levels of a tree of messages that the program's own calls carry out.")
+      ->type_name("S");
   app.add_flag("--in-place", options.in_place, "As with MPI_IN_PLACE (not for neighborhoods).");
   app.add_flag("--list", options.list,
                "Lists all algorithms, with what they need and their source.");

@@ -1,0 +1,37 @@
+// Pace: how long a progress thread may sleep before it looks again, from the time that rounds have
+// taken. Why not a fixed time: a short sleep wakes the core for nothing while a long message
+// travels, and a long one makes short collectives late. A pure function of the times it is told,
+// so that a simulation can run it, too.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weft {
+
+class Pace {
+ public:
+  static constexpr std::int64_t kLeast_ns = 10'000, kMost_ns = 500'000;
+
+  // There is work after a time without.
+  void begin(std::int64_t now_ns) { since_ns_ = now_ns; }
+  // A round has ended.
+  void progressed(std::int64_t now_ns) {
+    const std::int64_t took_ns = now_ns - since_ns_;
+    usual_ns_ = usual_ns_ == 0 ? took_ns : usual_ns_ + (took_ns - usual_ns_) / 4;
+    since_ns_ = now_ns;
+  }
+
+  // Half of what is left of the usual time; behind it, an eighth of what has passed, so that a round
+  // of any length is noticed within an eighth of its time, or the least.
+  std::int64_t sleep_ns(std::int64_t now_ns) const {
+    const std::int64_t passed_ns = now_ns - since_ns_, left_ns = usual_ns_ - passed_ns;
+    return std::clamp(std::max(left_ns / 2, passed_ns / 8), kLeast_ns, kMost_ns);
+  }
+
+ private:
+  std::int64_t since_ns_ = 0;  // the last round's end
+  std::int64_t usual_ns_ = 0;  // 0: none has ended yet
+};
+
+}  // namespace weft

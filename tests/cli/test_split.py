@@ -1,0 +1,71 @@
+"""Split trees under real MPI: levels of a tree are the caller's part, and what comes out is the
+same, whoever carries out what.
+
+Which messages these are, and that a thread stops before them, is tested without MPI
+(tests/unit/split_tree_test.cc, progress_test.cc).
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+from test_conformance import check, largest_count
+
+from weft import installation, mpi_libraries
+
+SOURCES = installation.ROOT / "tests/cli/programs"
+TREES = ("bcast", "reduce", "gather", "scatter", "allreduce")
+TREE_VARIABLES = {f"WEFT_ALGORITHM_{kind.upper()}": "binomial" for kind in TREES}
+
+
+@pytest.mark.parametrize("split", ["1", "2"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi", "intelmpi"])
+def test_conformance(mpi, split, tmp_path, capsys, monkeypatch):
+    for name, value in {**TREE_VARIABLES, "WEFT_SPLIT": split}.items():
+        monkeypatch.setenv(name, value)
+    check(mpi, 5, "thread", tmp_path, capsys, largest_count(1000))
+
+
+@pytest.fixture
+def waits_elsewhere(tmp_path, environment):
+    mpich = mpi_libraries.implementation("mpich")
+    program = tmp_path / "waits-elsewhere"
+    source = SOURCES / "waits_elsewhere.c"
+    subprocess.run([mpich.prefix / "bin/mpicc", source, "-o", program], check=True, timeout=60)
+    path = [str(mpich.prefix / "lib"), environment.get("LD_LIBRARY_PATH", "")]
+    variables = {**environment, **mpich.environment(), **TREE_VARIABLES}
+    variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, path))
+
+    def run(*weft):
+        front = [mpich.mpiexec, "-n", "4", installation.weft_command(), "run", *weft, "--", program]
+        return subprocess.run(
+            [str(word) for word in front],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("split", [0, 1, 2])
+def test_the_callers_part_goes_on_while_the_caller_waits_for_something_else(
+    waits_elsewhere, split
+):
+    done = waits_elsewhere("--engine", "thread", "--split", str(split))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_schedule_shows_the_callers_parts(call):
+    words = "--algorithm binomial --ranks 8 --bytes 1MiB --split 1".split()
+    down = call("schedule", "bcast", *words, "--rank", "4").stdout
+    before, after = down.split("from here on by the waiting call\n")
+    assert "send    -> 6" in before
+    assert re.search(r"send    -> 5", after)
+    up = call("schedule", "reduce", *words, "--rank", "4").stdout
+    before, after = up.split("up to here by the starting call\n")
+    assert "recv    <- 5" in before
+    assert "recv    <- 6" in after
+
