@@ -22,8 +22,8 @@ class Pace {
     since_ns_ = now_ns;
   }
 
-  // Half of what is left of the usual time; behind it, an eighth of what has passed, so that a round
-  // of any length is noticed within an eighth of its time, or the least.
+  // Half of what is left of the usual time; behind it, an eighth of what has passed, so that a
+  // round of any length is noticed within an eighth of its time, or the least.
   std::int64_t sleep_ns(std::int64_t now_ns) const {
     const std::int64_t passed_ns = now_ns - since_ns_, left_ns = usual_ns_ - passed_ns;
     return std::clamp(std::max(left_ns / 2, passed_ns / 8), kLeast_ns, kMost_ns);

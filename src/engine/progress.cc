@@ -2,6 +2,7 @@
 #include "engine/progress.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -14,6 +15,9 @@
 
 namespace weft {
 namespace {
+
+// The kernel's default of 50 us is longer than many a sleep.
+constexpr unsigned long kTimerSlack_ns = 1000;
 
 // Whether the core has changed hands since this thread asked last.
 bool has_been_switched() {
@@ -34,6 +38,7 @@ Progress::~Progress() {
 
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   add({std::move(operation), wants_thread});
+  if (takes_turns()) baton_.call_others();
   if (!wants_thread && blocked_.load() == 0) return;
   ensure_thread();
   wake_thread();
@@ -178,18 +183,24 @@ void Progress::ensure_thread() {
 
 void Progress::thread_main() {
   observer_.thread_started("progress", 0);
+  if (takes_turns()) prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   while (!stopping_.load()) {
     if (!thread_has_work()) {
       sleep_until_work();
+      pace_.begin(now_ns());
       continue;
     }
+    const std::uint32_t calls_before = baton_.calls();
     bool progressed = false;
     {
       const std::unique_lock lock(advancing_, std::try_to_lock);
       if (lock) progressed = advance_all(Who::thread);
     }
     observer_.activity(progressed ? Activity::working : Activity::polling);
-    if (!progressed) back_off();
+    if (!progressed)
+      back_off(calls_before);
+    else if (takes_turns())
+      hand_over();
   }
 }
 
@@ -205,7 +216,12 @@ void Progress::sleep_until_work() {
   asleep_.store(false);
 }
 
-void Progress::back_off() {
+void Progress::hand_over() {
+  pace_.progressed(now_ns());
+  baton_.call_others();
+}
+
+void Progress::back_off(std::uint32_t calls_before) {
   switch (backoff_.kind) {
     case BackOff::Kind::yield:
       sched_yield();
@@ -214,6 +230,10 @@ void Progress::back_off() {
       return;
     case BackOff::Kind::sleep:
       std::this_thread::sleep_for(std::chrono::microseconds(backoff_.sleep_us));
+      return;
+    case BackOff::Kind::baton:
+      observer_.activity(Activity::asleep);
+      baton_.sleep(calls_before, pace_.sleep_ns(now_ns()));
       return;
   }
 }

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "base/config.h"
+#include "engine/baton.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
+#include "engine/pace.h"
 
 namespace weft {
 
@@ -35,6 +37,9 @@ class Progress {
   // While one of the application's threads blocks, another may submit operations. Before the first
   // submit().
   void expect_several_callers() { several_callers_ = true; }
+
+  // With back-off `baton`: shared with the threads on the same core. Before the first submit().
+  void use(Baton baton) { baton_ = std::move(baton); }
 
   // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
   // the application computes, up to what its schedule leaves to callers; otherwise callers inside
@@ -96,7 +101,9 @@ class Progress {
   void ensure_thread();
   void thread_main();
   void sleep_until_work();
-  void back_off();
+  void hand_over();
+  void back_off(std::uint32_t calls_before);
+  bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
   enum class Who : std::uint8_t { caller, thread };
   bool advance_all(Who who);
   bool advance(Who who, Entry& entry);
@@ -125,6 +132,8 @@ class Progress {
   std::atomic<bool> asleep_{false};  // written by the thread, read by wake_thread
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
+  Baton baton_;
+  Pace pace_;  // of the thread
   std::thread thread_;
 };
 

@@ -20,6 +20,7 @@
 #include "interpose/incomplete.h"
 #include "interpose/persistent.h"
 #include "interpose/self_communicator.h"
+#include "interpose/shared_core.h"
 #include "interpose/whole_collectives.h"
 #include "select/wire_facts.h"
 #include "topo/machine.h"
@@ -207,7 +208,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   if (!runtime->native()) {
     look_for_devices();
-    runtime->thread_core_ = core_for(config.placement, handles.comm_world, &runtime->node_cores_);
+    runtime->place_threads();
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
     if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
@@ -228,29 +229,70 @@ void Runtime::prepare_initialisations(int rank) {
   if (may_tune(config, scope_) && rank == 0) plans.read();
 }
 
-int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm, NodeCores* cores) {
-  if (policy.kind == PlacementPolicy::Kind::bind) return -1;
-  MPI_Comm node;
-  library_calls.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
-  int local_rank = 0, local_ranks = 1;
-  library_calls.Comm_rank(node, &local_rank);
-  library_calls.Comm_size(node, &local_ranks);
-  const auto cpus_of_rank = gather_allowed_cpus(node, local_ranks);
-  library_calls.Comm_free(&node);
+namespace {
+
+struct NodePlacement {
+  int local_rank = 0;
+  NodeCores cores;
+  std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
+};
+
+// Collective over the ranks of a node; the same on all of them, but for their own numbers. Where
+// the policy cannot be followed, its first rank says why.
+NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy) {
+  NodePlacement found;
+  library_calls.Comm_rank(node, &found.local_rank);
+  library_calls.Comm_size(node, &found.cores.ranks);
+  const auto cpus_of_rank = gather_allowed_cpus(node, found.cores.ranks);
+  found.core_of_thread.assign(cpus_of_rank.size(), -1);
+  const auto give_up = [&](const std::string& why) {
+    if (found.local_rank == 0) say(why);
+    found.core_of_thread.assign(cpus_of_rank.size(), -1);
+    return found;
+  };
   const auto read = read_topology();
-  if (!read && policy.kind != PlacementPolicy::Kind::list) {
-    if (local_rank == 0) say(read.error().message);
-    return -1;
-  }
+  if (!read && policy.kind != PlacementPolicy::Kind::list) return give_up(read.error().message);
   const Topology topology = read ? *read : Topology{};
   const NodeRanks ranks = ranks_on(topology, cpus_of_rank);
-  const auto core = place(policy, topology, ranks, local_rank);
-  if (core) {
-    if (cores) *cores = {local_ranks, static_cast<int>(free_cores(topology, ranks).size())};
-    return *core;
+  for (int rank = 0; rank < found.cores.ranks; ++rank) {
+    const auto core = place(policy, topology, ranks, rank);
+    if (!core) return give_up(core.error().message + "; progress threads stay beside their ranks");
+    found.core_of_thread[static_cast<std::size_t>(rank)] = *core;
   }
-  if (local_rank == 0) say(core.error().message + "; progress threads stay beside their ranks");
-  return -1;
+  found.cores.free = static_cast<int>(free_cores(topology, ranks).size());
+  return found;
+}
+
+// Collective over `comm`.
+template <class Use>
+void on_each_node(MPI_Comm comm, Use use) {
+  MPI_Comm node;
+  library_calls.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
+  use(node);
+  library_calls.Comm_free(&node);
+}
+
+}  // namespace
+
+int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
+  if (policy.kind == PlacementPolicy::Kind::bind) return -1;
+  int core = -1;
+  on_each_node(comm, [&](MPI_Comm node) {
+    const NodePlacement found = placement_on(node, policy);
+    core = found.core_of_thread[static_cast<std::size_t>(found.local_rank)];
+  });
+  return core;
+}
+
+void Runtime::place_threads() {
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  on_each_node(handles.comm_world, [&](MPI_Comm node) {
+    const NodePlacement found = placement_on(node, config.placement);
+    thread_core_ = found.core_of_thread[static_cast<std::size_t>(found.local_rank)];
+    if (thread_core_ >= 0) node_cores_ = found.cores;
+    if (config.backoff.kind == BackOff::Kind::baton)
+      progress.use(baton_for(node, found.local_rank, found.core_of_thread));
+  });
 }
 
 // Collective: one rank without a thread is enough for all to do without, since blocking calls are

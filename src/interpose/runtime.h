@@ -70,8 +70,9 @@ class Runtime final : public Observer {
 
   // Where a thread of this rank's goes, by the policy and the ranks of `comm` on this node; -1:
   // beside the rank. Collective over `comm`.
-  // cores: where not null, what is found on the way.
-  static int core_for(const PlacementPolicy& policy, MPI_Comm comm, NodeCores* cores = nullptr);
+  static int core_for(const PlacementPolicy& policy, MPI_Comm comm);
+  // The same for the progress threads of all ranks.
+  void place_threads();
 
   // The calling application thread's track; nullptr without --trace.
   Trace::Track* application_track();

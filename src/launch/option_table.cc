@@ -24,7 +24,9 @@ constexpr Option kOptions[] = {
      "(list, one entry for each rank of a node)."},
     {Group::engine, "--backoff", "B", kBackoffChoices, "yield", "WEFT_BACKOFF", nullptr,
      "Says what the thread does after a poll that found nothing: it lets others have the core "
-     "(yield), polls again (spin), or sleeps for US microseconds (sleep:US)."},
+     "(yield), polls again (spin), sleeps for US microseconds (sleep:US), or sleeps for most of "
+     "the time "
+     "that rounds take and is called by the other threads on its core (baton)."},
     {Group::engine, "--split", "S", kSplitChoices, "auto", "WEFT_SPLIT", nullptr,
      "Says how many levels of a tree of messages, those next to its leaves, run on the cores of "
      "the "

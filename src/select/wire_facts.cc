@@ -1,6 +1,6 @@
-// Not among the facts, since each rank may have its own: back-off, levels of split trees, watchdog,
-// the files of reports, the cache of plans (one rank reads it and tells the others), the shared
-// heap and XPMEM (ranks of a node agree on what they can do).
+// Not among the facts, since each rank may have its own: levels of split trees, watchdog, the files
+// of reports, the cache of plans (one rank reads it and tells the others), the shared heap and
+// XPMEM (ranks of a node agree on what they can do).
 #include "select/wire_facts.h"
 
 #include <utility>
@@ -40,6 +40,13 @@ const char* on_or_off(bool on) {
   return on ? "on" : "off";
 }
 
+// What a thread does after a poll is each rank's own affair; but those that pass a baton share a
+// page, which their ranks make together.
+Fact backoff_fact(const BackOff& backoff) {
+  const char* const kind = backoff.kind == BackOff::Kind::baton ? "baton" : "another";
+  return {"--backoff", kind, kind};
+}
+
 }  // namespace
 
 // Both carry out Weft's rounds: by a thread or by callers, which is each rank's own affair.
@@ -65,6 +72,7 @@ Facts wire_facts(const Config& config) {
       fact("--transport", config.node_memory ? "auto" : "mpi"),
       fact("--init-budget", std::to_string(config.init_budget_us) + "us"),
       placement_fact("--placement", config.placement),
+      backoff_fact(config.backoff),
       fact("--summary", on_or_off(config.summary || !config.summary_json_file.empty())),
       fact("--trace", on_or_off(!config.trace_file.empty())),
   };

@@ -210,6 +210,17 @@ TEST(Progress, WaitingCallerDrivesWithoutAThread) {
   EXPECT_EQ(observer.threads, 0);
 }
 
+TEST(Progress, AThreadThatPassesABatonSleepsUntilItIsTimeAndGetsEverythingDone) {
+  Activities observer;
+  Progress progress({BackOff::Kind::baton}, ThreadMay::do_all, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, true);
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  transport.open = 2;
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+}
+
 TEST(Progress, BlockedCallerHandsOverToTheThread) {
   Activities observer;
   Progress progress(kYield, ThreadMay::do_all, observer);

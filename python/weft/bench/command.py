@@ -78,7 +78,7 @@ def bench(
         str,
         typer.Option(
             help="What the threads do after a poll that found nothing, separated by commas:"
-            " yield, spin, sleep:US.",
+            " yield, spin, sleep:US, baton.",
             metavar="NAMES",
             rich_help_panel=WHAT,
         ),
