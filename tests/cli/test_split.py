@@ -51,15 +51,13 @@ def waits_elsewhere(tmp_path, environment):
 
 
 @pytest.mark.parametrize("split", [0, 1, 2])
-def test_the_callers_part_goes_on_while_the_caller_waits_for_something_else(
-    waits_elsewhere, split
-):
+def test_the_callers_part_goes_on_while_the_caller_waits_for_something_else(waits_elsewhere, split):
     done = waits_elsewhere("--engine", "thread", "--split", str(split))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_schedule_shows_the_callers_parts(call):
-    words = "--algorithm binomial --ranks 8 --bytes 1MiB --split 1".split()
+    words = ["--algorithm", "binomial", "--ranks", "8", "--bytes", "1MiB", "--split", "1"]
     down = call("schedule", "bcast", *words, "--rank", "4").stdout
     before, after = down.split("from here on by the waiting call\n")
     assert "send    -> 6" in before
@@ -68,4 +66,3 @@ def test_schedule_shows_the_callers_parts(call):
     before, after = up.split("up to here by the starting call\n")
     assert "recv    <- 5" in before
     assert "recv    <- 6" in after
-
