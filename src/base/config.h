@@ -16,7 +16,7 @@ namespace weft {
 // What an option, its variable or its hint may say; capitals stand for values.
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
-inline constexpr const char* kSplitChoices = "auto, S";
+inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
 inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton";
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";

@@ -29,6 +29,7 @@ void allreduce_binomial(Builder& b) {
   }
   if (s.rank == 0) {
     sum.finish();
+    b.end_round();
     split.end_of_way_up();
   } else {
     split.up(s.rank);

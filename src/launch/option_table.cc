@@ -31,7 +31,7 @@ constexpr Option kOptions[] = {
      "Says how many levels of a tree of messages, those next to its leaves, run on the cores of "
      "the "
      "program, in the call that starts the collective or waits for it, while the threads carry out "
-     "the others on theirs: as many as the model says (auto), or S."},
+     "the others on theirs: as many as the model says (auto), or S, which may be more than 3."},
     {Group::engine, "--blocking", "0", "", "engine auto takes those that shared memory serves",
      "WEFT_BLOCKING", "1",
      "Carries out all blocking collectives by Weft's schedules; with --blocking=0, none of them."},
