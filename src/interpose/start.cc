@@ -237,7 +237,8 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
 
 // The starting call's part of a split tree: other ranks' messages are under way, and this rank's
 // core is free for them now. True if all is over.
-bool ends_at_start(Runtime& runtime, Engine engine, CollectiveOperation& operation) {
+[[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
+                                     CollectiveOperation& operation) {
   const Schedule& schedule = operation.schedule();
   if (engine != Engine::thread || operation.round() >= schedule.rounds_at_start) return false;
   const std::int64_t until_ns = now_ns() + most_time_at_start_ns(schedule);
@@ -256,8 +257,11 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
     operation->communicator().worker->submit(operation);
     return;
   }
-  if (operation->advance() || ends_at_start(runtime, engine, *operation)) return;
-  const bool thread = !operation->is_at_callers_part() && worth_the_thread(engine, *operation);
+  if (operation->advance()) return;
+  const bool split = operation->schedule().is_split();
+  if (split && ends_at_start(runtime, engine, *operation)) return;
+  const bool left = split && operation->is_at_callers_part();
+  const bool thread = !left && worth_the_thread(engine, *operation);
   runtime.progress.submit(std::move(operation), thread);
 }
 

@@ -199,6 +199,7 @@ struct Schedule {
   static constexpr std::uint32_t kNever = UINT32_MAX;
   std::uint32_t rounds_at_start = 0;
   std::uint32_t left_from_round = kNever;
+  bool is_split() const { return rounds_at_start > 0 || left_from_round != kNever; }
 
   // Others wait for this rank's later steps, if only with another collective, for the window that
   // this one uses in the node's memory.
