@@ -11,7 +11,7 @@ namespace weft {
 
 class Pace {
  public:
-  static constexpr std::int64_t kLeast_ns = 10'000, kMost_ns = 500'000;
+  static constexpr std::int64_t kLeast_ns = 30'000, kMost_ns = 500'000;
 
   // There is work after a time without.
   void begin(std::int64_t now_ns) { since_ns_ = now_ns; }

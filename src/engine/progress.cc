@@ -200,7 +200,7 @@ void Progress::thread_main() {
     if (!progressed)
       back_off(calls_before);
     else if (takes_turns())
-      hand_over();
+      note_progress();
   }
 }
 
@@ -216,9 +216,9 @@ void Progress::sleep_until_work() {
   asleep_.store(false);
 }
 
-void Progress::hand_over() {
+void Progress::note_progress() {
   pace_.progressed(now_ns());
-  baton_.call_others();
+  has_news_ = true;
 }
 
 void Progress::back_off(std::uint32_t calls_before) {
@@ -232,6 +232,7 @@ void Progress::back_off(std::uint32_t calls_before) {
       std::this_thread::sleep_for(std::chrono::microseconds(backoff_.sleep_us));
       return;
     case BackOff::Kind::baton:
+      if (std::exchange(has_news_, false)) baton_.call_others();
       observer_.activity(Activity::asleep);
       baton_.sleep(calls_before, pace_.sleep_ns(now_ns()));
       return;

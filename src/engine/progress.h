@@ -101,7 +101,7 @@ class Progress {
   void ensure_thread();
   void thread_main();
   void sleep_until_work();
-  void hand_over();
+  void note_progress();
   void back_off(std::uint32_t calls_before);
   bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
   enum class Who : std::uint8_t { caller, thread };
@@ -133,7 +133,8 @@ class Progress {
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   Baton baton_;
-  Pace pace_;  // of the thread
+  Pace pace_;              // of the thread
+  bool has_news_ = false;  // the same: it has got something done since it last called others
   std::thread thread_;
 };
 

@@ -83,8 +83,8 @@ TEST(Pace, FollowsTheRounds) {
   pace.begin(now);
   for (int i = 0; i < 30; ++i) pace.progressed(now += 800'000);
   EXPECT_EQ(pace.sleep_ns(now), 400'000);
-  for (int i = 0; i < 60; ++i) pace.progressed(now += 40'000);
-  EXPECT_NEAR(static_cast<double>(pace.sleep_ns(now)), 20'000, 1'000);
+  for (int i = 0; i < 60; ++i) pace.progressed(now += 100'000);
+  EXPECT_NEAR(static_cast<double>(pace.sleep_ns(now)), 50'000, 2'000);
 }
 
 TEST(Pace, TimeWithoutWorkIsNoRound) {
