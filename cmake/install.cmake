@@ -6,7 +6,9 @@
 #   programs     the measuring programs, one set for each MPI family
 #   python       the Python package, its dependencies, and the command that starts it
 option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (needs the network)" ON)
-set(WEFT_PROGRAMS overlap nbceff latency plan idle weft-probe iallreduce_kernel)
+# Without fft3d: FFTW is under another licence (GPL).
+set(WEFT_PROGRAMS overlap nbceff latency plan idle weft-probe
+    iallreduce_kernel gemv_alltoall pipecg)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
 set(libraries "")

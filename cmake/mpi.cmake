@@ -112,11 +112,13 @@ endif()
 # An ordinary MPI program, compiled once per MPI library at hand as build/bin/<mpi>/<name>, with
 # that library's own flags; it knows nothing of Weft. Bound lazily, so that it starts under an older
 # library of the family, too, which lacks a call that only some of its modes make.
+#   weft_mpi_program(name source... [FLAGS flag...] [LIBRARIES library...])
 function(weft_mpi_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 own "" "" "FLAGS;LIBRARIES")
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
        ${CMAKE_SOURCE_DIR}/tests/mpi/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
        ${CMAKE_SOURCE_DIR}/include/*.h)
-  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
+  list(TRANSFORM own_UNPARSED_ARGUMENTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   foreach(mpi ${WEFT_IMPLEMENTATIONS})
     set(out ${CMAKE_BINARY_DIR}/bin/${mpi}/${name})
     add_custom_command(
@@ -125,8 +127,8 @@ function(weft_mpi_program name)
       COMMAND ${WEFT_COMPILE_${mpi}}
               -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
               -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
-              -I${CMAKE_SOURCE_DIR}/tests/mpi ${sources} -o ${out} ${WEFT_LINK_${mpi}}
-              -pthread -Wl,-z,lazy
+              -I${CMAKE_SOURCE_DIR}/tests/mpi ${own_FLAGS} ${sources} -o ${out}
+              ${WEFT_LINK_${mpi}} ${own_LIBRARIES} -pthread -Wl,-z,lazy
       DEPENDS ${sources} ${headers}
       COMMENT "MPI program ${name} (${mpi})"
       VERBATIM)

@@ -6,59 +6,17 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "trials.h"
 
 namespace {
 
 using Array = std::vector<double>;
-
-struct Options {
-  int elements = 10000;
-  int repetitions = 31;
-  int pause_us = 0;  // before each step: lets a traffic shaper's bucket refill
-  std::vector<std::string> engines = {"native"};
-  std::string json;
-};
-
-struct Variant {
-  std::string engine;  // empty: the blocking kernel
-  MPI_Comm comm = MPI_COMM_NULL;
-  std::vector<double> samples_us = {};
-};
-
-bool parse(int argc, char** argv, Options* options) {
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    const int number = std::atoi(value.c_str());
-    if (name == "--elements" && number > 0) {
-      options->elements = number;
-    } else if (name == "--repetitions" && number > 0) {
-      options->repetitions = number;
-    } else if (name == "--pause-us" && number >= 0 && !value.empty()) {
-      options->pause_us = number;
-    } else if (name == "--json" && !value.empty()) {
-      options->json = value;
-    } else if (name == "--engines" && !value.empty()) {
-      options->engines.clear();
-      std::istringstream words(value);
-      for (std::string word; std::getline(words, word, ',');) options->engines.push_back(word);
-    } else {
-      std::fprintf(stderr, "iallreduce_kernel: cannot use '%s %s'\n", name.c_str(), value.c_str());
-      return false;
-    }
-  }
-  return true;
-}
 
 class Kernel {
  public:
@@ -111,123 +69,35 @@ class Kernel {
   Array first_, second_, third_, a1_, a2_, a3_, sum1_, low2_, high2_, sum3_;
 };
 
-std::vector<Variant> variants(const Options& options) {
-  std::vector<Variant> all(1);
-  MPI_Comm_dup(MPI_COMM_WORLD, &all[0].comm);
-  for (const std::string& engine : options.engines) {
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "weft_engine", engine.c_str());
-    MPI_Comm comm;
-    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
-    MPI_Info_free(&info);
-    all.push_back({engine, comm});
-  }
-  return all;
-}
+int run(int argc, char** argv) {
+  int elements = 10000;
+  trials::Settings settings;
+  trials::Options options;
+  options.number("elements", &elements);
+  settings.offer(&options);
+  const std::string wrong = options.read(argc, argv);
+  if (!wrong.empty()) return trials::refuse("iallreduce_kernel", wrong);
 
-// Interleaved in an order that is the same on all ranks; the number of wrong results.
-int measure(const Options& options, std::vector<Variant>* all, Kernel* kernel, MPI_Comm control) {
-  kernel->reset();
-  const double right = kernel->step((*all)[0].comm, false);
-  std::mt19937 random(1);
-  int wrong = 0;
-  std::vector<std::size_t> order(all->size());
-  std::iota(order.begin(), order.end(), 0);
-  for (int repetition = -2; repetition < options.repetitions; ++repetition) {
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-    for (const std::size_t which : order) {
-      Variant& variant = (*all)[which];
-      kernel->reset();
-      if (options.pause_us) {
-        std::this_thread::sleep_for(std::chrono::microseconds(options.pause_us));
-      }
-      MPI_Barrier(control);
-      const double begin = MPI_Wtime();
-      const double result = kernel->step(variant.comm, !variant.engine.empty());
-      const double mine_us = (MPI_Wtime() - begin) * 1e6;
-      const bool good = std::fabs(result - right) <= 1e-9 * std::fabs(right);
-      double in[2] = {mine_us, good ? 0.0 : 1.0}, out[2];
-      MPI_Allreduce(in, out, 2, MPI_DOUBLE, MPI_MAX, control);
-      if (out[1] > 0) ++wrong;
-      if (repetition >= 0) variant.samples_us.push_back(out[0]);
-    }
-  }
-  return wrong;
-}
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const std::size_t n = samples.size();
-  return n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-}
-
-std::string library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  std::string line(text, std::strcspn(text, "\n"));
-  for (char& c : line) {
-    if (c == '\t' || c == '"' || c == '\\') c = ' ';
-  }
-  return line;
-}
-
-bool write_json(const Options& options, const std::vector<Variant>& all, int ranks) {
-  std::FILE* file = std::fopen(options.json.c_str(), "w");
-  if (!file) return false;
-  std::fprintf(file, "{\"schema\": \"weft-kernel/1\", \"kernel\": \"iallreduce-kernel\",\n");
-  std::fprintf(file, " \"mpi\": \"%s\", \"ranks\": %d, \"elements\": %d,\n \"variants\": [",
-               library().c_str(), ranks, options.elements);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Variant& variant = all[i];
-    std::fprintf(file, "%s\n  {\"name\": \"%s\", \"engine\": \"%s\", \"samples_us\": [",
-                 i ? "," : "", i ? "overlapped" : "blocking", variant.engine.c_str());
-    for (std::size_t k = 0; k < variant.samples_us.size(); ++k) {
-      std::fprintf(file, "%s%.3f", k ? ", " : "", variant.samples_us[k]);
-    }
-    std::fprintf(file, "]}");
-  }
-  std::fprintf(file, "\n ]}\n");
-  return std::fclose(file) == 0;
-}
-
-int run(const Options& options) {
-  int rank = 0, size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm control;
-  MPI_Comm_dup(MPI_COMM_WORLD, &control);
-  Kernel kernel(options.elements, rank, size);
-  std::vector<Variant> all = variants(options);
-  const int wrong = measure(options, &all, &kernel, control);
-  bool written = true;
-  if (rank == 0) {
-    const double blocking_us = median(all[0].samples_us);
-    std::printf("%s, %d ranks, %d doubles; blocking %.1f us\n", library().c_str(), size,
-                options.elements, blocking_us);
-    for (std::size_t i = 1; i < all.size(); ++i) {
-      const double time_us = median(all[i].samples_us);
-      std::printf("overlapped, %-9s %10.1f us  %+.1f %%\n", all[i].engine.c_str(), time_us,
-                  100 * (time_us / blocking_us - 1));
-    }
-    std::printf("%d wrong results\n", wrong);
-    written = options.json.empty() || write_json(options, all, size);
-    if (!written)
-      std::fprintf(stderr, "iallreduce_kernel: cannot write %s\n", options.json.c_str());
-  }
-  for (Variant& variant : all) MPI_Comm_free(&variant.comm);
-  MPI_Comm_free(&control);
-  return wrong || !written ? 1 : 0;
+  std::vector<trials::Variant> all = trials::blocking_and(settings.engines);
+  Kernel kernel(elements, trials::rank_in(MPI_COMM_WORLD), trials::size_of(MPI_COMM_WORLD));
+  kernel.reset();
+  const double expected = kernel.step(all[0].comm, false);
+  double result = 0;
+  const int failures = trials::measure(
+      settings, &all, [&](trials::Variant&) { kernel.reset(); },
+      [&](trials::Variant& one) { result = kernel.step(one.comm, one.name == "overlapped"); },
+      [&](trials::Variant&) { return std::fabs(result - expected) <= 1e-9 * std::fabs(expected); });
+  const std::string problem = std::to_string(elements) + " doubles";
+  const int status = trials::report(settings, "iallreduce-kernel", problem, all, failures);
+  trials::release(&all);
+  return status;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  if (!parse(argc, argv, &options)) return 2;
   MPI_Init(&argc, &argv);
-  const int status = run(options);
+  const int status = run(argc, argv);
   MPI_Finalize();
   return status;
 }

@@ -359,7 +359,10 @@ def test_what_hung_is_tried_again_only_if_asked(tmp_path, monkeypatch):
         (["--fixed-work"], "--ranks"),
         (["--compute-library", "nothing.so"], "no file nothing.so"),
         (["--retry"], "--resume FILE --retry"),
-        (["--preset", "tcc", "--collective", "bcast"], "another experiment than preset tcc"),
+        (
+            ["--preset", "threads-per-core", "--collective", "bcast"],
+            "another experiment than preset threads-per-core",
+        ),
         (["--preset", "iallreduce-kernel", "--bytes", "8"], "--bytes has no effect on preset"),
     ],
 )

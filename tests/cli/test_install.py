@@ -18,6 +18,7 @@ from weft import __version__, installation, mpi_libraries
 
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "plan", "idle", "weft-probe", "iallreduce_kernel")
+PROGRAMS += ("gemv_alltoall", "pipecg")
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",

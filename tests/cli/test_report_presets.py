@@ -13,6 +13,7 @@ from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
+NAMES += ("pipecg", "fft3d")
 
 
 def collective(found, name):
@@ -54,20 +55,53 @@ def test_what_is_missing_is_said():
     assert "split-tree" in preset.not_available
 
 
-def test_tcc_holds_where_both_threads_gain():
+def test_tcc_holds_where_function_thread_and_tcc_gain():
     judge = presets.presets(2)["tcc"].judge
-    lines = {"function": hides(0.0), "thread": hides(0.8), "tcc": hides(0.5)}
-    text = judge(collective(result(lines), "alltoall"))
-    assert text.startswith("The finding holds: both")
-    assert "thread 1.67 (published 1.127)" in text
+    called = {"overlapped, call per row, function": 800.0}
+    text = judge(kernel(blocking=1000.0, thread=500.0, tcc=750.0, **called))
+    assert text.startswith("The finding holds: function, thread and TCC")
+    assert "thread 2.00 (published 1.127)" in text
     assert "tcc 1.33 (published 1.166)" in text
-    assert "nothing calls it" in text
+    assert "call per row, function 1.25 (published 1.346)" in text
+    assert "was not counted" in text
 
 
 def test_tcc_does_not_hold_where_nothing_gains():
     judge = presets.presets(2)["tcc"].judge
-    assert "does not hold" in judge(result({"thread": hides(0.0), "tcc": hides(-0.2)}))
-    assert "in part: tcc" in judge(result({"thread": hides(0.0), "tcc": hides(0.4)}))
+    assert "does not hold" in judge(kernel(blocking=1000.0, thread=1000.0, tcc=1200.0))
+    assert "in part: of the three, tcc" in judge(kernel(blocking=1000.0, thread=1000.0, tcc=700.0))
+
+
+def test_pipecg_compares_with_blocking_and_with_the_halo_alone():
+    judge = presets.presets(2)["pipecg"].judge
+    run = kernel(blocking=1000.0, thread=700.0, native=950.0, **{"halo only": 875.0})
+    text = judge(replace(run, communication_share=0.6))
+    assert text.startswith("The finding holds in direction")
+    assert "thread, it is 1.43 times as fast as blocking (published: 1.27)" in text
+    assert "1.25 times as fast as with the halo alone (published: 1.06)" in text
+    assert "communicates for 60 % of its time" in text and "would save up to 40 %" in text
+    assert "holds in part" in judge(kernel(blocking=1000.0, thread=700.0, **{"halo only": 600.0}))
+    slower = judge(kernel(blocking=1000.0, thread=1300.0, **{"halo only": 990.0}))
+    assert "does not show" in slower and "0.77 times as fast as blocking" in slower
+
+
+def test_fft3d_holds_where_communication_takes_most_of_the_time():
+    judge = presets.presets(2)["fft3d"].judge
+    run = replace(kernel(blocking=1000.0, thread=900.0), communication_share=0.9)
+    text = judge(run)
+    assert text.startswith("The finding holds") and "90 % of the blocking transform" in text
+    assert "thread, it takes 10 % less time" in text and "would save up to 10 %" in text
+    assert "does not hold here" in judge(replace(run, communication_share=0.3))
+
+
+def test_a_variant_is_called_by_its_engine_and_what_else_it_does():
+    def label(**words):
+        return kernels.VariantFigures([1.0], **words).label
+
+    assert label(engine="thread") == label(name="overlapped", engine="thread") == "thread"
+    assert label() == label(name="blocking") == kernels.BLOCKING
+    assert label(name="halo only") == "halo only"
+    assert label(name="inner calls", engine="function") == "inner calls, function"
 
 
 def test_threads_per_core_compares_with_the_published_direction():
@@ -126,12 +160,9 @@ def kernel(**times_us: float) -> kernels.Run:
     def samples(time_us):
         return [time_us * (1 + 0.001 * i) for i in range(-5, 6)]
 
-    variants = [
-        {"engine": "" if name == "blocking" else name, "samples_us": samples(time)}
-        for name, time in times_us.items()
-    ]
+    variants = [{"name": name, "samples_us": samples(time)} for name, time in times_us.items()]
     about = {"schema": "weft-kernel/1", "kernel": "k", "mpi": "MPICH 5.0.2", "ranks": 2}
-    return kernel_run({**about, "elements": 10000, "variants": variants})
+    return kernel_run({**about, "problem": "10000 doubles", "variants": variants})
 
 
 def test_iallreduce_kernel_holds_where_overlap_saves_time():

@@ -69,7 +69,14 @@ def known(weft_helps) -> set[str]:
     helps += [help_of(sys.executable, ROOT / "tools" / name) for name in TOOLS]
     sources = [*(ROOT / "tests/mpi").glob("*.cc"), ROOT / "tests/random/sanitize.py"]
     texts = helps + [path.read_text() for path in sources]
+    texts.append(options_of_kernels())
     return {option for text in texts for option in OPTION.findall(text)} | set(OTHERS)
+
+
+def options_of_kernels() -> str:
+    """By their sources, since not every build has all of them."""
+    sources = "".join(path.read_text() for path in (ROOT / "kernels").glob("*.[ch]*"))
+    return " ".join(f"--{name}" for name in re.findall(r'options(?:\.|->)\w+\("([\w-]+)"', sources))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -21,7 +21,14 @@ HOW = "How long and how exactly"
 FILES = "Results"
 Kernel = Literal["gemm", "gemv", "stencil"]
 PresetName = Literal[
-    "tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel"
+    "tcc",
+    "threads-per-core",
+    "placement",
+    "split-tree",
+    "nbc-eff",
+    "iallreduce-kernel",
+    "pipecg",
+    "fft3d",
 ]
 # With --resume, the run's own settings hold; these may be named anew.
 OF_RESUME = {"resume", "retry", "time_budget", "json_file", "csv_file"}
@@ -122,7 +129,7 @@ def bench(
         Optional[PresetName],
         typer.Option(
             help="A published experiment: tcc, threads-per-core, placement, split-tree, nbc-eff,"
-            " iallreduce-kernel. Other options win over its own.",
+            " iallreduce-kernel, pipecg, fft3d. Other options win over its own.",
             metavar="NAME",
             rich_help_panel=WHAT,
         ),

@@ -1,7 +1,7 @@
 """Figures of the programs of kernels/: runs them, keeps their samples, reads them back.
 
 Why apart from the benchmark: a kernel has no amount of computation to vary; its result is one time
-per engine, in schema weft-kernels/1 (docs/benchmarking.md).
+per variant, in schema weft-kernels/1 (docs/benchmarking.md).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ SCHEMA = "weft-kernels/1"
 RUN_SCHEMA = "weft-kernel/1"  # what the program writes
 BLOCKING = "blocking"
 LIMIT_S = 120
+NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # what not every build has
 LAB_PAUSE_US = 15000  # lets the links' buckets fill again
 POLL_SECONDS = 0.05
 
@@ -39,10 +40,11 @@ class Run:
     kernel: str
     mpi: str
     ranks: int
-    elements: int
+    problem: str
     network: str
-    times_us: dict[str, Statistic]  # by engine; BLOCKING: without overlap
+    times_us: dict[str, Statistic]  # by variant; BLOCKING: without overlap
     samples_us: dict[str, list[float]]
+    communication_share: float = 0.0  # of the blocking kernel's time; 0: not counted
 
     @property
     def blocking(self) -> Statistic:
@@ -59,17 +61,15 @@ class Run:
     @property
     def title(self) -> str:
         library = " ".join(self.mpi.replace(" Version:", "").split(",")[0].split())
-        words = (library, ranks_in_words(self.ranks), f"{self.elements} doubles", self.network)
+        words = (library, ranks_in_words(self.ranks), self.problem, self.network)
         return ", ".join(word for word in words if word)
 
     def to_json(self) -> dict[str, Any]:
-        variants = [
-            {"engine": "" if name == BLOCKING else name, "samples_us": samples}
-            for name, samples in self.samples_us.items()
-        ]
+        variants = [{"name": n, "samples_us": samples} for n, samples in self.samples_us.items()]
         about = {"schema": RUN_SCHEMA, "kernel": self.kernel, "mpi": self.mpi}
-        where = {"ranks": self.ranks, "elements": self.elements, "network": self.network}
-        return {**about, **where, "variants": variants}
+        where = {"ranks": self.ranks, "problem": self.problem, "network": self.network}
+        share = {"communication_share": self.communication_share}
+        return {**about, **where, **share, "variants": variants}
 
 
 @dataclass
@@ -92,8 +92,16 @@ class KernelResult:
 
 @dataclass(frozen=True)
 class VariantFigures:
-    engine: str  # empty: without overlap
     samples_us: Annotated[list[float], MinLen(1)]
+    name: str = ""
+    engine: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a page calls it: the engine alone where it is merely overlapped."""
+        if self.name in ("", "overlapped"):
+            return self.engine or BLOCKING
+        return f"{self.name}, {self.engine}" if self.engine else self.name
 
 
 @dataclass(frozen=True)
@@ -103,9 +111,11 @@ class RunFigures:
     kernel: str
     mpi: str
     ranks: int
-    elements: int
     variants: list[VariantFigures]
+    problem: str = ""
+    elements: int = 0  # in files of before, which have no problem
     network: str = ""
+    communication_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -120,12 +130,13 @@ class KernelFigures:
 
 def run_of(figures: RunFigures, where: str) -> Run:
     """ResultError, beginning with `where`, if something is missing to compare."""
-    samples = {one.engine or BLOCKING: one.samples_us for one in figures.variants}
+    samples = {one.label: one.samples_us for one in figures.variants}
     if BLOCKING not in samples or len(samples) < 2:
         raise ResultError(f"{where}: variants need the blocking kernel and at least one engine")
     times = {name: statistics.of(values) for name, values in samples.items()}
-    about = (figures.kernel, figures.mpi, figures.ranks, figures.elements, figures.network)
-    return Run(*about, times, samples)
+    problem = figures.problem or f"{figures.elements} doubles"
+    about = (figures.kernel, figures.mpi, figures.ranks, problem, figures.network)
+    return Run(*about, times, samples, figures.communication_share)
 
 
 def save(result: KernelResult, path: Path) -> None:
@@ -153,7 +164,7 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
     """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
     library = mpi_libraries.implementation(mpi)
     if not library.program(program).exists():
-        raise SettingsError(f"{library.program(program)} is missing; {how_to_build(library)}")
+        raise SettingsError(f"{library.program(program)} is missing; {remedy(program, library)}")
     place = place_of(options)
     with tempfile.TemporaryDirectory() as directory:
         figures = Path(directory) / "figures.json"
@@ -169,6 +180,15 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
             raise SettingsError(f"{program} under {mpi} ended with status {status}: {said}")
         found = stored.read(RunFigures, figures, RUN_SCHEMA)
     return run_of(replace(found, network=place.description), f"{program} under {mpi}")
+
+
+def remedy(program: str, library: mpi_libraries.Implementation) -> str:
+    package = NEEDS.get(program)
+    if package is None:
+        return how_to_build(library)
+    if not installation.SOURCE:
+        return f"it needs {package}, and a build of Weft from its source tree"
+    return f"install {package} and {how_to_build(library)}"
 
 
 def place_of(options: dict[str, Any]) -> places.Place:
@@ -190,7 +210,7 @@ def ranks_of(options: dict[str, Any]) -> int:
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
     words: Sequence[Any] = (installation.weft_command(), "run", "--engine", "thread", "--")
     words = (*words, mpi_libraries.implementation(mpi).program(program))
-    words = (*words, "--elements", options["elements"], "--engines", options["engines"])
+    words = (*words, *options["arguments"].split(), "--engines", options["engines"])
     words = (*words, "--json", figures)
     if options["lab"]:
         words = (*words, "--pause-us", LAB_PAUSE_US)

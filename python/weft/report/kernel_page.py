@@ -17,7 +17,7 @@ from weft.report.effect_page import facts
 
 
 def section(result: KernelResult) -> dict[str, Any]:
-    preset = measured_for(result.preset, result.machine)
+    preset = measured_for(result.preset, result.machine, of_a_program=True)
     return {
         "title": preset.title if preset else result.preset,
         "published": preset.published if preset else "",

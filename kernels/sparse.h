@@ -1,0 +1,296 @@
+// sparse.h: the symmetric matrices of pipecg: 7-point problems on a grid, and files in Matrix
+// Market's format. Rows lie on the ranks in contiguous blocks; columns of other ranks are the halo.
+// Rows whose columns are all at home are interior: they can be multiplied while the halo travels.
+// Source of the format: https://math.nist.gov/MatrixMarket/formats.html
+#pragma once
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "trials.h"
+
+namespace sparse {
+
+struct Entry {
+  int row, column;
+  double value;
+};
+
+// Contiguous blocks whose sizes differ by one at most.
+struct Blocks {
+  int total, ranks;
+  int first(int rank) const {
+    return static_cast<int>(static_cast<std::int64_t>(total) * rank / ranks);
+  }
+  int owner(int row) const {
+    int rank = static_cast<int>(static_cast<std::int64_t>(row) * ranks / total);
+    while (row >= first(rank + 1)) ++rank;
+    while (row < first(rank)) --rank;
+    return rank;
+  }
+};
+
+// ---- Where matrices come from -------------------------------------------------------------------
+
+struct Problem {
+  int grid[3] = {24, 24, 24};
+  std::string coefficients = "poisson";
+  double contrast = 1e6;  // anisotropic and heterogeneous: largest coefficient over smallest
+  std::string file;       // a matrix to read instead
+
+  std::string in_words() const {
+    if (!file.empty()) return file.substr(file.find_last_of('/') + 1);
+    char text[80];
+    std::snprintf(text, sizeof text, "%s %dx%dx%d", coefficients.c_str(), grid[0], grid[1],
+                  grid[2]);
+    std::string words = text;
+    if (coefficients != "poisson") {
+      std::snprintf(text, sizeof text, " contrast %.0e", contrast);
+      words += text;
+    }
+    return words;
+  }
+};
+
+// A number in [0, 1) that depends on the cell alone, so that any number of ranks has the same
+// matrix.
+inline double random_of(std::uint64_t cell) {
+  std::uint64_t z = (cell + 1) * 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+// Finite volumes: each face conducts with the harmonic mean of its two cells; 0 outside.
+inline std::vector<Entry> seven_point(const Problem& problem, int first, int last) {
+  const int nx = problem.grid[0], ny = problem.grid[1], nz = problem.grid[2];
+  const bool heterogeneous = problem.coefficients == "heterogeneous";
+  const auto conductivity = [&](int cell) {
+    return heterogeneous
+               ? std::pow(problem.contrast, random_of(static_cast<std::uint64_t>(cell)) - 0.5)
+               : 1.0;
+  };
+  const double vertical = problem.coefficients == "anisotropic" ? 1 / problem.contrast : 1.0;
+  std::vector<Entry> entries;
+  for (int row = first; row < last; ++row) {
+    const int at[3] = {row % nx, row / nx % ny, row / (nx * ny)};
+    const int extent[3] = {nx, ny, nz}, stride[3] = {1, nx, nx * ny};
+    const double here = conductivity(row);
+    double diagonal = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const int step : {-1, 1}) {
+        const double weight = axis == 2 ? vertical : 1.0;
+        const int beyond = at[axis] + step;
+        if (beyond < 0 || beyond >= extent[axis]) {
+          diagonal += 2 * weight * here;  // the boundary is half a cell away
+          continue;
+        }
+        const int column = row + step * stride[axis];
+        const double there = conductivity(column);
+        const double face = weight * 2 * here * there / (here + there);
+        diagonal += face;
+        entries.push_back({row, column, -face});
+      }
+    }
+    entries.push_back({row, row, diagonal});
+  }
+  return entries;
+}
+
+// What cannot be solved is said; empty: nothing. Read by one rank.
+inline std::string read_matrix_market(const std::string& path, int* order,
+                                      std::vector<Entry>* entries) {
+  std::ifstream file(path);
+  if (!file) return "cannot read " + path;
+  std::string line, banner, object, form, field, symmetry;
+  std::getline(file, line);
+  std::istringstream(line) >> banner >> object >> form >> field >> symmetry;
+  if (banner != "%%MatrixMarket" || object != "matrix" || form != "coordinate" ||
+      (field != "real" && field != "integer") ||
+      (symmetry != "symmetric" && symmetry != "general")) {
+    return path + " does not begin with '%%MatrixMarket matrix coordinate real symmetric'";
+  }
+  while (std::getline(file, line) && (line.empty() || line[0] == '%')) {
+  }
+  long rows = 0, columns = 0, count = 0;
+  if (!(std::istringstream(line) >> rows >> columns >> count) || rows < 1 || rows > 1 << 30 ||
+      count < 0) {
+    return path + " has no line with its numbers of rows, columns and entries";
+  }
+  if (rows != columns) return path + " is not square";
+  for (long i = 0; i < count; ++i) {
+    long row = 0, column = 0;
+    double value = 0;
+    if (!(file >> row >> column >> value)) {
+      return path + " ends, or is damaged, at entry " + std::to_string(i + 1) + " of " +
+             std::to_string(count);
+    }
+    if (row < 1 || row > rows || column < 1 || column > rows || !std::isfinite(value)) {
+      return path + " has an entry outside the matrix: number " + std::to_string(i + 1);
+    }
+    entries->push_back({static_cast<int>(row - 1), static_cast<int>(column - 1), value});
+    if (symmetry == "symmetric" && row != column) {
+      entries->push_back({static_cast<int>(column - 1), static_cast<int>(row - 1), value});
+    }
+  }
+  *order = static_cast<int>(rows);
+  const auto before = [](const Entry& a, const Entry& b) {
+    return std::pair(a.row, a.column) < std::pair(b.row, b.column);
+  };
+  std::sort(entries->begin(), entries->end(), before);
+  int positive = 0;
+  for (const Entry& one : *entries) {
+    const Entry mirrored{one.column, one.row, one.value};
+    const auto found = std::lower_bound(entries->begin(), entries->end(), mirrored, before);
+    if (found == entries->end() || before(mirrored, *found) || found->value != one.value) {
+      return path + " is not symmetric in row " + std::to_string(one.row + 1);
+    }
+    positive += one.row == one.column && one.value > 0;
+  }
+  if (positive < rows) {
+    return path + " is not positive definite: not all of its diagonal is greater than 0";
+  }
+  return "";
+}
+
+// Rank 0 reads; all get the sentence, or all entries.
+inline std::string entries_of_file(const std::string& path, int* order, std::vector<Entry>* all) {
+  std::string sentence;
+  if (trials::rank_in(MPI_COMM_WORLD) == 0) sentence = read_matrix_market(path, order, all);
+  int sizes[3] = {static_cast<int>(sentence.size()), *order, static_cast<int>(all->size())};
+  MPI_Bcast(sizes, 3, MPI_INT, 0, MPI_COMM_WORLD);
+  sentence.resize(static_cast<std::size_t>(sizes[0]));
+  MPI_Bcast(sentence.data(), sizes[0], MPI_CHAR, 0, MPI_COMM_WORLD);
+  if (!sentence.empty()) return sentence;
+  *order = sizes[1];
+  all->resize(static_cast<std::size_t>(sizes[2]));
+  MPI_Datatype entry;
+  MPI_Type_contiguous(sizeof(Entry), MPI_BYTE, &entry);
+  MPI_Type_commit(&entry);
+  MPI_Bcast(all->data(), sizes[2], entry, 0, MPI_COMM_WORLD);
+  MPI_Type_free(&entry);
+  return "";
+}
+
+// ---- A rank's part of a matrix ------------------------------------------------------------------
+
+struct Matrix {
+  int order = 0, rows = 0, first = 0;
+  std::vector<int> start, column;  // compressed rows; columns from `rows` on are the halo's
+  std::vector<double> value, inverse_diagonal;
+  std::vector<float> value_single, inverse_diagonal_single;  // the same, rounded
+  std::vector<int> interior, boundary;                       // rows without halo, and the others
+  double norm = 0;                                           // greatest sum of a row
+  // Neighbours, and what travels to and from each.
+  std::vector<int> peers, send_counts, send_places, receive_counts, receive_places;
+  std::vector<int> outgoing;  // rows that other ranks need, peer by peer
+  int halo() const {
+    return receive_counts.empty() ? 0 : receive_places.back() + receive_counts.back();
+  }
+};
+
+// Who needs which rows of whom: asked once.
+inline void find_neighbours(Matrix* matrix, const Blocks& blocks, const std::vector<int>& foreign) {
+  const int ranks = blocks.ranks;
+  std::vector<int> wanted(static_cast<std::size_t>(ranks)), asked(wanted.size());
+  for (const int row : foreign) ++wanted[static_cast<std::size_t>(blocks.owner(row))];
+  MPI_Alltoall(wanted.data(), 1, MPI_INT, asked.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::vector<int> wanted_places(wanted.size()), asked_places(wanted.size());
+  int sent = 0, received = 0;
+  for (std::size_t peer = 0; peer < wanted.size(); ++peer) {
+    wanted_places[peer] = received, asked_places[peer] = sent;
+    if (wanted[peer] || asked[peer]) {
+      matrix->peers.push_back(static_cast<int>(peer));
+      matrix->send_counts.push_back(asked[peer]), matrix->send_places.push_back(sent);
+      matrix->receive_counts.push_back(wanted[peer]), matrix->receive_places.push_back(received);
+    }
+    received += wanted[peer], sent += asked[peer];
+  }
+  matrix->outgoing.resize(static_cast<std::size_t>(sent));
+  MPI_Alltoallv(foreign.data(), wanted.data(), wanted_places.data(), MPI_INT,
+                matrix->outgoing.data(), asked.data(), asked_places.data(), MPI_INT,
+                MPI_COMM_WORLD);
+  for (int& row : matrix->outgoing) row -= matrix->first;
+}
+
+// From this rank's entries, in any order.
+inline Matrix assemble(int order, std::vector<Entry> entries) {
+  const Blocks blocks{order, trials::size_of(MPI_COMM_WORLD)};
+  const int rank = trials::rank_in(MPI_COMM_WORLD);
+  Matrix matrix;
+  matrix.order = order, matrix.first = blocks.first(rank);
+  matrix.rows = blocks.first(rank + 1) - matrix.first;
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.row, a.column) < std::pair(b.row, b.column);
+  });
+  std::vector<int> foreign;
+  const auto at_home = [&](int column) {
+    return column >= matrix.first && column < matrix.first + matrix.rows;
+  };
+  for (const Entry& one : entries) {
+    if (!at_home(one.column)) foreign.push_back(one.column);
+  }
+  std::sort(foreign.begin(), foreign.end());
+  foreign.erase(std::unique(foreign.begin(), foreign.end()), foreign.end());
+  auto next = entries.begin();
+  matrix.start.push_back(0);
+  for (int row = 0; row < matrix.rows; ++row) {
+    bool inside = true;
+    double diagonal = 0, sum = 0;
+    for (; next != entries.end() && next->row == row + matrix.first; ++next) {
+      const bool home = at_home(next->column);
+      const auto place = std::lower_bound(foreign.begin(), foreign.end(), next->column);
+      matrix.column.push_back(home ? next->column - matrix.first
+                                   : matrix.rows + static_cast<int>(place - foreign.begin()));
+      matrix.value.push_back(next->value);
+      inside &= home, sum += std::fabs(next->value);
+      if (next->column == next->row) diagonal += next->value;
+    }
+    matrix.start.push_back(static_cast<int>(matrix.column.size()));
+    matrix.inverse_diagonal.push_back(1 / diagonal);
+    (inside ? matrix.interior : matrix.boundary).push_back(row);
+    matrix.norm = std::max(matrix.norm, sum);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &matrix.norm, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  matrix.value_single.assign(matrix.value.begin(), matrix.value.end());
+  matrix.inverse_diagonal_single.assign(matrix.inverse_diagonal.begin(),
+                                        matrix.inverse_diagonal.end());
+  find_neighbours(&matrix, blocks, foreign);
+  return matrix;
+}
+
+// The sentence that says why there is no such matrix; empty: `made` is one.
+inline std::string matrix_of(const Problem& problem, Matrix* made) {
+  const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
+  std::vector<Entry> entries;
+  int order = 0;
+  if (problem.file.empty()) {
+    const double rows = 1.0 * problem.grid[0] * problem.grid[1] * problem.grid[2];
+    if (rows > 1 << 28) return "--grid has more than 2^28 points: choose a smaller one";
+    order = static_cast<int>(rows);
+  } else {
+    const std::string sentence = entries_of_file(problem.file, &order, &entries);
+    if (!sentence.empty()) return sentence;
+  }
+  if (order < ranks) {
+    return "a matrix of order " + std::to_string(order) + " does not divide among " +
+           std::to_string(ranks) + " ranks: choose fewer ranks";
+  }
+  const Blocks blocks{order, ranks};
+  const int first = blocks.first(rank), last = blocks.first(rank + 1);
+  if (problem.file.empty()) {
+    entries = seven_point(problem, first, last);
+  } else {
+    std::erase_if(entries, [&](const Entry& one) { return one.row < first || one.row >= last; });
+  }
+  *made = assemble(order, std::move(entries));
+  return "";
+}
+
+}  // namespace sparse

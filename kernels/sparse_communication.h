@@ -1,0 +1,98 @@
+// sparse_communication.h: what the ranks of pipecg say to each other: sums of inner products, and
+// the rows of their neighbours (halo). How much of it overlaps is chosen once; a blocking form
+// counts its time. Why apart: the solver then reads as in the papers, and this is where blocking
+// and overlapped differ.
+#pragma once
+#include <mpi.h>
+
+#include <array>
+#include <vector>
+
+#include "sparse.h"
+#include "trials.h"
+
+namespace sparse {
+
+// master: blocking calls on the master thread, while the other threads multiply.
+enum class Overlap { none, halo, all, master };
+
+class Communication {
+ public:
+  Communication(const Matrix& matrix, Overlap overlap, trials::Variant* variant)
+      : matrix_(matrix), overlap_(overlap), variant_(variant) {
+    const int degree = static_cast<int>(matrix.peers.size());
+    MPI_Dist_graph_create_adjacent(variant->comm, degree, matrix.peers.data(), MPI_UNWEIGHTED,
+                                   degree, matrix.peers.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                   &graph_);
+    if (variant->engine.empty()) return;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "weft_engine", variant->engine.c_str());
+    MPI_Comm_set_info(graph_, info);
+    MPI_Info_free(&info);
+  }
+  ~Communication() { MPI_Comm_free(&graph_); }
+  Communication(const Communication&) = delete;
+  Communication& operator=(const Communication&) = delete;
+
+  Overlap overlap() const { return overlap_; }
+
+  // Sums over all ranks, while `work` is done.
+  template <class S, class Work>
+  void sum(std::array<S, 4>* products, const Work& work) {
+    if (overlap_ != Overlap::all) {
+      sum(products);
+      work();
+      return;
+    }
+    MPI_Request request;
+    MPI_Iallreduce(MPI_IN_PLACE, products->data(), 4, type<S>(), MPI_SUM, variant_->comm, &request);
+    work();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  template <class S>
+  void sum(std::array<S, 4>* products) {
+    const double begin = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, products->data(), 4, type<S>(), MPI_SUM, variant_->comm);
+    variant_->communicating_s += MPI_Wtime() - begin;
+  }
+
+  // Fills the halo of `vector`; begun and ended apart, or at once.
+  template <class T>
+  void begin_halo(std::vector<T>* vector) {
+    std::vector<T>& out = outgoing(T());
+    out.resize(matrix_.outgoing.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = (*vector)[static_cast<std::size_t>(matrix_.outgoing[i])];
+    }
+    MPI_Ineighbor_alltoallv(out.data(), matrix_.send_counts.data(), matrix_.send_places.data(),
+                            type<T>(), vector->data() + matrix_.rows, matrix_.receive_counts.data(),
+                            matrix_.receive_places.data(), type<T>(), graph_, &halo_);
+  }
+  void end_halo() { MPI_Wait(&halo_, MPI_STATUS_IGNORE); }
+  template <class T>
+  void exchange_halo(std::vector<T>* vector) {
+    const double begin = MPI_Wtime();
+    begin_halo(vector);
+    end_halo();
+    variant_->communicating_s += MPI_Wtime() - begin;
+  }
+
+ private:
+  template <class T>
+  static MPI_Datatype type() {
+    return sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+  }
+  std::vector<double>& outgoing(double) { return out_double_; }
+  std::vector<float>& outgoing(float) { return out_single_; }
+
+  const Matrix& matrix_;
+  Overlap overlap_;
+  trials::Variant* variant_;
+  MPI_Comm graph_ = MPI_COMM_NULL;
+  MPI_Request halo_ = MPI_REQUEST_NULL;
+  std::vector<double> out_double_;
+  std::vector<float> out_single_;
+};
+
+}  // namespace sparse

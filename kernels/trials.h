@@ -1,0 +1,294 @@
+// trials.h: what all kernels share: options, a communicator for each engine, and interleaved
+// measurement with a check of every answer. Why here: a kernel's own file then shows its algorithm.
+// It is ordinary MPI: without Weft the hint weft_engine is ignored, and all variants run all the
+// same.
+#pragma once
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace trials {
+
+inline int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+inline int size_of(MPI_Comm comm) {
+  int size = 1;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
+// One sentence of rank 0, and the status of a program that does not start.
+inline int refuse(const char* program, const std::string& sentence) {
+  if (rank_in(MPI_COMM_WORLD) == 0) std::fprintf(stderr, "%s: %s\n", program, sentence.c_str());
+  return 2;
+}
+
+using Words = std::vector<std::string>;
+
+inline Words split(const std::string& text, char separator) {
+  Words found;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, separator);) found.push_back(word);
+  return found;
+}
+
+inline std::string joined(const Words& words, const char* separator = ", ") {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+// ---- Options: pairs of a name and a value -------------------------------------------------------
+
+class Options {
+ public:
+  void number(const std::string& name, int* place, int least = 1, int most = 1 << 30) {
+    add(name, "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
+        [=](const std::string& text) {
+          char* end = nullptr;
+          const long value = std::strtol(text.c_str(), &end, 10);
+          const bool good = !text.empty() && *end == 0 && value >= least && value <= most;
+          if (good) *place = static_cast<int>(value);
+          return good;
+        });
+  }
+  void real(const std::string& name, double* place) {
+    add(name, "a number greater than 0", [=](const std::string& text) {
+      char* end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      const bool good = !text.empty() && *end == 0 && std::isfinite(value) && value > 0;
+      if (good) *place = value;
+      return good;
+    });
+  }
+  void choice(const std::string& name, std::string* place, const Words& choices) {
+    add(name, "one of " + joined(choices), [=](const std::string& text) {
+      const bool good = std::find(choices.begin(), choices.end(), text) != choices.end();
+      if (good) *place = text;
+      return good;
+    });
+  }
+  void text(const std::string& name, std::string* place) {
+    add(name, "a name", [=](const std::string& text) { return !(*place = text).empty(); });
+  }
+  void words(const std::string& name, Words* place) {
+    add(name, "names, separated by commas",
+        [=](const std::string& text) { return !(*place = split(text, ',')).empty(); });
+  }
+  // Three extents, such as 32x32x32.
+  void grid(const std::string& name, int (*place)[3]) {
+    add(name, "three numbers from 1 to 4096, such as 32x32x32", [=](const std::string& text) {
+      char rest = 0;
+      int* n = *place;
+      if (std::sscanf(text.c_str(), "%dx%dx%d%c", &n[0], &n[1], &n[2], &rest) != 3) return false;
+      return std::all_of(n, n + 3, [](int extent) { return extent >= 1 && extent <= 4096; });
+    });
+  }
+
+  // The sentence that says what is wrong; empty: nothing.
+  std::string read(int argc, char** argv) const {
+    for (int i = 1; i < argc; i += 2) {
+      const auto found = std::find_if(options_.begin(), options_.end(),
+                                      [&](const Option& one) { return one.name == argv[i]; });
+      if (found == options_.end()) {
+        Words names;
+        for (const Option& one : options_) names.push_back(one.name);
+        return "there is no option " + std::string(argv[i]) + "; there are " + joined(names);
+      }
+      if (i + 1 == argc || !found->take(argv[i + 1])) {
+        return found->name + " takes " + found->takes +
+               (i + 1 < argc ? ", not " + std::string(argv[i + 1]) : "");
+      }
+    }
+    return "";
+  }
+
+ private:
+  struct Option {
+    std::string name, takes;
+    std::function<bool(const std::string&)> take;
+  };
+  void add(const std::string& name, const std::string& takes,
+           std::function<bool(const std::string&)> take) {
+    options_.push_back({"--" + name, takes, std::move(take)});
+  }
+  std::vector<Option> options_;
+};
+
+// ---- Variants, each with a communicator of its own ----------------------------------------------
+
+struct Variant {
+  std::string name;    // "blocking", or how it overlaps
+  std::string engine;  // empty: that of the job
+  MPI_Comm comm = MPI_COMM_NULL;
+  double communicating_s = 0;  // of one step; a blocking kernel may count it
+  std::vector<double> samples_us = {}, shares = {};
+  std::string remark = {};
+};
+
+// Says of a variant whether its answer has on all ranks the very bits of the blocking one's.
+inline void compare_bits(Variant* variant, bool same_here) {
+  int same = same_here;
+  MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  variant->remark = same ? "bitwise equal" : "not bitwise equal";
+}
+
+inline Variant variant(const std::string& name, const std::string& engine = "") {
+  Variant made{name, engine};
+  if (engine.empty()) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &made.comm);
+    return made;
+  }
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", engine.c_str());
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &made.comm);
+  MPI_Info_free(&info);
+  return made;
+}
+
+struct Settings {
+  int repetitions = 11;
+  int pause_us = 0;  // before each step: lets a traffic shaper's bucket refill
+  Words engines = {"native"};
+  std::string json;
+
+  void offer(Options* options) {
+    options->number("repetitions", &repetitions);
+    options->number("pause-us", &pause_us, 0);
+    options->words("engines", &engines);
+    options->text("json", &json);
+  }
+};
+
+// The blocking kernel, and the overlapped one with each engine.
+inline std::vector<Variant> blocking_and(const Words& engines) {
+  std::vector<Variant> all = {variant("blocking")};
+  for (const std::string& engine : engines) all.push_back(variant("overlapped", engine));
+  return all;
+}
+
+inline void release(std::vector<Variant>* all) {
+  for (Variant& one : *all) MPI_Comm_free(&one.comm);
+}
+
+// ---- Measurement --------------------------------------------------------------------------------
+
+// Interleaved, in an order that is the same on all ranks; the slowest rank's times. prepare() and
+// right() are not timed. The number of wrong answers.
+inline int measure(const Settings& settings, std::vector<Variant>* all,
+                   const std::function<void(Variant&)>& prepare,
+                   const std::function<void(Variant&)>& step,
+                   const std::function<bool(Variant&)>& right) {
+  MPI_Comm control;
+  MPI_Comm_dup(MPI_COMM_WORLD, &control);
+  std::mt19937 random(1);
+  int wrong = 0;
+  std::vector<std::size_t> order(all->size());
+  std::iota(order.begin(), order.end(), 0);
+  for (int repetition = -1; repetition < settings.repetitions; ++repetition) {
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    for (const std::size_t which : order) {
+      Variant& variant = (*all)[which];
+      prepare(variant);
+      if (settings.pause_us) {
+        std::this_thread::sleep_for(std::chrono::microseconds(settings.pause_us));
+      }
+      variant.communicating_s = 0;
+      MPI_Barrier(control);
+      const double begin = MPI_Wtime();
+      step(variant);
+      const double mine_s = MPI_Wtime() - begin;
+      const double in[3] = {mine_s * 1e6, variant.communicating_s / mine_s,
+                            right(variant) ? 0.0 : 1.0};
+      double out[3];
+      MPI_Allreduce(in, out, 3, MPI_DOUBLE, MPI_MAX, control);
+      if (out[2] > 0) ++wrong;
+      if (repetition < 0) continue;
+      variant.samples_us.push_back(out[0]);
+      variant.shares.push_back(out[1]);
+    }
+  }
+  MPI_Comm_free(&control);
+  return wrong;
+}
+
+inline double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const std::size_t n = samples.size();
+  return n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
+}
+
+// ---- Results ------------------------------------------------------------------------------------
+
+inline std::string library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string line(text, std::strcspn(text, "\n"));
+  for (char& c : line) {
+    if (c == '\t' || c == '"' || c == '\\') c = ' ';
+  }
+  return line;
+}
+
+inline bool write_json(const std::string& path, const char* kernel, const std::string& problem,
+                       const std::vector<Variant>& all) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (!file) return false;
+  std::fprintf(file, "{\"schema\": \"weft-kernel/1\", \"kernel\": \"%s\",\n", kernel);
+  std::fprintf(file, " \"mpi\": \"%s\", \"ranks\": %d, \"problem\": \"%s\",\n", library().c_str(),
+               size_of(MPI_COMM_WORLD), problem.c_str());
+  std::fprintf(file, " \"communication_share\": %.4f,\n \"variants\": [", median(all[0].shares));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::fprintf(file, "%s\n  {\"name\": \"%s\", \"engine\": \"%s\", \"samples_us\": [",
+                 i ? "," : "", all[i].name.c_str(), all[i].engine.c_str());
+    for (std::size_t k = 0; k < all[i].samples_us.size(); ++k) {
+      std::fprintf(file, "%s%.3f", k ? ", " : "", all[i].samples_us[k]);
+    }
+    std::fprintf(file, "]}");
+  }
+  std::fprintf(file, "\n ]}\n");
+  return std::fclose(file) == 0;
+}
+
+// Rank 0 prints a line for each variant and writes the file; the program's exit status.
+inline int report(const Settings& settings, const char* kernel, const std::string& problem,
+                  const std::vector<Variant>& all, int wrong) {
+  if (rank_in(MPI_COMM_WORLD) != 0) return wrong ? 1 : 0;
+  const double first_us = median(all[0].samples_us), share = median(all[0].shares);
+  std::printf("%s, %d ranks, %s\n%-28s %11.1f us", library().c_str(), size_of(MPI_COMM_WORLD),
+              problem.c_str(), all[0].name.c_str(), first_us);
+  if (share > 0) std::printf("  communication is %.0f %% of it", 100 * share);
+  std::printf("\n");
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const std::string name = all[i].name + (all[i].engine.empty() ? "" : ", " + all[i].engine);
+    const double time_us = median(all[i].samples_us);
+    std::printf("%-28s %11.1f us  %+6.1f %%  %s\n", name.c_str(), time_us,
+                100 * (time_us / first_us - 1), all[i].remark.c_str());
+  }
+  std::printf("%d wrong results\n", wrong);
+  if (!settings.json.empty() && !write_json(settings.json, kernel, problem, all)) {
+    std::fprintf(stderr, "%s: cannot write %s\n", kernel, settings.json.c_str());
+    return 1;
+  }
+  return wrong ? 1 : 0;
+}
+
+}  // namespace trials

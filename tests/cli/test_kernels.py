@@ -1,0 +1,238 @@
+"""The programs of kernels/: each variant's answer is right, with and without Weft, and input that
+cannot be used is refused in one sentence before anything is computed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft import installation, mpi_libraries
+
+LIMIT_S = 100
+
+
+@pytest.fixture
+def kernel(environment, weft):
+    """Runs a kernel on some ranks; under Weft where engines are named."""
+
+    def run(
+        name: str, *words: object, ranks: int = 2, engines: str = "", mpi: str = "mpich"
+    ) -> subprocess.CompletedProcess:
+        library = mpi_libraries.implementation(mpi)
+        program = library.program(name)
+        if not program.exists():
+            pytest.skip(f"needs {name}, built for {mpi}")
+        command = library.launcher(ranks)
+        if engines:
+            command += [weft, "run", "--engine", "thread", "--"]
+        command += [str(program), *map(str, words), "--engines", engines or "native"]
+        # Threads that wait by spinning would keep each other from the cores of a small machine.
+        variables = {**environment, **library.environment(), "OMP_WAIT_POLICY": "passive"}
+        return subprocess.run(
+            command, env=variables, capture_output=True, text=True, timeout=LIMIT_S
+        )
+
+    return run
+
+
+def check(done: subprocess.CompletedProcess) -> str:
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\n0 wrong results" in done.stdout
+    return done.stdout
+
+
+def refused(done: subprocess.CompletedProcess, name: str) -> str:
+    """The one sentence."""
+    assert done.returncode == 2, done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith(f"{name}: ")]
+    assert len(lines) == 1 and "us" not in done.stdout.split()
+    return lines[0]
+
+
+# ---- pipecg -----------------------------------------------------------------------------------
+
+QUICK = ("--repetitions", 1)
+SMALL = ("--grid", "7x5x6", *QUICK)
+
+
+@pytest.mark.parametrize(
+    ("method", "ranks"), [("classic", 1), ("chronopoulos-gear", 2), ("gropp", 3), ("pipelined", 5)]
+)
+def test_each_method_of_pipecg_is_right_under_weft(kernel, method, ranks):
+    words = ("--method", method, "--coefficients", "anisotropic", "--contrast", 50)
+    said = check(kernel("pipecg", *words, *SMALL, ranks=ranks, engines="auto,thread"))
+    assert ", converged" in said and "overlapped, auto" in said and "halo only" in said
+
+
+@pytest.mark.parametrize("method", ["classic", "chronopoulos-gear", "gropp", "pipelined"])
+def test_replacement_and_refinement_lead_to_the_true_residual(kernel, method):
+    """Without Weft; single precision alone cannot reach 1e-9, with refinement it does."""
+    words = ("--method", method, "--tolerance", 1e-9, *SMALL)
+    alone = kernel("pipecg", *words, "--precision", "single", ranks=1)
+    assert alone.returncode == 1
+    assert "true residual" in alone.stdout and ", converged" not in alone.stdout
+    refined = ("--precision", "single", "--stabilise", "refinement")
+    assert ", converged" in check(kernel("pipecg", *words, *refined, ranks=2))
+    replaced = ("--precision", "mixed", "--stabilise", "replacement", "--coefficients")
+    said = check(kernel("pipecg", *words, *replaced, "heterogeneous", "--contrast", 10, ranks=2))
+    assert ", converged" in said and " 0 replacements" not in said
+
+
+def test_overlap_of_two_ranks_changes_no_bit(kernel):
+    said = check(kernel("pipecg", *SMALL, "--threads", 2))
+    lines = [line for line in said.splitlines() if " us " in line][1:]
+    assert len(lines) == 3, said
+    assert all(line.endswith(" bitwise equal") for line in lines), said
+    assert "master thread" in said
+
+
+def test_pipecg_under_open_mpi(kernel):
+    check(kernel("pipecg", *SMALL, engines="auto,tcc", mpi="openmpi"))
+
+
+def matrix(path: Path, body: str, banner: str = "real symmetric") -> Path:
+    path.write_text(f"%%MatrixMarket matrix coordinate {banner}\n% a comment\n{body}\n")
+    return path
+
+
+def test_a_matrix_is_read_from_a_file(kernel, tmp_path):
+    n = 40
+    entries = [f"{i} {i} 2.5" for i in range(1, n + 1)]
+    entries += [f"{i + 1} {i} -1" for i in range(1, n)] + [f"{n} 1 -0.25"]
+    file = matrix(tmp_path / "ring.mtx", f"{n} {n} {len(entries)}\n" + "\n".join(entries))
+    said = check(kernel("pipecg", "--matrix", file, *QUICK, ranks=3))
+    assert ", converged" in said and "ring.mtx" in said
+    error = float(said.split("error ")[1].split(",")[0])
+    assert error < 1e-6
+
+
+def test_a_matrix_that_is_not_positive_definite_is_a_breakdown(kernel, tmp_path):
+    file = matrix(tmp_path / "x.mtx", "3 3 4\n1 1 1\n2 2 1\n3 3 1\n2 1 3")
+    for method in ("classic", "pipelined"):
+        done = kernel("pipecg", "--matrix", file, "--method", method, ranks=1)
+        assert done.returncode == 1
+        assert "breakdown in iteration" in done.stdout and "nan" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("body", "banner", "sentence"),
+    [
+        ("2 3 0", "real symmetric", "is not square"),
+        ("2 2 2\n1 1 1\n2 2 x", "real symmetric", "is damaged, at entry 2 of 2"),
+        ("2 2 1\n3 1 1", "real symmetric", "has an entry outside the matrix"),
+        ("2 2 2\n1 1 1\n2 2 -1", "real symmetric", "is not positive definite"),
+        ("2 2 3\n1 1 1\n2 2 1\n1 2 1", "real general", "is not symmetric in row 1"),
+        ("2 2 1\n1 1", "pattern symmetric", "does not begin with"),
+        ("two two", "real symmetric", "has no line with its numbers"),
+        ("1 1 1\n1 1 1", "real symmetric", "does not divide among 2 ranks"),
+    ],
+)
+def test_a_damaged_matrix_is_refused(kernel, tmp_path, body, banner, sentence):
+    file = matrix(tmp_path / "x.mtx", body, banner)
+    assert sentence in refused(kernel("pipecg", "--matrix", file), "pipecg")
+
+
+# ---- fft3d ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("grid", "ranks", "columns", "blocks"),
+    [("6x7x8", 1, 1, 2), ("9x8x5", 4, 1, 3), ("8x9x11", 4, 2, 3), ("5x7x6", 5, 5, 9)],
+)
+def test_slabs_and_pencils_are_right_under_weft(kernel, grid, ranks, columns, blocks):
+    words = ("--grid", grid, "--columns", columns, "--blocks", blocks, *QUICK)
+    said = check(kernel("fft3d", *words, ranks=ranks, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 2 and "not bitwise" not in said
+    assert ("slabs" if columns == 1 else "pencils") in said
+
+
+def test_fft3d_under_open_mpi_and_without_weft(kernel):
+    check(kernel("fft3d", "--grid", "8x8x8", *QUICK, engines="auto,thread", mpi="openmpi"))
+    check(kernel("fft3d", "--grid", "8x8x8", *QUICK, ranks=3))
+
+
+# ---- gemv_alltoall ----------------------------------------------------------------------------
+
+GEMV = ("--order", 60, "--bytes", 2000, *QUICK)
+
+
+@pytest.mark.parametrize(("ranks", "in_flight"), [(1, 1), (2, 8), (3, 2), (5, 1)])
+def test_each_case_of_gemv_alltoall_is_right(kernel, ranks, in_flight):
+    words = ("--in-flight", in_flight, *GEMV)
+    said = check(kernel("gemv_alltoall", *words, ranks=ranks, engines="function,thread,tcc,auto"))
+    for case in ("call per row, function", "inner calls, function", "waited for, function"):
+        assert case in said
+    assert said.count(" bitwise equal") == 7
+
+
+def test_gemv_alltoall_under_open_mpi_and_with_threads(kernel):
+    check(kernel("gemv_alltoall", *GEMV, engines="auto,thread", mpi="openmpi"))
+    check(kernel("gemv_alltoall", *GEMV, "--threads", 3))
+
+
+# ---- Options ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "sentence"),
+    [
+        ("pipecg", ("--grid", "8x8"), "--grid takes three numbers from 1 to 4096"),
+        ("pipecg", ("--method", "cg"), "--method takes one of classic, chronopoulos-gear"),
+        ("pipecg", ("--contrast", "-1"), "--contrast takes a number greater than 0, not -1"),
+        ("pipecg", ("--speed", "1"), "there is no option --speed; there are --grid"),
+        ("pipecg", ("--matrix", "/nowhere.mtx"), "cannot read /nowhere.mtx"),
+        ("fft3d", ("--grid", "4x1x4"), "has too few points for 2 x 1 ranks"),
+        ("fft3d", ("--columns", "3"), "--columns 3 does not divide 2 ranks"),
+        ("fft3d", ("--grid", "512x512x512"), "more than 2^26 points"),
+        ("gemv_alltoall", ("--order", "1"), "has fewer rows than there are ranks"),
+        ("iallreduce_kernel", ("--elements", "many"), "--elements takes a whole number"),
+    ],
+)
+def test_bad_input_is_one_sentence(kernel, name, words, sentence):
+    assert sentence in refused(kernel(name, *words), name)
+
+
+def test_an_unwritable_file_is_said(kernel):
+    done = kernel("gemv_alltoall", *GEMV, "--json", "/nowhere/x.json")
+    assert done.returncode != 0 and "gemv_alltoall: cannot write /nowhere/x.json" in done.stderr
+
+
+# ---- Presets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("preset", "words"),
+    [
+        ("pipecg", "--grid 6x6x6 --repetitions 3"),
+        ("fft3d", "--grid 8x8x8 --repetitions 3"),
+        ("tcc", "--order 60 --bytes 2000 --repetitions 3"),
+    ],
+)
+def test_presets_run_their_kernels(capsys, tmp_path, preset, words):
+    from dataclasses import replace
+
+    from weft.bench import experiments, kernels
+
+    chosen = experiments.find(preset)
+    if not mpi_libraries.implementation("mpich").program(chosen.program).exists():
+        pytest.skip(f"needs {chosen.program}")
+    run = {**chosen.runs[0], "lab": None, "ranks": 2, "arguments": words}
+    file, page = tmp_path / "figures.json", tmp_path / "page.html"
+    small = replace(chosen, runs=[run])
+    assert experiments.carry_out_kernel(small, ["mpich"], file, page) == 0
+    assert "Found: The finding" in " ".join(capsys.readouterr().out.split())
+    (measured,) = kernels.load(file).runs
+    assert measured.communication_share > 0 and "2 ranks" in measured.title
+    assert "The finding" in page.read_text()
+
+
+def test_without_fftw_the_remedy_names_it(monkeypatch, tmp_path):
+    from weft.bench import experiments, kernels
+    from weft.bench.settings import SettingsError
+
+    monkeypatch.setattr(installation, "BUILD", tmp_path)
+    with pytest.raises(SettingsError, match=r"install FFTW \(Debian: libfftw3-dev\) and"):
+        kernels.measure("fft3d", experiments.find("fft3d").runs[0], "mpich")
