@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string_view>
+#include <utility>
 
 #include "sim/endpoint.h"
 #include "sim/ranks.h"

@@ -208,13 +208,10 @@ void Scheduler::leave(int index, State state, double now_us) {
   threads_[static_cast<std::size_t>(id)].state = state;
   core.running = -1;
   core.since_us = now_us;
-  if (state == State::ready || state == State::polling || state == State::spinning)
-    core.waiting.push_back(id);
-  host_.seen(id,
-             state == State::ready                                 ? Doing::ready
-             : state == State::polling || state == State::spinning ? Doing::polling
-                                                                   : Doing::asleep,
-             now_us);
+  const bool waits = state == State::ready || state == State::polling;
+  if (waits) core.waiting.push_back(id);
+  const Doing waiting = state == State::ready ? Doing::ready : Doing::polling;
+  host_.seen(id, waits ? waiting : Doing::asleep, now_us);
   plan_turn(index, now_us);
 }
 

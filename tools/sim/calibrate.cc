@@ -1,4 +1,5 @@
-// Each figure is the median of several samples: other work on the machine makes some of them long.
+// Each figure is the best of many short samples: other work on the machine only makes them longer.
+// What all cores copy together is a median, since they must do it at the same time.
 #include "calibrate.h"
 
 #include <pthread.h>
@@ -13,14 +14,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "shm/reduction.h"
 #include "topo/topology.h"
 
 namespace weft::sim {
 namespace {
 
-constexpr int kSamples = 5;
-constexpr std::size_t kCopied_bytes = 16 << 20;  // of one core, more than its own caches hold
+constexpr int kSamples = 25;
+constexpr std::size_t kCopied_bytes = 8 << 20;  // of one core, more than its own caches hold
 
 void bind_to(int cpu) {
   cpu_set_t set;
@@ -29,11 +29,11 @@ void bind_to(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-double median_of(const std::function<double()>& sample) {
+std::vector<double> sorted_samples(const std::function<double()>& sample) {
   std::vector<double> found;
   for (int i = 0; i < kSamples; ++i) found.push_back(sample());
   std::sort(found.begin(), found.end());
-  return found[found.size() / 2];
+  return found;
 }
 
 double microseconds(const std::function<void()>& work) {
@@ -74,7 +74,7 @@ double shared_copy_rate(const std::vector<int>& cpus) {
       Buffers buffers;
       ready.fetch_add(1);
       while (ready.load() < static_cast<int>(cpus.size())) sched_yield();
-      rates[i] = median_of([&] { return copy_rate(buffers); });
+      rates[i] = sorted_samples([&] { return copy_rate(buffers); })[kSamples / 2];
     });
   for (auto& thread : threads) thread.join();
   double sum = 0;
@@ -85,11 +85,11 @@ double shared_copy_rate(const std::vector<int>& cpus) {
 // Two threads pass a word on; how long one way takes. Of one CPU, it goes over by yielding it.
 double way_us(int cpu_of_one, int cpu_of_other) {
   const bool yields = cpu_of_one == cpu_of_other;
-  const int ways = yields ? 200 : 2000;
+  constexpr int kWays = 100;
   alignas(64) std::atomic<int> turn{0};
   const auto play = [&](int cpu, int own) {
     bind_to(cpu);
-    for (int i = 0; i < ways; ++i) {
+    for (int i = 0; i < kWays; ++i) {
       while (turn.load(std::memory_order_acquire) != 2 * i + own)
         if (yields) sched_yield();
       turn.store(2 * i + own + 1, std::memory_order_release);
@@ -100,10 +100,10 @@ double way_us(int cpu_of_one, int cpu_of_other) {
   std::thread one([&] { us = microseconds([&] { play(cpu_of_one, 0); }); });
   one.join();
   other.join();
-  return us / (2 * ways);
+  return us / (2 * kWays);
 }
 
-// From notify to the woken thread's next instruction.
+// From notify to the woken thread's next instruction; a quarter of the samples are shorter.
 double wake_us(int cpu_of_sleeper, int cpu_of_waker) {
   constexpr int kTimes = 200;
   std::atomic<int> called{0};
@@ -128,7 +128,7 @@ double wake_us(int cpu_of_sleeper, int cpu_of_waker) {
   }
   sleeper.join();
   std::sort(found.begin(), found.end());
-  return found[found.size() / 2];
+  return found[found.size() / 4];
 }
 
 }  // namespace
@@ -147,13 +147,13 @@ Result<bool> calibrate(Machine& machine) {
   std::thread([&] {
     bind_to(cpus[0]);
     Buffers buffers;
-    machine.core_copy = median_of([&] { return copy_rate(buffers); });
-    machine.core_reduce = median_of([&] { return reduce_rate(buffers); });
+    machine.core_copy = sorted_samples([&] { return copy_rate(buffers); }).back();
+    machine.core_reduce = sorted_samples([&] { return reduce_rate(buffers); }).back();
   }).join();
   machine.numa_copy = std::max(machine.core_copy, shared_copy_rate(first_domain));
-  machine.switch_us = median_of([&] { return way_us(cpus[0], cpus[0]); });
+  machine.switch_us = sorted_samples([&] { return way_us(cpus[0], cpus[0]); }).front();
   if (cpus.size() > 1) {
-    machine.cache_us = median_of([&] { return way_us(cpus[0], cpus[1]); });
+    machine.cache_us = sorted_samples([&] { return way_us(cpus[0], cpus[1]); }).front();
     std::thread([&] { machine.wake_us = wake_us(cpus[1], cpus[0]); }).join();
   }
   return true;

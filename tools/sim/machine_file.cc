@@ -84,8 +84,13 @@ class Reader {
   Reader(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
 
   Result<Machine> read() {
-    const ordered_json file = ordered_json::parse(text_, nullptr, false);
-    if (file.is_discarded()) return not_json();
+    ordered_json file;
+    try {
+      file = ordered_json::parse(text_);
+    } catch (const nlohmann::json::parse_error& error) {
+      const std::string what = error.what();
+      return Error{path_ + ": " + what.substr(std::min(what.find("parse error"), what.size()))};
+    }
     if (!file.is_object()) return Error{path_ + ": a machine is an object with fields"};
     Machine machine;
     const auto fields = fields_of(machine);
@@ -100,17 +105,6 @@ class Reader {
   }
 
  private:
-  Error not_json() {
-    try {
-      (void)ordered_json::parse(text_);
-    } catch (const nlohmann::json::parse_error& error) {
-      const std::string what = error.what();
-      const auto at = what.find("parse error");
-      return Error{path_ + ": " + (at == std::string::npos ? what : what.substr(at))};
-    }
-    return Error{path_ + ": no JSON"};
-  }
-
   // Of the field, if it is there; else of its group.
   std::string line(const std::string& path) const {
     std::size_t at = 0;

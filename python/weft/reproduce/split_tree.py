@@ -32,10 +32,14 @@ def simulated(machine: str, collective: str, ranks: int, **options: object) -> n
     )
 
 
+Totals = dict[int, list[float]]
+
+
 def totals(
     machine: str, collective: str, cores: int, fewest: int, order: str
-) -> tuple[list[int], dict[int, list[float]]]:
-    """By number of ranks, and for each split the time of collective and computation together."""
+) -> tuple[list[int], Totals, list[float]]:
+    """By number of ranks the time of collective and computation together: for each split, and
+    where the collective blocks."""
     ranks = list(range(fewest, cores))
     work_us = blocking_us(machine, collective, cores) * cores
     by_split = {
@@ -47,10 +51,11 @@ def totals(
         ]
         for split in SPLITS
     }
-    return ranks, by_split
+    blocking = [blocking_us(machine, collective, n) + work_us / n for n in ranks]
+    return ranks, by_split, blocking
 
 
-def switches(ranks: list[int], by_split: dict[int, list[float]]) -> list[int]:
+def switches(ranks: list[int], by_split: Totals) -> list[int]:
     """The first number of ranks from which on S is at least 1, 2, 3 in the best split."""
     best = [min(SPLITS, key=lambda s: by_split[s][i]) for i in range(len(ranks))]
     return [
@@ -58,16 +63,21 @@ def switches(ranks: list[int], by_split: dict[int, list[float]]) -> list[int]:
     ]
 
 
-def figure(machine: str, collective: str, order: str, ranks: list[int], by_split: dict) -> Figure:
+def title(machine: str, collective: str, order: str) -> str:
     how = "level after level" if order == "levels" else "as soon as each message can go"
-    lines = [Line(f"S = {split}", [*map(float, ranks)], by_split[split]) for split in SPLITS]
-    return Figure(f"I{collective} on {machine}, {how}", "ranks", "µs, with computation", lines)
+    return f"I{collective} on {machine}, {how}"
+
+
+def lines(ranks: list[int], by_split: Totals, blocking: list[float]) -> list[Line]:
+    x = [*map(float, ranks)]
+    found = [Line(f"S = {split}", x, by_split[split]) for split in SPLITS]
+    return [*found, Line("blocking", x, blocking)]
 
 
 def judged(
     machine: str, collective: str, order: str, cores: int, fewest: int
 ) -> tuple[Figure, list[Finding]]:
-    ranks, by_split = totals(machine, collective, cores, fewest, order)
+    ranks, by_split, blocking = totals(machine, collective, cores, fewest, order)
     least = min(min(times) for times in by_split.values())
     at = next(n for i, n in enumerate(ranks) if least in [by_split[s][i] for s in SPLITS])
     found = []
@@ -91,7 +101,8 @@ def judged(
                 "One more or less is taken for the same, since the curve is flat there.",
             )
         )
-    return figure(machine, collective, order, ranks, by_split), found
+    drawn = lines(ranks, by_split, blocking)
+    return Figure(title(machine, collective, order), "ranks", "µs, with computation", drawn), found
 
 
 def reproduce(fewest: int = 44) -> Reproduction:

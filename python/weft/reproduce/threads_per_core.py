@@ -11,7 +11,7 @@ CASES = {"Normal": 0, "Prog1": 1, "Prog2": 2, "Prog4": 4}  # threads on a core; 
 SIZES = {"16": "16 B", "1MiB": "1 MiB"}
 RATIOS = (0.5, 2.0)  # computation over communication, both of Normal
 WHY = {
-    "16": "All times are a few rounds of messages. Which case wins depends on how long a round takes"
+    "16": "All times are a few rounds of messages. Who wins depends on how long a round takes"
     " compared with a switch of threads, and neither is known of the study's machine.",
     "1MiB": "With more threads on a core, each core moves more data; where the ring takes longer"
     " than the computation, that decides. Between the study's nodes a network card moves them.",
