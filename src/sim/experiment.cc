@@ -440,6 +440,25 @@ Result<bool> check(const Setup& setup, const Shape& shape) {
 
 }  // namespace
 
+bool is_simulated(Kind kind) {
+  switch (kind) {
+    case Kind::barrier:
+    case Kind::bcast:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::allgather:
+    case Kind::alltoall:
+    case Kind::reduce:
+    case Kind::allreduce:
+    case Kind::reduce_scatter_block:
+    case Kind::scan:
+    case Kind::exscan:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int64_t bytes,
                int root, bool in_memory) {
   Shape shape;

@@ -51,6 +51,9 @@ struct Outcome {
 // One for each rank: "application", and the thread's.
 using Traces = std::deque<Trace>;
 
+// Those whose blocks are all alike.
+bool is_simulated(Kind kind);
+
 // The shape of the call on rank 0, by which an algorithm is chosen. in_memory: ranks of a node may
 // meet in memory that they share.
 Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int64_t bytes,

@@ -143,6 +143,7 @@ def test_a_machine_that_is_no_json_is_refused_with_its_line(tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (("allgatherv",), "no collective 'allgatherv' is simulated"),
         (("moon",), "no collective 'moon' is simulated; there are"),
         (("bcast", "--algorithm", "moon"), "bcast has binomial"),
         (("bcast", "--ranks", 65), "65 ranks do not fit on 64 cores"),

@@ -94,6 +94,7 @@ TEST(SimExperiment, EveryAlgorithmEnds) {
   machine.numa_nodes = 2;
   int simulated = 0;
   for (const Algorithm& algorithm : algorithms()) {
+    if (!is_simulated(algorithm.kind)) continue;
     for (const int nodes : {1, 2}) {
       for (const int copies : {1, 2}) {
         machine.copies = copies;
@@ -101,8 +102,6 @@ TEST(SimExperiment, EveryAlgorithmEnds) {
         setup.nodes = nodes;
         setup.callers_help = copies == 1;
         setup.bytes = 100000;
-        const Shape probe = shape_of(setup);
-        if (!agreed_bytes(probe) || algorithm.kind == Kind::reduce_scatter) continue;
         const Shape shape = shape_of(setup, true);
         if (!applies(algorithm, shape) || std::string(algorithm.name) == kByLeaders) continue;
         const auto outcome = simulate(setup, shape);
@@ -112,7 +111,7 @@ TEST(SimExperiment, EveryAlgorithmEnds) {
       }
     }
   }
-  EXPECT_GT(simulated, 100);
+  EXPECT_GT(simulated, 80);
 }
 
 TEST(SimExperiment, NoiseDependsOnItsSeedOnly) {

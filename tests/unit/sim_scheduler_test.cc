@@ -65,12 +65,12 @@ TEST(SimScheduler, OneThreadWorksWithoutASwitch) {
 TEST(SimScheduler, ThreadsOfACoreTakeTurnsBySlices) {
   const Machine machine = machine_of(1);
   Script script(machine);
-  const int one = script.add(0, {{Kind::work, 100}});
+  const int one = script.add(0, {{Kind::work, 90}});
   const int other = script.add(0, {{Kind::work, 60}});
   script.run();
-  // one: 2…52, other: 54…104, one: 106…156, other: 158…168, each after a switch.
-  EXPECT_DOUBLE_EQ(script.end(one), 156);
-  EXPECT_DOUBLE_EQ(script.end(other), 168);
+  // one: 2…52, other: 54…104, one: 106…146, other: 148…158, each after a switch.
+  EXPECT_DOUBLE_EQ(script.end(one), 146);
+  EXPECT_DOUBLE_EQ(script.end(other), 158);
   EXPECT_EQ(script.scheduler.switches(), 4u);
 }
 

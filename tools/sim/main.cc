@@ -12,7 +12,6 @@
 #include "select/selector.h"
 #include "select/split_model.h"
 #include "sim/experiment.h"
-#include "sim/stages.h"
 #include "size.h"
 
 namespace weft::sim {
@@ -45,7 +44,7 @@ int refuse(const std::string& message) {
 std::string collective_names() {
   std::string names;
   for (int kind = 0; kind < kKinds; ++kind)
-    if (agreed_bytes(shape_of(static_cast<Kind>(kind), 2, 1, {}, 8, 0, false)))
+    if (is_simulated(static_cast<Kind>(kind)))
       names += (names.empty() ? "" : ", ") + std::string(kind_name(static_cast<Kind>(kind)));
   return names;
 }
@@ -55,8 +54,7 @@ Result<Kind> find_kind(const std::string& name) {
   for (const std::string& word : {name, name.substr(name.rfind('i', 0) == 0 ? 1 : 0)})
     for (int kind = 0; kind < kKinds; ++kind) {
       const Kind found = static_cast<Kind>(kind);
-      const bool regular = agreed_bytes(shape_of(found, 2, 1, {}, 8, 0, false)).has_value();
-      if (word == kind_name(found) && regular && found != Kind::reduce_scatter) return found;
+      if (word == kind_name(found) && is_simulated(found)) return found;
     }
   return Error{"no collective '" + name + "' is simulated; there are " + collective_names()};
 }
