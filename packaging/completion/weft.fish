@@ -102,7 +102,7 @@ complete -c weft -n '__weft_in weft sim' -l machine -d 'knl64, skylake48, sapphi
 complete -c weft -n '__weft_in weft sim' -l ranks -d 'Ranks on all nodes' -x
 complete -c weft -n '__weft_in weft sim' -l nodes -d 'Nodes' -x
 complete -c weft -n '__weft_in weft sim' -l bytes -d 'Size of the data, such as 64KiB' -x
-complete -c weft -n '__weft_in weft sim' -l algorithm -d 'The algorithm' -x
+complete -c weft -n '__weft_in weft sim' -l algorithm -d 'The algorithm, by the name that weft schedule knows' -x
 complete -c weft -n '__weft_in weft sim' -l root -d 'Root of bcast, reduce, gather and scatter' -x
 complete -c weft -n '__weft_in weft sim' -l engine -d 'Who carries the collective out' -x
 complete -c weft -n '__weft_in weft sim' -l placement -d 'Where threads run' -x

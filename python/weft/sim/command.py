@@ -38,7 +38,7 @@ def sim(
     algorithm: Annotated[
         Optional[str],
         typer.Option(
-            help="The algorithm; weft schedule --list shows all.",
+            help="The algorithm, by the name that weft schedule knows.",
             show_default="the one Weft takes",
             metavar="NAME",
         ),
