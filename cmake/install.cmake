@@ -1,6 +1,6 @@
 # What an installation holds: cmake --install build --prefix P [--strip] [--component NAME].
 # Every path in it is relative to P, so that P can be moved afterwards; nothing of the tests is in it.
-#   native       the command, the preloaded libraries, the schedule printer, and what decides about cores
+#   native       the command, the preloaded libraries, the schedule printer, what decides about cores, the simulator
 #   documentation  man pages, shell completion, modulefiles
 #   development  weft.h and weft_compute.h, for pkg-config and CMake
 #   programs     the measuring programs, one set for each MPI family
@@ -19,7 +19,7 @@ if(TARGET weft_heap)
   list(APPEND libraries weft_heap)
 endif()
 install(TARGETS weft RUNTIME DESTINATION bin)
-install(TARGETS weft-schedule weft-cores RUNTIME DESTINATION libexec/weft)
+install(TARGETS weft-schedule weft-cores weft-sim RUNTIME DESTINATION libexec/weft)
 install(TARGETS ${libraries} LIBRARY DESTINATION lib/weft)
 # An hwloc of Weft's own (tools/make-hwloc), with its licence: only in a wheel.
 set(WEFT_HWLOC "" CACHE PATH "where tools/make-hwloc has left it")

@@ -4,7 +4,7 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft demo' 'weft bench' 'weft plan' 'weft place' 'weft model' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
+            case 'weft demo' 'weft bench' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
                 set command "$command $word"
             case 'weft run --' 'weft lab run --'
                 echo program
@@ -34,6 +34,8 @@ complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program tak
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
 complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
 complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how to split trees between both kinds'
+complete -c weft -n '__weft_in weft' -a sim -d 'Simulate a collective over computation on a machine that is not at hand'
+complete -c weft -n '__weft_in weft' -a reproduce -d 'Draw a paper'\''s figures from the simulator'
 complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
 complete -c weft -n '__weft_in weft' -a compare -d 'Compare two results of weft bench point by point'
 complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
@@ -95,6 +97,33 @@ complete -c weft -n '__weft_in weft model' -l dataflow -d 'Each message goes as 
 complete -c weft -n '__weft_in weft model' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft model' -s o -l out -d 'Also write a page with pictures' -r -F
 complete -c weft -n '__weft_in weft model' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft sim' -l collective -d 'The collective, such as iallreduce or bcast' -x
+complete -c weft -n '__weft_in weft sim' -l machine -d 'knl64, skylake48, sapphire120, or a file such as --calibrate writes' -x
+complete -c weft -n '__weft_in weft sim' -l ranks -d 'Ranks on all nodes' -x
+complete -c weft -n '__weft_in weft sim' -l nodes -d 'Nodes' -x
+complete -c weft -n '__weft_in weft sim' -l bytes -d 'Size of the data, such as 64KiB' -x
+complete -c weft -n '__weft_in weft sim' -l algorithm -d 'The algorithm, by the name that weft schedule knows' -x
+complete -c weft -n '__weft_in weft sim' -l root -d 'Root of bcast, reduce, gather and scatter' -x
+complete -c weft -n '__weft_in weft sim' -l engine -d 'Who carries the collective out' -x
+complete -c weft -n '__weft_in weft sim' -l placement -d 'Where threads run' -x
+complete -c weft -n '__weft_in weft sim' -l split -d 'Levels of a tree that the application'\''s cores carry out, or '\''model'\''' -x
+complete -c weft -n '__weft_in weft sim' -l backoff -d 'What a thread does after a poll that found nothing' -x
+complete -c weft -n '__weft_in weft sim' -l callers -d 'Whether callers that wait take part, as in Weft, or leave it to the thread' -a 'help leave' -x
+complete -c weft -n '__weft_in weft sim' -l transport -d 'mpi' -a 'auto mpi' -x
+complete -c weft -n '__weft_in weft sim' -l order -d 'levels' -a 'dataflow levels' -x
+complete -c weft -n '__weft_in weft sim' -l compute -d 'Computation on each rank, in microseconds' -x
+complete -c weft -n '__weft_in weft sim' -l noise -d 'Noise' -x
+complete -c weft -n '__weft_in weft sim' -l seed -d 'Of the noise' -x
+complete -c weft -n '__weft_in weft sim' -l copies -d 'Copies that a long message inside a node takes' -x
+complete -c weft -n '__weft_in weft sim' -l trace -d 'Write a timeline for ui.perfetto.dev (one run)' -r -F
+complete -c weft -n '__weft_in weft sim' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft sim' -s o -l out -d 'Write a page with the runs'\'' timelines' -r -F
+complete -c weft -n '__weft_in weft sim' -l calibrate -d 'Measure this machine, and write its description (-o FILE)'
+complete -c weft -n '__weft_in weft sim' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft reproduce' -l json -d 'Machine-readable'
+complete -c weft -n '__weft_in weft reproduce' -s o -l out -d 'Also write a page with the figures' -r -F
+complete -c weft -n '__weft_in weft reproduce' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft reproduce' -a 'placement split-tree threads-per-core'
 complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
 complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'

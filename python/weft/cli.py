@@ -17,6 +17,8 @@ from weft.cores import command as cores_command
 from weft.demo import command as demo_command
 from weft.lab import command as lab_command
 from weft.report import command as report_command
+from weft.reproduce import command as reproduce_command
+from weft.sim import command as sim_command
 
 PROGRAMS = "Run programs"
 MEASURING = "Measure and understand"
@@ -39,6 +41,8 @@ app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
 app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
 app.command("place", rich_help_panel=MEASURING)(cores_command.place)
 app.command("model", rich_help_panel=MEASURING)(cores_command.model)
+app.command("sim", rich_help_panel=MEASURING)(sim_command.sim)
+app.command("reproduce", rich_help_panel=MEASURING)(reproduce_command.reproduce)
 app.command("report", rich_help_panel=MEASURING)(report_command.report)
 app.command("compare", rich_help_panel=MEASURING)(report_command.compare)
 

@@ -173,6 +173,7 @@ void Builder::end_round() {
   schedule_.most_posted = std::max(schedule_.most_posted, posted_);
   has_waited_ = has_waited_ || posted_ > 0;
   posted_ = 0;
+  if (take_rounds_ && schedule_.rounds() == rounds_handed_over_) take_rounds_(schedule_);
 }
 
 void Builder::caller_begins() {

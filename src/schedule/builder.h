@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +22,13 @@ class Builder {
   // twice, which takes longer than the building.
   void expect_steps(std::int64_t steps) {
     schedule_.steps.reserve(static_cast<std::size_t>(steps));
+  }
+
+  // Whenever so many rounds have been built, `take` takes them out of the schedule: what is built
+  // need not fit in memory as a whole.
+  void hand_over_every(std::uint32_t rounds, std::function<void(Schedule&)> take) {
+    rounds_handed_over_ = rounds;
+    take_rounds_ = std::move(take);
   }
 
   const Shape& shape() const { return schedule_.shape; }
@@ -90,6 +99,8 @@ class Builder {
   std::uint32_t signals_ = 0;
   std::vector<std::uint32_t> waited_for_;  // by rank, the highest value
   bool has_waited_ = false;                // an earlier round posted something
+  std::uint32_t rounds_handed_over_ = 0;
+  std::function<void(Schedule&)> take_rounds_;
 };
 
 }  // namespace weft

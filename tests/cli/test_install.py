@@ -25,6 +25,7 @@ EXPECTED = {
     "bin/weft-python",
     "libexec/weft/weft-cores",
     "libexec/weft/weft-schedule",
+    "libexec/weft/weft-sim",
     "include/weft.h",
     "include/weft_compute.h",
     "lib/pkgconfig/weft.pc",

@@ -23,6 +23,8 @@ COMMANDS = (
     "plan",
     "place",
     "model",
+    "sim",
+    "reproduce",
     "schedule",
 )
 # Options of other programs, by the program that a page names with them.

@@ -6,28 +6,11 @@
 #include <map>
 
 #include "transport/sim/leaders.h"
+#include "transport/sim/sim_node.h"
 #include "transport/sim/sim_transport.h"
 
 namespace weft {
 namespace {
-
-// The memory that the ranks of a node share, and each one's view of it.
-class Node {
- public:
-  NodeTurn turn(const Schedule& schedule) {
-    const std::int64_t bytes = schedule.node_bytes;
-    if (bytes == 0) return {};
-    const int ranks = ranks_here(schedule.shape);
-    memory_.resize(static_cast<std::size_t>(NodeWindows::bytes(ranks, bytes)));
-    windows_.emplace_back(memory_.data(), place_of(schedule.shape, schedule.shape.rank), ranks,
-                          bytes);
-    return windows_.back().next(Ends::in_order, schedule);
-  }
-
- private:
-  std::vector<std::byte> memory_;
-  std::deque<NodeWindows> windows_;
-};
 
 struct Runner {
   Runner(SimNetwork& network, SimLeaders& leaders, const SimModel& model, const Schedule& schedule,
@@ -85,7 +68,7 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
   const int size = static_cast<int>(schedules.size());
   SimNetwork network(model_, size);
   SimLeaders leaders(model_, op);
-  std::map<int, Node> nodes;
+  std::map<int, SimNode> nodes;
   std::deque<Runner> runners;
   std::vector<SimRank> with_input(ranks.begin(), ranks.end());
   for (std::size_t rank = 0; rank < with_input.size(); ++rank) {

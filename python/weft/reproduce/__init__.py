@@ -1,0 +1,1 @@
+"""The papers' figures, drawn from the simulator beside what was published."""

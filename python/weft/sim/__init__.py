@@ -1,0 +1,1 @@
+"""The simulator: collectives over computation on machines that are not at hand."""

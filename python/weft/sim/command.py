@@ -1,0 +1,160 @@
+"""`weft sim`: its options."""
+
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Literal, Optional
+
+import typer
+
+
+def sim(
+    collective: Annotated[
+        Optional[str],
+        typer.Option(help="The collective, such as iallreduce or bcast.", metavar="NAME"),
+    ] = None,
+    machine: Annotated[
+        str,
+        typer.Option(
+            help="knl64, skylake48, sapphire120, or a file such as --calibrate writes.",
+            metavar="MACHINE",
+        ),
+    ] = "knl64",
+    ranks: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Ranks on all nodes.", show_default="one per core", metavar="NUMBER", min=1
+        ),
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="Nodes.", metavar="NUMBER", min=1)] = 1,
+    size: Annotated[
+        str,
+        typer.Option(
+            "--bytes",
+            help="Size of the data, such as 64KiB; of a block where there are several.",
+            metavar="SIZE",
+        ),
+    ] = "1MiB",
+    algorithm: Annotated[
+        Optional[str],
+        typer.Option(
+            help="The algorithm, by the name that weft schedule knows.",
+            show_default="the one Weft takes",
+            metavar="NAME",
+        ),
+    ] = None,
+    root: Annotated[
+        int, typer.Option(help="Root of bcast, reduce, gather and scatter.", metavar="RANK", min=0)
+    ] = 0,
+    engine: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="Who carries the collective out: function, thread, tcc, or blocking: the caller,"
+            " before it computes. Several engines, placements and splits are set side by side.",
+            show_default="thread",
+            metavar="ENGINE",
+        ),
+    ] = None,
+    placement: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="Where threads run: bind, numa, odd-even, pack:K, or list:C,C,...",
+            show_default="numa",
+            metavar="POLICY",
+        ),
+    ] = None,
+    split: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="Levels of a tree that the application's cores carry out, or 'model'.",
+            show_default="0",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    backoff: Annotated[
+        str,
+        typer.Option(
+            help="What a thread does after a poll that found nothing: yield, spin, or sleep:US.",
+            metavar="POLICY",
+        ),
+    ] = "yield",
+    callers: Annotated[
+        Literal["help", "leave"],
+        typer.Option(
+            help="Whether callers that wait take part, as in Weft, or leave it to the thread."
+        ),
+    ] = "help",
+    transport: Annotated[
+        Literal["auto", "mpi"],
+        typer.Option(help="mpi: by messages inside nodes, too, not in memory that ranks share."),
+    ] = "auto",
+    order: Annotated[
+        Literal["dataflow", "levels"],
+        typer.Option(help="levels: one level of a tree after the other."),
+    ] = "dataflow",
+    compute: Annotated[
+        float,
+        typer.Option(help="Computation on each rank, in microseconds.", metavar="US", min=0),
+    ] = 0,
+    noise: Annotated[
+        float,
+        typer.Option(
+            help="Noise: what takes 1 takes 1 + NOISE * X, X exponential with mean 1.",
+            metavar="NOISE",
+            min=0,
+        ),
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Of the noise.", metavar="NUMBER", min=0)] = 1,
+    copies: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Copies that a long message inside a node takes.",
+            show_default="as the machine says",
+            metavar="NUMBER",
+            min=1,
+            max=2,
+        ),
+    ] = None,
+    trace: Annotated[
+        Optional[Path],
+        typer.Option(help="Write a timeline for ui.perfetto.dev (one run).", metavar="FILE"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    out: Annotated[
+        Optional[Path],
+        typer.Option("-o", "--out", help="Write a page with the runs' timelines.", metavar="FILE"),
+    ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate", help="Measure this machine, and write its description (-o FILE)."
+        ),
+    ] = False,
+) -> None:
+    """Simulate a collective over computation on a machine that is not at hand."""
+    from weft.sim import native, runs
+    from weft.stored import ResultError
+
+    words = ["--nodes", nodes, "--bytes", size, "--root", root, "--backoff", backoff]
+    words += ["--callers", callers, "--transport", transport, "--order", order]
+    words += ["--compute", compute, "--noise", noise, "--seed", seed]
+    for name, value in (("ranks", ranks), ("algorithm", algorithm), ("copies", copies)):
+        words += [f"--{name}", value] if value is not None else []
+    variants = [
+        ["--engine", e, "--placement", p, "--split", s]
+        for e, p, s in product(engine or ["thread"], placement or ["numa"], split or ["0"])
+    ]
+    try:
+        if calibrate:
+            runs.calibrate(out)
+            return
+        if collective is None:
+            raise native.SimError("which collective? --collective iallreduce, for example")
+        if trace and len(variants) > 1:
+            raise native.SimError("--trace takes one run; --out shows several side by side")
+        words = [str(word) for word in ["--collective", collective, *words]]
+        answers = runs.carry_out(machine, words, variants, trace, bool(out))
+        runs.show(answers, as_json, out)
+    except (native.SimError, ResultError, OSError) as error:
+        print(f"weft sim: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None

@@ -1,0 +1,83 @@
+"""Asks `weft-sim`, which carries out the library's own schedules in virtual time."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft import installation, stored
+
+MACHINES = Path(__file__).parent / "machines"
+
+
+class SimError(Exception):
+    """The message says what to do."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One experiment. Times are virtual microseconds; cores count over all nodes."""
+
+    total_us: float  # until the last rank is done
+    communication_us: float  # until the collective is over on the last rank
+    ranks: int
+    nodes: int
+    events: int
+    switches: int
+    messages: int
+    message_bytes: float
+    machine: str
+    cores: int  # of a node
+    collective: str
+    algorithm: str
+    bytes: int
+    engine: str
+    placement: str
+    split: int
+    compute_us: float
+    rank_cores: list[int] = field(default_factory=list)
+    thread_cores: list[int] = field(default_factory=list)
+    note: str = ""  # why threads stay beside their ranks
+
+
+def names_of_machines() -> list[str]:
+    return sorted(path.stem for path in MACHINES.glob("*.json"))
+
+
+def machine_file(machine: str) -> Path:
+    """Of a machine that comes with Weft, or the file itself."""
+    known = MACHINES / f"{machine}.json"
+    if known.exists() or Path(machine).exists():
+        return known if known.exists() else Path(machine)
+    raise SimError(
+        f"no machine '{machine}'; there are {', '.join(names_of_machines())}, or name a file, such"
+        " as weft sim --calibrate writes"
+    )
+
+
+def program(*words: str) -> str:
+    native = installation.native_part("weft-sim")
+    if not native.exists():
+        raise SimError(f"{native} is missing; {installation.REMEDY}")
+    done = subprocess.run([str(native), *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SimError(done.stderr.strip() or f"{native.name} ended with {done.returncode}")
+    return done.stdout.strip()
+
+
+def simulate_text(machine: str, words: list[str]) -> str:
+    return program("run", "--machine", str(machine_file(machine)), *words)
+
+
+def simulate(machine: str, **options: object) -> Run:
+    """Options as those of `weft-sim run`; those that are None are left out."""
+    words: list[str] = []
+    for name, value in options.items():
+        if value is not None:
+            words += [f"--{name}", str(value)]
+    return stored.parse(Run, simulate_text(machine, words), "weft-sim")
+
+
+def calibrate() -> str:
+    return program("calibrate")

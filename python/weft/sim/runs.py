@@ -1,0 +1,130 @@
+"""Runs of the simulator: as a table, as JSON, and as a page with their timelines side by side."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from weft import stored
+from weft.sim import native
+from weft.sim.native import Run
+
+MOST_DRAWN = 256  # ranks
+KINDS = ("computing", "working", "polling", "ready")  # what is drawn; sleep is not
+
+
+@dataclass(frozen=True)
+class Answer:
+    run: Run
+    text: str  # as it came
+    spans: list[list[float]]  # core, begin, end, kind of KINDS; empty where nothing is drawn
+
+
+def name(run: Run) -> str:
+    words = [run.engine]
+    words += [run.placement] if run.thread_cores or run.nodes > 1 else []
+    words += [f"S = {run.split}"] if run.split else []
+    return ", ".join(words)
+
+
+def carry_out(
+    machine: str, words: list[str], variants: list[list[str]], trace: Path | None, drawn: bool
+) -> list[Answer]:
+    return [one(machine, words + variant, trace, drawn) for variant in variants]
+
+
+def one(machine: str, words: list[str], trace: Path | None, drawn: bool) -> Answer:
+    with tempfile.TemporaryDirectory() as folder:
+        file = trace or (Path(folder) / "trace.json" if drawn else None)
+        text = native.simulate_text(machine, words + (["--trace", str(file)] if file else []))
+        run = stored.parse(Run, text, "weft-sim")
+        can_draw = drawn and file and run.nodes == 1 and run.ranks <= MOST_DRAWN
+        return Answer(run, text, spans_of(run, json.loads(file.read_text())) if can_draw else [])
+
+
+def spans_of(run: Run, trace: dict[str, Any]) -> list[list[float]]:
+    """What each core does: rank and thread of a trace are where the run has put them."""
+    found = []
+    for event in trace["traceEvents"]:
+        if event["ph"] != "X" or event["name"] not in KINDS:
+            continue
+        cores = run.thread_cores if event["tid"] else run.rank_cores
+        core, begin = cores[event["pid"]], event["ts"]
+        found.append([core, begin, begin + event["dur"], KINDS.index(event["name"])])
+    return found
+
+
+def table(runs: list[Run]) -> Table:
+    result = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    result.add_column("run")
+    for title in ("total\nµs", "collective\nµs", "messages", "switches", "events"):
+        result.add_column(title, justify="right", vertical="bottom")
+    for run in runs:
+        result.add_row(
+            name(run),
+            f"{run.total_us:,.1f}",
+            f"{run.communication_us:,.1f}",
+            f"{run.messages:,}",
+            f"{run.switches:,}",
+            f"{run.events:,}",
+        )
+    return result
+
+
+def title(run: Run) -> str:
+    return (
+        f"{run.collective} of {run.bytes:,} bytes by {run.algorithm}, {run.ranks:,} ranks,"
+        f" {run.nodes} × {run.machine}, {run.compute_us:,.1f} µs of computation"
+    )
+
+
+def show(answers: list[Answer], as_json: bool, out: Path | None) -> None:
+    runs = [answer.run for answer in answers]
+    if out:
+        write(out, answers)
+    if as_json:
+        texts = [answer.text for answer in answers]
+        print(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
+        return
+    console = Console()
+    console.print(title(runs[0]), highlight=False)
+    console.print(table(runs))
+    for note in dict.fromkeys(run.note for run in runs if run.note):
+        console.print(note, style="yellow", markup=False, highlight=False)
+    if out:
+        console.print(f"Page: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def write(path: Path, answers: list[Answer]) -> None:
+    from weft.report import html
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = html.render(
+        "sim.html.j2",
+        title=title(answers[0].run),
+        runs=[(name(answer.run), answer.run) for answer in answers],
+        drawings=[drawing(answer) for answer in answers if answer.spans],
+        end=max(answer.run.total_us for answer in answers),
+        kinds=KINDS,
+    )
+    path.write_text(text)
+
+
+def drawing(answer: Answer) -> dict[str, Any]:
+    return {"name": name(answer.run), "cores": answer.run.cores, "spans": answer.spans}
+
+
+def calibrate(out: Path | None) -> None:
+    text = native.calibrate()
+    if not out:
+        print(text)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text + "\n")
+    print(f"{out}: use it with weft sim --machine {out}")

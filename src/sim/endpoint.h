@@ -1,0 +1,93 @@
+// Endpoint: carries out one rank's steps in the simulator. It is a Transport like any other, under
+// the Execution that runs rounds over MPI; where that would take time, it says what is to be done.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/messages.h"
+#include "sim/stages.h"
+#include "transport/transport.h"
+
+namespace weft::sim {
+
+// Level-synchronous execution of a tree: no message of a level goes before those of the level
+// before it have been taken in.
+class Levels {
+ public:
+  Levels(int ranks, Kind kind, Told& told);
+
+  bool is_open(int level) const { return level == open_; }
+  void wait(int rank) { waiting_.push_back(rank); }
+  void taken_in(int level, double now_us);
+
+ private:
+  void skip_empty();
+
+  const bool up_;
+  Told& told_;
+  std::vector<std::int64_t> left_;  // messages, by level
+  int open_;
+  std::vector<int> waiting_;
+};
+
+class Endpoint final : public Transport {
+ public:
+  // levels: nullptr for dataflow. All must outlive it.
+  Endpoint(const Machine& machine, Messages& messages, const Schedule& schedule, Levels* levels)
+      : machine_(machine), messages_(messages), schedule_(schedule), levels_(levels) {}
+
+  // For the advance() to come.
+  void at(double now_us) {
+    now_us_ = now_us;
+    look_at_us_ = kNever;
+    is_at_limit_ = false;
+  }
+  // The steps from there on are somebody else's.
+  void end_stage_at(std::uint32_t step) { limit_ = step; }
+  void no_more_stages() { limit_ = kNoLimit; }
+
+  Result<bool> start(const Step& step) override;
+  Result<bool> test() override;
+
+  // What held the last advance() up: bytes to be copied, 0 for none; then that is said to be done.
+  double job_bytes() const { return job_ == Job::none ? 0 : job_bytes_; }
+  void job_done(double now_us);
+  double look_at_us() const { return look_at_us_; }
+  // Nothing is under way, and the next step is somebody else's.
+  bool stage_is_over() const { return is_at_limit_ && posted_.empty(); }
+  // Of this rank's core since at(), and whoever takes it pays it.
+  double take_debt_us() { return std::exchange(debt_us_, 0); }
+  double debt_us() const { return debt_us_; }
+  void owe(double us) { debt_us_ += us; }
+
+ private:
+  enum class Job : std::uint8_t { none, local, message };
+  struct Posted {
+    Messages::Id id;
+    Messages::Side side;
+    int level;
+  };
+  static constexpr std::uint32_t kNoLimit = ~0u;
+
+  bool may_start(const Step& step);
+  bool local(const Step& step);
+  void post(const Step& step);
+
+  const Machine& machine_;
+  Messages& messages_;
+  const Schedule& schedule_;
+  Levels* const levels_;
+  std::vector<Posted> posted_;
+  double now_us_ = 0, debt_us_ = 0, look_at_us_ = kNever;
+  std::uint32_t limit_ = kNoLimit;
+  bool is_at_limit_ = false;
+  Job job_ = Job::none;
+  double job_bytes_ = 0;
+  bool local_done_ = false;
+  Posted job_of_{};
+  int last_level_ = 0;
+};
+
+}  // namespace weft::sim

@@ -1,0 +1,34 @@
+// The network between nodes: each node's link and, of a fabric that is thinner inside, the links on
+// the way. A message takes each of them in turn, for as long as its bytes need there; it goes
+// through without being stored, so that the slowest link counts once. (LogGP: Alexandrov, Ionescu,
+// Schauser, Scheiman, SPAA 1995; contention as first come, first served.)
+#pragma once
+
+#include <vector>
+
+#include "sim/machine.h"
+
+namespace weft::sim {
+
+class NetworkLinks {
+ public:
+  NetworkLinks(const Network& network, int nodes);
+
+  // When a message that is ready at `ready_us` has arrived. sent_us: when its sender's link is
+  // done.
+  double deliver(int from, int to, double bytes, double ready_us, double* sent_us);
+
+ private:
+  struct Link {
+    double free_us = 0;
+  };
+  double pass(Link& link, double ready_us, double duration_us);
+  int group(int node) const { return node / network_.nodes_per_switch; }
+
+  const Network& network_;
+  int groups_;
+  std::vector<Link> out_, in_;             // of nodes
+  std::vector<Link> up_, down_, between_;  // of switches; between groups
+};
+
+}  // namespace weft::sim

@@ -1,0 +1,46 @@
+// Memory: copies under way in each NUMA node, which share its bandwidth evenly; none goes faster
+// than a core can copy.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/events.h"
+
+namespace weft::sim {
+
+class Memory {
+ public:
+  Memory(Events& events, int domains, double core_rate, double domain_rate);
+
+  void begin(int domain, int thread, double bytes, double now_us);
+  // Of one that is interrupted: the bytes that are left.
+  double withdraw(int domain, int thread, double now_us);
+  // At its event: the thread whose copy has ended; -1 where the event is out of date.
+  int ended(int domain, std::uint32_t version, double now_us);
+
+ private:
+  // `end` is counted in bytes that a copy would have moved which went on since the beginning: all
+  // copies of a domain move equally many at any time.
+  struct Copy {
+    double end;
+    int thread;
+  };
+  struct Domain {
+    std::vector<Copy> copies;  // the one that ends first is the last
+    double moved = 0;
+    double moved_at_us = 0;
+    double planned_us = kNever;
+    std::uint32_t version = 0;
+  };
+
+  double rate(const Domain& domain) const;
+  void bring_up(Domain& domain, double now_us) const;
+  void plan(int index, double now_us);
+
+  Events& events_;
+  std::vector<Domain> domains_;
+  const double core_rate_, domain_rate_;
+};
+
+}  // namespace weft::sim

@@ -1,0 +1,88 @@
+// Messages: sends and receives are matched, and each message goes its way: inside a node by copies
+// that the ranks' threads carry out, between nodes over links.
+// A short message is there once it is written; a longer one waits for its receive (eager and
+// rendezvous protocols, as MPI libraries have them).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/events.h"
+#include "sim/fabric.h"
+#include "sim/machine.h"
+
+namespace weft::sim {
+
+// Who is told that something has changed for a rank.
+class Told {
+ public:
+  virtual ~Told() = default;
+  virtual void tell(int rank, double at_us) = 0;
+};
+
+class Messages {
+ public:
+  using Id = std::uint32_t;
+  enum class Side : std::uint8_t { send, recv };
+
+  // What one side of a message needs.
+  struct Need {
+    enum class Kind : std::uint8_t { nothing, time, copy } kind = Kind::nothing;
+    double at_us = kNever;  // time: nothing before then, as far as is known
+    double bytes = 0;       // copy
+  };
+
+  // node_of_rank, domain_of_rank: the latter numbered over all nodes.
+  Messages(const Machine& machine, std::vector<int> node_of_rank, std::vector<int> domain_of_rank,
+           int nodes, Told& told);
+
+  // debt_us: of this rank's core, for what it has done since `now_us`; it grows.
+  Id post(Side side, int rank, int peer, double bytes, double now_us, double& debt_us);
+  Need need(Id id, Side side, double now_us);
+  // The copy that was needed has been carried out.
+  void copied(Id id, Side side, double now_us);
+  // This side needs nothing any more.
+  void finish(Id id, Side side, double& debt_us);
+
+  std::uint64_t messages() const { return messages_; }
+  double bytes() const { return bytes_; }
+
+ private:
+  enum class Way : std::uint8_t { eager, taken, cells, network };
+  struct Message {
+    int from = 0, to = 0;
+    Way way = Way::eager;
+    std::uint8_t unfinished = 2;  // sides
+    double bytes = 0;
+    double posted_us = kNever;  // the send, when its core was done with that
+    double ready_us = kNever;   // for the receiver
+    double sent_us = kNever;    // the sender may go on
+    double into = 0, out = 0;   // bytes copied into cells and out of them
+    double asked_us = kNever;   // the receive was posted
+  };
+  struct Waiting {
+    int peer;
+    Id id;
+    Side side;
+  };
+
+  Message& at(Id id) { return messages_of_[id]; }
+  bool same_node(const Message& m) const;
+  Way way(const Message& m) const;
+  Id add();
+  void sent(Message& m);
+  void matched(Message& m);
+  double room(const Message& m) const;
+
+  const Machine& machine_;
+  const std::vector<int> node_of_rank_, domain_of_rank_;
+  NetworkLinks links_;
+  Told& told_;
+  std::vector<Message> messages_of_;
+  std::vector<Id> free_;
+  std::vector<std::vector<Waiting>> waiting_;  // by receiving rank: posted on one side only
+  std::uint64_t messages_ = 0;
+  double bytes_ = 0;
+};
+
+}  // namespace weft::sim

@@ -1,0 +1,22 @@
+// Where the ranks of all nodes and their threads are: the library's placements, node by node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "sim/machine.h"
+
+namespace weft::sim {
+
+struct Places {
+  std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;  // cores over all nodes
+  std::string note;  // of the first node that has one
+};
+
+// Ranks are consecutive on each node, as many on each as there can be.
+int node_of(int rank, int ranks, int nodes);
+Result<Places> place_ranks(const Machine& machine, int ranks, int nodes,
+                           const PlacementPolicy& policy);
+
+}  // namespace weft::sim

@@ -1,0 +1,117 @@
+// Scheduler: threads take turns on cores, as an operating system has them do. Each runs until it
+// gives its core up, or until its time slice is over and others want the core.
+// Why polls are not events: a thread that finds nothing to do and yields comes round again and
+// again. Its next look that matters follows from its place in the round.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/events.h"
+#include "sim/machine.h"
+#include "sim/memory.h"
+
+namespace weft::sim {
+
+// What a thread does next with its core.
+struct Demand {
+  enum class Kind : std::uint8_t {
+    work,   // `amount` microseconds
+    copy,   // `amount` bytes
+    poll,   // nothing until it is notified: it yields after each look
+    spin,   // the same, but it keeps its core
+    nap,    // the same, but it sleeps `amount` microseconds after each look
+    sleep,  // until it is woken
+    over,
+  };
+  Kind kind = Kind::over;
+  double amount = 0;
+  double look_at_us = kNever;  // a look from then on will find something
+  double not_before_us = 0;    // of a poll: it is busy until then
+};
+
+// What threads are seen to do.
+enum class Doing : std::uint8_t { working, polling, asleep, ready };
+
+class Threads {
+ public:
+  virtual ~Threads() = default;
+  // The thread has its core, and has done what it wanted last.
+  virtual Demand next(int thread, double now_us) = 0;
+  virtual void seen(int, Doing, double) {}
+};
+
+class Scheduler {
+ public:
+  // Cores are numbered over all nodes.
+  Scheduler(Events& events, const Machine& machine, int nodes, Threads& threads);
+
+  // Its first demand is asked for at time 0, in the order of the calls. asleep: only once woken.
+  int add(int core, bool asleep);
+  void begin();
+
+  // One that polls: a look from `at_us` on will find something.
+  void notify(int thread, double at_us);
+  // One that sleeps; it is ready at `at_us`.
+  void wake(int thread, double at_us);
+  // No other thread wants the core of this one, which runs.
+  bool is_alone(int thread) const { return core_of(thread).waiting.empty(); }
+
+  void happens(const Event& event);
+  std::uint64_t switches() const { return switches_; }
+
+ private:
+  enum class State : std::uint8_t { ready, running, polling, spinning, napping, sleeping, over };
+  struct Thread {
+    int core = 0;
+    State state = State::ready;
+    bool copies = false;
+    double left = 0;  // of its demand: microseconds, or bytes
+    double look_at_us = kNever;
+    double not_before_us = 0;
+    double nap_from_us = 0, nap_us = 0;
+    std::uint32_t version = 0;  // of its waking
+  };
+  struct Core {
+    std::vector<int> waiting;  // who wants it, in turn; those that poll, too
+    int running = -1;
+    int last = -1;
+    double since_us = 0;      // without a running thread: when the first of `waiting` had its turn
+    std::uint64_t turns = 0;  // and how many more, until the one that is planned
+    double run_from_us = 0;
+    double slice_end_us = 0;
+    std::uint32_t version = 0;
+  };
+
+  Core& core_of(int thread) {
+    return cores_[static_cast<std::size_t>(threads_[static_cast<std::size_t>(thread)].core)];
+  }
+  const Core& core_of(int thread) const {
+    return cores_[static_cast<std::size_t>(threads_[static_cast<std::size_t>(thread)].core)];
+  }
+  int domain_of(int core) const;
+  double turn_us(const Core& core) const;
+  void plan(int core, double at_us);
+  void plan_turn(int core, double now_us);
+  void settle(Core& core, double now_us);
+  void join(int thread, double now_us);
+  void take_turn(int core, double now_us);
+  void go_on(int core, double now_us);
+  bool give_up(int core, const Demand& demand, double now_us);
+  void leave(int core, State state, double now_us);
+  void run(int core, double now_us);
+  void core_event(int core, double now_us);
+  void plan_nap(int thread, double now_us);
+
+  Events& events_;
+  const Machine& machine_;
+  Threads& host_;
+  Memory memory_;
+  std::vector<Thread> threads_;
+  std::vector<Core> cores_;
+  double now_us_ = 0;
+  std::uint64_t switches_ = 0;
+};
+
+}  // namespace weft::sim

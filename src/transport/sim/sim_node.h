@@ -1,0 +1,40 @@
+// SimNode: the memory that the ranks of one node share in a simulation, and each one's view of it.
+// Why real memory: signals and waits are then the library's own code.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+
+#include "schedule/schedule.h"
+#include "shm/node_windows.h"
+
+namespace weft {
+
+class SimNode {
+ public:
+  // Of each of its ranks in turn.
+  NodeTurn turn(const Schedule& schedule) {
+    const std::int64_t bytes = schedule.node_bytes;
+    if (bytes == 0) return {};
+    const int ranks = ranks_here(schedule.shape);
+    if (!memory_) memory_.reset(zeroed(NodeWindows::bytes(ranks, bytes)));
+    windows_.emplace_back(memory_.get(), place_of(schedule.shape, schedule.shape.rank), ranks,
+                          bytes);
+    return windows_.back().next(Ends::in_order, schedule);
+  }
+
+ private:
+  // Pages that nobody touches take no memory.
+  static std::byte* zeroed(std::int64_t bytes) {
+    return static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes), 1));
+  }
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::deque<NodeWindows> windows_;
+};
+
+}  // namespace weft

@@ -1,0 +1,210 @@
+"""`weft sim` and `weft reproduce`: what they answer, their pages, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from weft import installation, stored
+from weft.reproduce import placement, split_tree
+from weft.sim import native, runs
+
+pytestmark = pytest.mark.skipif(
+    not installation.native_part("weft-sim").exists(), reason="needs make build"
+)
+
+
+def weft(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "weft", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(installation.PACKAGE.parent), "COLUMNS": "180", "PATH": ""},
+    )
+
+
+def told(*words: object, machine: str = "knl64") -> dict:
+    return json.loads(native.simulate_text(machine, [str(word) for word in words]))
+
+
+def refusal(*words: object, machine: str = "knl64") -> str:
+    with pytest.raises(native.SimError) as refused:
+        told(*words, machine=machine)
+    message = str(refused.value)
+    assert message.count("\n") == 0
+    return message
+
+
+SCAN = ("--collective", "iscan", "--ranks", 62, "--callers", "leave", "--algorithm", "chain")
+
+
+def test_a_run_answers_with_its_time():
+    done = weft("sim", *SCAN, "--placement", "odd-even", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["ranks"], found["cores"]) == (62, 64)
+    assert found["thread_cores"] == [31, 63] * 31
+    assert found["messages"] == 61 and found["message_bytes"] == 61 << 20
+    assert found["total_us"] > 61 * (1 << 20) / 6700  # a hop copies at least once
+    assert found["events"] > 100
+
+
+def test_the_same_seed_gives_the_same_run():
+    words = ("--collective", "allreduce", "--ranks", 16, "--noise", 0.5, "--compute", 500)
+    assert told(*words, "--seed", 3) == told(*words, "--seed", 3)
+    assert told(*words, "--seed", 3)["total_us"] != told(*words, "--seed", 4)["total_us"]
+
+
+def test_computation_hides_communication_behind_threads_only():
+    words = ("--collective", "bcast", "--algorithm", "binomial", "--ranks", 16, "--compute", 9000)
+    hidden = told(*words, "--engine", "thread")
+    in_line = told(*words, "--engine", "blocking")
+    assert hidden["total_us"] < 9100 < in_line["total_us"]
+
+
+def test_every_machine_that_comes_along_can_be_simulated():
+    assert native.names_of_machines() == ["knl64", "sapphire120", "skylake48"]
+    for machine in native.names_of_machines():
+        found = told("--collective", "ibarrier", "--nodes", 2, machine=machine)
+        assert found["machine"] == machine and found["nodes"] == 2
+
+
+def test_messages_between_nodes_go_over_links():
+    words = ("--collective", "bcast", "--algorithm", "binomial", "--ranks", 2, "--nodes", 2)
+    found = told(*words, "--bytes", 12000000, "--engine", "blocking", "--transport", "mpi")
+    # 12,000 bytes in a microsecond, a latency for each way of the protocol and some overhead.
+    assert 1003 < found["total_us"] < 1015
+
+
+def test_several_runs_are_set_side_by_side(tmp_path):
+    page = tmp_path / "pages" / "sim.html"
+    words = (*SCAN, "--placement", "numa", "--placement", "odd-even", "--out", page)
+    done = weft("sim", *words)
+    assert done.returncode == 0, done.stderr
+    assert "thread, numa" in done.stdout and "thread, odd-even" in done.stdout
+    shown = page.read_text()
+    assert shown.count("<canvas") == 2
+    assert "https://" not in shown.split("<main>")[1]
+
+
+def test_a_trace_is_one_that_perfetto_reads(tmp_path):
+    file = tmp_path / "trace.json"
+    found = told(*SCAN, "--trace", file)
+    events = json.loads(file.read_text())["traceEvents"]
+    names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"application", "progress", "rank 61 (knl64)"} <= names
+    spans = [event for event in events if event["ph"] == "X"]
+    assert max(span["ts"] + span["dur"] for span in spans) <= found["total_us"] + 0.01
+    run = stored.parse(native.Run, json.dumps(found), "weft-sim")
+    drawn = runs.spans_of(run, {"traceEvents": events})
+    assert {span[0] for span in drawn} == {*run.rank_cores, *run.thread_cores} == {*range(64)}
+
+
+def changed(tmp_path, change) -> str:
+    facts = json.loads(native.machine_file("knl64").read_text())
+    change(facts)
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(facts, indent=2))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda m: m.update(cores=0), "line 4: cores is 0, and must be a whole number from 1 to"),
+        (lambda m: m["copy"].update(core="fast"), 'copy.core is "fast", and must be a number from'),
+        (lambda m: m["copy"].pop("reduce"), "copy.reduce is missing; it is a number from"),
+        (
+            lambda m: m["core"].update(speed=1),
+            "core.speed is no field of a machine; core has cache",
+        ),
+        (
+            lambda m: m["message"].update(copies=3),
+            "message.copies is 3, and must be a whole number",
+        ),
+        (lambda m: m["network"].update(fabric="ring"), "flat, fat-tree or dragonfly"),
+        (lambda m: m["sources"].pop("copy"), "sources says nothing of copy.core"),
+        (lambda m: m.update(numa_nodes=65), "numa_nodes must be at most the number of cores"),
+    ],
+)
+def test_a_machine_that_makes_no_sense_is_refused(tmp_path, change, says):
+    assert says in refusal("--collective", "bcast", machine=changed(tmp_path, change))
+
+
+def test_a_machine_that_is_no_json_is_refused_with_its_line(tmp_path):
+    file = tmp_path / "machine.json"
+    file.write_text('{\n  "cores": 4,,\n}\n')
+    assert "line 2" in refusal("--collective", "bcast", machine=str(file))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("allgatherv",), "no collective 'allgatherv' is simulated"),
+        (("moon",), "no collective 'moon' is simulated; there are"),
+        (("bcast", "--algorithm", "moon"), "bcast has binomial"),
+        (("bcast", "--ranks", 65), "65 ranks do not fit on 64 cores"),
+        (("bcast", "--bytes", "much"), "is no size"),
+        (("bcast", "--placement", "moon"), "unknown placement 'moon'"),
+        (("bcast", "--placement", "list:64"), "names core 64, and there are 0 to 63"),
+        (("bcast", "--root", 64), "--root must be 0 to 63"),
+        (("bcast", "--engine", "moon"), "moon not in {blocking,function,thread,tcc}"),
+        (("bcast", "--nodes", 3, "--ranks", 2), "more nodes than ranks"),
+        (("scan", "--split", 1), "only trees have levels"),
+        (("bcast", "--algorithm", "binomial", "--split", 1), "needs engine thread, and callers"),
+        (("bcast", "--split", "x"), "--split must be a number"),
+        (("bcast", "--trace", "/nowhere/trace.json"), "name a file that can be written"),
+        (["bcast", "--backoff", "baton"], "does not know back-off baton"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(words, says):
+    assert says in refusal("--collective", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "which collective?"),
+        (("--collective", "bcast", "--machine", "moon"), "there are knl64, sapphire120, skylake48"),
+        (("--collective", "bcast", "--split", 0, "--split", 1, "--trace", "x"), "takes one run"),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(words, says):
+    done = weft("sim", *words)
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr.startswith("weft sim: ") and done.stderr.count("\n") == 1
+    assert says in done.stderr
+
+
+def test_placements_of_the_paper_are_reproduced_with_a_verdict(tmp_path):
+    page = tmp_path / "placement.html"
+    done = weft("reproduce", "placement", "--json", "--out", page)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [line["name"] for line in found["figures"][0]["lines"]] == ["one copy", "two copies"]
+    verdicts = {finding["verdict"] for finding in found["findings"]}
+    assert verdicts <= {"holds", "does not hold"} and len(found["findings"]) == 8
+    shown = page.read_text()
+    assert shown.count("<canvas") == 0 and 'id="figure0"' in shown
+    assert "https://" not in shown.split("<main>")[1]
+
+
+@pytest.mark.parametrize(
+    ("times", "verdicts"),
+    [((10, 30, 15), [True, True, True]), ((10, 20, 19), [False, False, True])],
+)
+def test_verdicts_follow_the_figures(times, verdicts):
+    assert [finding.holds for finding in placement.findings(2, *times)] == verdicts
+
+
+def test_switches_of_the_best_split_are_where_it_stays():
+    by_split = {0: [1, 1, 9, 9], 1: [2, 2, 2, 9], 2: [3, 3, 3, 3], 3: [4, 4, 4, 4]}
+    assert split_tree.switches([50, 51, 52, 53], by_split) == [52, 53, 0]
+
+
+def test_what_is_not_known_is_not_reproduced():
+    done = weft("reproduce", "moon")
+    assert done.returncode == 2 and "placement" in done.stderr

@@ -1,0 +1,193 @@
+// The simulator's experiments: schedules of the library's, its placements, stages of trees, links.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/experiment.h"
+#include "sim/fabric.h"
+#include "sim/rounds.h"
+#include "sim/stages.h"
+
+namespace weft::sim {
+namespace {
+
+// Nothing but copies takes time, 1000 bytes in a microsecond.
+Machine ideal(int cores) {
+  Machine machine;
+  machine.cores = cores;
+  machine.core_copy = machine.core_reduce = 1000;
+  machine.numa_copy = 1e9;
+  machine.cache_us = machine.poll_us = machine.switch_us = machine.wake_us = 0;
+  machine.call_us = machine.message_us = 0;
+  return machine;
+}
+
+Setup setup_of(const Machine& machine, Kind kind, const char* algorithm, int ranks) {
+  Setup setup;
+  setup.machine = machine;
+  setup.ranks = ranks;
+  setup.bytes = 1 << 20;
+  setup.algorithm = find_algorithm(kind, algorithm);
+  setup.callers_help = false;
+  setup.placement = *parse_placement("numa");
+  return setup;
+}
+
+Shape shape_of(const Setup& setup, bool in_memory = false) {
+  return shape_of(setup.algorithm->kind, setup.ranks, setup.nodes, setup.machine, setup.bytes,
+                  setup.root, in_memory);
+}
+
+Outcome outcome_of(const Setup& setup, bool in_memory = false) {
+  auto outcome = simulate(setup, shape_of(setup, in_memory));
+  EXPECT_TRUE(outcome) << (outcome ? "" : outcome.error().message);
+  return outcome ? *outcome : Outcome{};
+}
+
+constexpr double kTransfer_us = (1 << 20) / 1000.0;
+
+TEST(SimExperiment, ATreeOnAllCoresTakesATransferPerLevel) {
+  auto setup = setup_of(ideal(16), Kind::bcast, "binomial", 16);
+  setup.executor = Executor::blocking;
+  EXPECT_NEAR(outcome_of(setup).total_us, 4 * kTransfer_us, 1e-3);
+}
+
+// The paper's figure 9: 16 ranks, two cores for communication, 8 + 4 + 2 + 1 messages.
+TEST(SimExperiment, AFoldedTreeTakesWhatThePaperCounts) {
+  auto setup = setup_of(ideal(18), Kind::bcast, "binomial", 16);
+  setup.by_levels = true;
+  EXPECT_NEAR(outcome_of(setup).total_us, 8 * kTransfer_us, 1);
+}
+
+// Its figure 10: two levels on the application's cores, 2 + 1 transfers on the others.
+TEST(SimExperiment, ASplitTreeTakesWhatThePaperCounts) {
+  auto setup = setup_of(ideal(18), Kind::bcast, "binomial", 16);
+  setup.by_levels = true;
+  setup.split = 2;
+  EXPECT_NEAR(outcome_of(setup).total_us, 4 * kTransfer_us, 1);
+  setup.compute_us = 10 * kTransfer_us;
+  EXPECT_NEAR(outcome_of(setup).total_us, 12 * kTransfer_us, 1);
+}
+
+TEST(SimExperiment, AReductionsFirstStageIsInTheCallThatStartsIt) {
+  auto setup = setup_of(ideal(18), Kind::reduce, "binomial", 16);
+  setup.split = 2;
+  setup.compute_us = 100 * kTransfer_us;
+  const double transfer_us = 2 * kTransfer_us;  // moved, then added
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + 2 * transfer_us, 1);
+}
+
+TEST(SimExperiment, AThreadHidesWhatFunctionDoesNot) {
+  auto setup = setup_of(ideal(8), Kind::bcast, "binomial", 4);
+  setup.compute_us = 5 * kTransfer_us;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
+  // The first message comes with the calls that start it; who gets the next ones waits.
+  setup.executor = Executor::function;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + kTransfer_us, 1);
+  setup.executor = Executor::tcc;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
+}
+
+TEST(SimExperiment, EveryAlgorithmEnds) {
+  Machine machine;
+  machine.cores = 8;
+  machine.numa_nodes = 2;
+  int simulated = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!is_simulated(algorithm.kind)) continue;
+    for (const int nodes : {1, 2}) {
+      for (const int copies : {1, 2}) {
+        machine.copies = copies;
+        auto setup = setup_of(machine, algorithm.kind, algorithm.name, 8);
+        setup.nodes = nodes;
+        setup.callers_help = copies == 1;
+        setup.bytes = 100000;
+        const Shape shape = shape_of(setup, true);
+        if (!applies(algorithm, shape) || std::string(algorithm.name) == kByLeaders) continue;
+        const auto outcome = simulate(setup, shape);
+        ASSERT_TRUE(outcome) << kind_name(algorithm.kind) << " " << algorithm.name << ": "
+                             << outcome.error().message;
+        ++simulated;
+      }
+    }
+  }
+  EXPECT_GT(simulated, 80);
+}
+
+TEST(SimExperiment, NoiseDependsOnItsSeedOnly) {
+  auto setup = setup_of(Machine{}, Kind::allreduce, "ring", 8);
+  setup.machine.cores = 16;
+  setup.compute_us = 1000;
+  setup.noise = 0.3;
+  const double first = outcome_of(setup).total_us;
+  EXPECT_EQ(outcome_of(setup).total_us, first);
+  EXPECT_EQ(outcome_of(setup).events, outcome_of(setup).events);
+  setup.seed = 2;
+  EXPECT_NE(outcome_of(setup).total_us, first);
+  setup.noise = 0;
+  EXPECT_LT(outcome_of(setup).total_us, first);
+}
+
+TEST(SimExperiment, WhatCannotBeSimulatedIsSaid) {
+  auto setup = setup_of(ideal(8), Kind::allreduce, "ring", 4);
+  setup.split = 1;
+  EXPECT_FALSE(simulate(setup, shape_of(setup)));
+  setup.split = 0;
+  setup.ranks = 9;
+  EXPECT_FALSE(simulate(setup, shape_of(setup)));
+}
+
+TEST(SimStages, LevelsOfATreeAreThoseOfTheModel) {
+  EXPECT_EQ(messages_of_levels(16), (std::vector<std::int64_t>{0, 8, 4, 2, 1}));
+  EXPECT_EQ(messages_of_levels(23), (std::vector<std::int64_t>{0, 11, 6, 3, 1, 1}));
+}
+
+TEST(SimRounds, GeneratedRoundsAreThoseOfTheSchedule) {
+  const Algorithm& ring = *find_algorithm(Kind::allreduce, "ring");
+  auto setup = setup_of(ideal(1), Kind::allreduce, "ring", 7);
+  Shape shape = shape_of(setup);
+  shape.rank = 3;
+  const Schedule whole = build(ring, shape);
+  RoundGenerator generator(ring, shape, 4);
+  Schedule part;
+  std::size_t at = 0;
+  while (generator.next(part)) {
+    EXPECT_LE(part.rounds(), 4u);
+    for (const Step& step : part.steps) {
+      ASSERT_LT(at, whole.steps.size());
+      EXPECT_EQ(step.kind, whole.steps[at].kind);
+      EXPECT_EQ(step.first, whole.steps[at].first);
+      EXPECT_EQ(step.peer, whole.steps[at++].peer);
+    }
+  }
+  EXPECT_EQ(at, whole.steps.size());
+}
+
+TEST(SimFabric, ThinnerFabricsDelayWhatCrossesThem) {
+  Network network{.latency_us = 1, .gap_us = 0, .bytes_per_us = 100};
+  network.nodes_per_switch = 2;
+  network.taper = 2;
+  // Two nodes of one switch send to two of another at the same time.
+  const auto last = [&](Fabric fabric) {
+    network.fabric = fabric;
+    NetworkLinks links(network, 4);
+    double sent_us = 0;
+    links.deliver(0, 2, 1000, 0, &sent_us);
+    return links.deliver(1, 3, 1000, 0, &sent_us);
+  };
+  EXPECT_DOUBLE_EQ(last(Fabric::flat), 11);
+  EXPECT_DOUBLE_EQ(last(Fabric::fat_tree), 21);
+  EXPECT_DOUBLE_EQ(last(Fabric::dragonfly), 21);
+}
+
+TEST(SimFabric, ALinkTakesOneMessageAfterTheOther) {
+  const Network network{.latency_us = 1, .gap_us = 0.5, .bytes_per_us = 100};
+  NetworkLinks links(network, 3);
+  double sent_us = 0;
+  EXPECT_DOUBLE_EQ(links.deliver(0, 1, 1000, 0, &sent_us), 11.5);
+  EXPECT_DOUBLE_EQ(links.deliver(0, 2, 1000, 0, &sent_us), 22);
+  EXPECT_DOUBLE_EQ(sent_us, 21);
+}
+
+}  // namespace
+}  // namespace weft::sim

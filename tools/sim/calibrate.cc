@@ -1,0 +1,162 @@
+// Each figure is the best of many short samples: other work on the machine only makes them longer.
+// What all cores copy together is a median, since they must do it at the same time.
+#include "calibrate.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "topo/topology.h"
+
+namespace weft::sim {
+namespace {
+
+constexpr int kSamples = 25;
+constexpr std::size_t kCopied_bytes = 8 << 20;  // of one core, more than its own caches hold
+
+void bind_to(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+std::vector<double> sorted_samples(const std::function<double()>& sample) {
+  std::vector<double> found;
+  for (int i = 0; i < kSamples; ++i) found.push_back(sample());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+double microseconds(const std::function<void()>& work) {
+  const auto begin = now_ns();
+  work();
+  return static_cast<double>(now_ns() - begin) / 1e3;
+}
+
+struct Buffers {
+  std::vector<double> from = std::vector<double>(kCopied_bytes / sizeof(double), 1.0);
+  std::vector<double> to = std::vector<double>(kCopied_bytes / sizeof(double), 2.0);
+};
+
+double copy_rate(Buffers& buffers) {
+  constexpr auto bytes = static_cast<double>(kCopied_bytes);
+  return bytes / microseconds([&] {
+           std::memcpy(buffers.to.data(), buffers.from.data(), kCopied_bytes);
+           asm volatile("" ::: "memory");
+         });
+}
+
+double reduce_rate(Buffers& buffers) {
+  constexpr auto bytes = static_cast<double>(kCopied_bytes);
+  return bytes / microseconds([&] {
+           for (std::size_t i = 0; i < buffers.to.size(); ++i) buffers.to[i] += buffers.from[i];
+           asm volatile("" ::: "memory");
+         });
+}
+
+// All of them at the same time: the sum of what each one copies.
+double shared_copy_rate(const std::vector<int>& cpus) {
+  std::atomic<int> ready{0};
+  std::vector<double> rates(cpus.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < cpus.size(); ++i)
+    threads.emplace_back([&, i] {
+      bind_to(cpus[i]);
+      Buffers buffers;
+      ready.fetch_add(1);
+      while (ready.load() < static_cast<int>(cpus.size())) sched_yield();
+      rates[i] = sorted_samples([&] { return copy_rate(buffers); })[kSamples / 2];
+    });
+  for (auto& thread : threads) thread.join();
+  double sum = 0;
+  for (const double rate : rates) sum += rate;
+  return sum;
+}
+
+// Two threads pass a word on; how long one way takes. Of one CPU, it goes over by yielding it.
+double way_us(int cpu_of_one, int cpu_of_other) {
+  const bool yields = cpu_of_one == cpu_of_other;
+  constexpr int kWays = 100;
+  alignas(64) std::atomic<int> turn{0};
+  const auto play = [&](int cpu, int own) {
+    bind_to(cpu);
+    for (int i = 0; i < kWays; ++i) {
+      while (turn.load(std::memory_order_acquire) != 2 * i + own)
+        if (yields) sched_yield();
+      turn.store(2 * i + own + 1, std::memory_order_release);
+    }
+  };
+  double us = 0;
+  std::thread other([&] { play(cpu_of_other, 1); });
+  std::thread one([&] { us = microseconds([&] { play(cpu_of_one, 0); }); });
+  one.join();
+  other.join();
+  return us / (2 * kWays);
+}
+
+// From notify to the woken thread's next instruction; a quarter of the samples are shorter.
+double wake_us(int cpu_of_sleeper, int cpu_of_waker) {
+  constexpr int kTimes = 200;
+  std::atomic<int> called{0};
+  std::atomic<std::int64_t> woken_ns{0};
+  std::thread sleeper([&] {
+    bind_to(cpu_of_sleeper);
+    for (int i = 0; i < kTimes; ++i) {
+      called.wait(i);
+      woken_ns.store(now_ns());
+    }
+  });
+  std::vector<double> found;
+  bind_to(cpu_of_waker);
+  for (int i = 0; i < kTimes; ++i) {
+    usleep(50);
+    woken_ns.store(0);
+    const auto before = now_ns();
+    called.store(i + 1);
+    called.notify_one();
+    while (woken_ns.load() == 0) sched_yield();
+    found.push_back(static_cast<double>(woken_ns.load() - before) / 1e3);
+  }
+  sleeper.join();
+  std::sort(found.begin(), found.end());
+  return found[found.size() / 4];
+}
+
+}  // namespace
+
+Result<bool> calibrate(Machine& machine) {
+  const auto topology = read_topology();
+  std::vector<int> cpus = topology ? topology->cores() : allowed_cpus();
+  if (cpus.empty()) return Error{"the CPUs that may be used cannot be read"};
+  machine.cores = static_cast<int>(cpus.size());
+  std::vector<int> first_domain{cpus.front()};
+  machine.numa_nodes = 1;
+  for (std::size_t i = 1; topology && i < cpus.size(); ++i) {
+    if (topology->numa(cpus[i]) != topology->numa(cpus[i - 1])) ++machine.numa_nodes;
+    if (machine.numa_nodes == 1) first_domain.push_back(cpus[i]);
+  }
+  std::thread([&] {
+    bind_to(cpus[0]);
+    Buffers buffers;
+    machine.core_copy = sorted_samples([&] { return copy_rate(buffers); }).back();
+    machine.core_reduce = sorted_samples([&] { return reduce_rate(buffers); }).back();
+  }).join();
+  machine.numa_copy = std::max(machine.core_copy, shared_copy_rate(first_domain));
+  machine.switch_us = sorted_samples([&] { return way_us(cpus[0], cpus[0]); }).front();
+  if (cpus.size() > 1) {
+    machine.cache_us = sorted_samples([&] { return way_us(cpus[0], cpus[1]); }).front();
+    std::thread([&] { machine.wake_us = wake_us(cpus[1], cpus[0]); }).join();
+  }
+  return true;
+}
+
+}  // namespace weft::sim
