@@ -224,13 +224,15 @@ void on_fault(int, siginfo_t* info, void* context) {
   give_signals_back();
 }
 
+void let_application_have_it() {
+  const Locked locked;
+  all_unseen(Unknown::own_fault);
+  give_signals_back();
+}
+
 // A signal that is not ours, given to the application after all.
 void pass_on(int signal, siginfo_t* info) {
-  {
-    const Locked locked;
-    all_unseen(Unknown::own_fault);
-    give_signals_back();
-  }
+  let_application_have_it();
   kernel::direct(SYS_rt_tgsigqueueinfo, kernel::direct(SYS_getpid), kernel::direct(SYS_gettid),
                  signal, reinterpret_cast<long>(info));
 }
@@ -280,6 +282,13 @@ class Comparison final : public MemoryVisitor {
   const std::int64_t when_ns_;
 };
 
+// The program itself makes the system call that it was about to make.
+void make_again(greg_t* r, long number) {
+  constexpr int kInstruction = 2;  // bytes of `syscall`
+  r[REG_RIP] -= kInstruction;
+  r[REG_RAX] = number;
+}
+
 bool watches(int descriptor) {
   for (const Guard& guard : guards)
     if (guard.live && guard.breakpoint == descriptor) return true;
@@ -287,10 +296,14 @@ bool watches(int descriptor) {
 }
 
 void on_system_call(int signal, siginfo_t* info, void* context) {
-  constexpr int kDispatched = 2;  // SYS_USER_DISPATCH
-  Handler handler;
-  if (info->si_code != kDispatched) return pass_on(signal, info);
+  constexpr int kBySeccomp = 1, kDispatched = 2;  // SYS_SECCOMP, SYS_USER_DISPATCH
+  const Handler handler;
   greg_t* const r = registers(context);
+  if (info->si_code == kBySeccomp) {
+    let_application_have_it();
+    return make_again(r, info->si_syscall);
+  }
+  if (info->si_code != kDispatched) return pass_on(signal, info);
   const long number = info->si_syscall;
   const long arguments[6] = {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]};
   Comparison comparison(handler.when_ns());
@@ -306,9 +319,7 @@ void on_system_call(int signal, siginfo_t* info, void* context) {
     const Locked locked;
     all_unseen(Unknown::system_call);
   }
-  constexpr int kInstruction = 2;  // bytes of `syscall`
-  r[REG_RIP] -= kInstruction;
-  r[REG_RAX] = number;
+  make_again(r, number);
 }
 
 #else
@@ -326,12 +337,11 @@ constexpr SignalHandler* kHandlers[3] = {on_fault, on_system_call, on_trap};
 bool handlers_open() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     kernel::Action action{};
-    if (!kernel::get_action(signal, &action) || signal == SIGSEGV || signal == SIGTRAP) continue;
+    if ((kernel::bit(signal) & kGuardSignals) != 0 || !kernel::get_action(signal, &action))
+      continue;
     const bool caught =
         reinterpret_cast<std::uintptr_t>(action.handler) > 1;  // not SIG_DFL, SIG_IGN
-    const bool foreign = signal == SIGSYS && action.handler != on_system_call;
-    if (caught && (foreign || (signal != SIGSYS && (action.mask & kGuardSignals) != 0)))
-      return false;
+    if (caught && (action.mask & kGuardSignals) != 0) return false;
   }
   return true;
 }
@@ -498,11 +508,10 @@ void release_all_guards(Unknown why) {
 }
 
 void application_sets_handler(int signal) {
-  if (signal <= SIGSYS && (kernel::bit(signal) & kGuardSignals) != 0) {
-    const Locked locked;
-    all_unseen(Unknown::own_fault);
-    give_signals_back();
-  }
+  if (signal > SIGSYS || (kernel::bit(signal) & kGuardSignals) == 0) return;
+  const Locked locked;
+  all_unseen(Unknown::own_fault);
+  give_signals_back();
 }
 
 void given_to_mpi(const void* pointer, std::size_t bytes) {

@@ -40,7 +40,8 @@ def nonblocking(call: str) -> str:
 
 def fragment(site: Site) -> str:
     name = nonblocking(site.call)
-    return FRAGMENTS[site.language].format(name=name, method=name.removeprefix("MPI_"))
+    method = name.removeprefix("MPI_").removesuffix("_c")
+    return FRAGMENTS[site.language].format(name=name, method=method)
 
 
 def buffers(site: Site) -> str:

@@ -82,7 +82,7 @@ def gain(site: Site) -> str:
 
 def table(advice: Advice) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    shown.add_column("call site", no_wrap=True)
+    shown.add_column("call site", overflow="fold")
     for name in ("calls", "bytes", "time", "share", "waiting", "window", "gain"):
         shown.add_column(name, justify="right", no_wrap=True)
     for site in advice.sites[:MOST_SITES]:
