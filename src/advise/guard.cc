@@ -68,16 +68,24 @@ std::atomic<std::int64_t> spent_ns{0};
 std::uint64_t chance = 0x9e3779b97f4a7c15;
 Unknown off = Unknown::switched_off;
 
-// Holds the lock, with this thread's signals blocked.
+void select_for(Thread& thread, bool block) {
+  thread.selector = block && thread.inside == 0 ? kernel::kBlock : kernel::kAllow;
+}
+
+// Holds the lock, with this thread's signals blocked and its system calls let through: the clock
+// may need one.
 class Locked {
  public:
-  Locked() : mask_(kernel::block_all()), began_(now_ns()) {
+  Locked() : mask_(kernel::block_all()), me_(this_record()) {
+    if (me_) me_->selector = kernel::kAllow;
+    began_ = now_ns();
     while (lock_flag.test_and_set(std::memory_order_acquire)) {
     }
   }
   ~Locked() {
     lock_flag.clear(std::memory_order_release);
     spent_ns.fetch_add(now_ns() - began_, std::memory_order_relaxed);
+    if (me_) select_for(*me_, live.load() > 0);
     kernel::block_these(mask_);
   }
   Locked(const Locked&) = delete;
@@ -86,7 +94,8 @@ class Locked {
 
  private:
   const std::uint64_t mask_;
-  const std::int64_t began_;
+  Thread* const me_;
+  std::int64_t began_;
 };
 
 void protect(std::uintptr_t first, std::uintptr_t last, int protection) {
@@ -102,10 +111,6 @@ void protect_shared(const Guard& guard, int protection) {
   if (guard.breakpoint >= 0) return;
   if (guard.shares_first()) protect(guard.first, guard.first + kPage, protection);
   if (guard.shares_last()) protect(guard.last - kPage, guard.last, protection);
-}
-
-void select_for(Thread& thread, bool block) {
-  thread.selector = block && thread.inside == 0 ? kernel::kBlock : kernel::kAllow;
 }
 
 // With the lock held.
@@ -453,6 +458,20 @@ Unknown set(Guard& slot, const Guard& wanted, bool small) {
   return Unknown::none;
 }
 
+std::int64_t allowed_ns() {
+  return static_cast<std::int64_t>(budget * static_cast<double>(now_ns() - began_ns));
+}
+
+// Whether some guard's pages hold other memory, too. Without the lock: what ends meanwhile is
+// looked at again with it, and none begins but in a call of MPI.
+bool pages_shared() {
+  if (live.load() == 0) return false;
+  for (const Guard& guard : guards)
+    if (guard.live && guard.breakpoint < 0 && (guard.shares_first() || guard.shares_last()))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 void guards_begin(double overhead) {
@@ -470,8 +489,8 @@ Unknown guards_off() {
 
 bool guard_affordable(std::size_t bytes) {
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
-  const auto allowed = static_cast<std::int64_t>(budget * static_cast<double>(now_ns() - began_ns));
-  return spent_ns.load(std::memory_order_relaxed) + cost <= allowed + (bytes < 1 << 20 ? kHead : 0);
+  return spent_ns.load(std::memory_order_relaxed) + cost <=
+         allowed_ns() + (bytes < 1 << 20 ? kHead : 0);
 }
 
 void guard(Site& site, const void* result, std::size_t bytes, bool may_share) {
@@ -514,6 +533,15 @@ void application_sets_handler(int signal) {
   give_signals_back();
 }
 
+void guards_in_child() {
+  for (Guard& guard : guards) {
+    if (guard.live && guard.breakpoint < 0) open_pages(guard.first, guard.last);
+    guard.live = false;
+  }
+  live = 0;
+  lock_flag.clear();
+}
+
 void given_to_mpi(const void* pointer, std::size_t bytes) {
   const std::int64_t when_ns = now_ns();
   const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
@@ -534,8 +562,10 @@ void enter_mpi() {
   Thread* const me = this_record();
   if (!me || me->inside.fetch_add(1) > 0) return;
   me->selector = kernel::kAllow;
-  if (me->of_library || threads_in_mpi.fetch_add(1) > 0 || live.load() == 0) return;
+  if (me->of_library || threads_in_mpi.fetch_add(1) > 0 || !pages_shared()) return;
   const Locked locked;
+  if (spent_ns.load(std::memory_order_relaxed) > allowed_ns() + kHead)
+    all_unseen(Unknown::budget);  // each call of MPI opens and closes pages
   for (const Guard& guard : guards)
     if (guard.live) protect_shared(guard, PROT_READ | PROT_WRITE);
 }
@@ -544,11 +574,11 @@ void leave_mpi() {
   Thread* const me = this_record();
   if (!me || me->inside.fetch_sub(1) > 1) return;
   const bool last = !me->of_library && threads_in_mpi.fetch_sub(1) == 1;
-  if (live.load() == 0) return;
-  const Locked locked;
-  if (last && threads_in_mpi.load() == 0)
+  if (last && pages_shared()) {
+    const Locked locked;
     for (const Guard& guard : guards)
-      if (guard.live) protect_shared(guard, PROT_NONE);
+      if (guard.live && threads_in_mpi.load() == 0) protect_shared(guard, PROT_NONE);
+  }
   select_for(*me, live.load() > 0);
 }
 

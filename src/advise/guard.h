@@ -28,6 +28,8 @@ bool guards_exist();
 void release_all_guards(Unknown why);
 // Before the application sets, or asks for, the handler of this signal.
 void application_sets_handler(int signal);
+// After fork: nothing is watched there, and no other thread holds anything.
+void guards_in_child();
 // The application has given these bytes to MPI. SIZE_MAX: nobody knows how many.
 void given_to_mpi(const void* begin, std::size_t bytes);
 

@@ -37,6 +37,7 @@ enum class Unknown : std::uint32_t {
   mpi_call,     // the same
   never_touched,
   own_fault,  // the application had a fault or trap of its own
+  budget,     // watching on would have cost too much
   count
 };
 inline constexpr int kUnknowns = static_cast<int>(Unknown::count);

@@ -201,7 +201,9 @@ WEFT_SHOWN sighandler_t signal(int number, sighandler_t handler) noexcept {
 WEFT_SHOWN pid_t fork() noexcept {
   NEXT(fork);
   const MayBlock announced;
-  return call();
+  const pid_t child = call();
+  if (child == 0) weft::advise::guards_in_child();
+  return child;
 }
 
 WEFT_SHOWN int system(const char* command) {

@@ -44,7 +44,7 @@ def advise(
     command: Annotated[
         Optional[list[str]],
         typer.Argument(
-            help="The program, or its launcher: -- mpiexec -n 4 ./app", metavar="COMMAND"
+            help="The program, or its launcher (-- mpiexec -n 4 ./app).", metavar="COMMAND"
         ),
     ] = None,
     json_file: Annotated[

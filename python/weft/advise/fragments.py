@@ -10,21 +10,21 @@ from weft.advise.analysis import Site, base_name
 FRAGMENTS = {
     "c": (
         "MPI_Request request;\n"
-        "{name}(…, &request);        /* the same arguments as before */\n"
-        "…                           /* what you compute until the result is used */\n"
+        "{name}(…, &request);  /* the same arguments as before */\n"
+        "…  /* what you compute until the result is used */\n"
         "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
         "/* first use of the result */"
     ),
     "fortran": (
-        "type(MPI_Request) :: request    ! integer with mpif.h\n"
-        "call {name}(…, request, ierror) ! the same arguments as before\n"
-        "…                               ! what you compute until the result is used\n"
+        "type(MPI_Request) :: request  ! integer with mpif.h\n"
+        "call {name}(…, request, ierror)  ! the same arguments as before\n"
+        "…  ! what you compute until the result is used\n"
         "call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)\n"
         "! first use of the result; buffers: asynchronous"
     ),
     "python": (
         "request = comm.{method}(…)  # the same arguments as before\n"
-        "…                           # what you compute until the result is used\n"
+        "…  # what you compute until the result is used\n"
         "request.Wait()\n"
         "# first use of the result"
     ),

@@ -33,6 +33,7 @@ UNKNOWNS = (
     "an MPI call ended the observation",
     "the result was not touched before the end",
     "the program had a fault of its own",
+    "observing it any longer would have cost too much",
 )
 PATH, WINDOWS = 256, 64
 SITES, MODULES, ARRIVALS = 1024, 64, 8192  # the room in the file of a rank that has not finished

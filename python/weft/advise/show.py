@@ -82,7 +82,7 @@ def gain(site: Site) -> str:
 
 def table(advice: Advice) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    shown.add_column("call site", overflow="fold")
+    shown.add_column("call site", overflow="fold", min_width=19)
     for name in ("calls", "bytes", "time", "share", "waiting", "window", "gain"):
         shown.add_column(name, justify="right", no_wrap=True)
     for site in advice.sites[:MOST_SITES]:
@@ -101,6 +101,20 @@ def reasons(advice: Advice) -> list[str]:
         if site.window_us is None and not site.call.startswith("MPI_I"):
             found.setdefault(site.why_no_window, []).append(short_place(site))
     return [f"window unknown: {why} ({', '.join(places[:4])})" for why, places in found.items()]
+
+
+def remarks(site: Site) -> list[str]:
+    """What the page says of a site beside its figures."""
+    plan = fragments.persistent(site)
+    return [
+        text
+        for text in (
+            f"no gain is named: {site.why_no_gain}." if site.why_no_gain else "",
+            fragments.of_nonblocking(site),
+            f"it always has the same arguments: {plan} plans it once." if plan else "",
+        )
+        if text
+    ]
 
 
 def repeated(advice: Advice) -> str:
