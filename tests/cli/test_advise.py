@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from weft import mpi_libraries
-from weft.advise import analysis, places, store
+from weft.advise import analysis, places, record, store
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -125,39 +125,39 @@ def test_nothing_is_disturbed(mpi, program, advise, environment):
 
 
 @pytest.fixture
-def record(program, advise, tmp_path):
+def kept(program, advise, tmp_path):
     mpi = mpi_libraries.implementation("mpich")
     windows = program(mpi, "advise_windows.c")
     assert advise(mpi, [windows, 1, 4], "--json", "first.json").returncode == 0
     return tmp_path / "weft-advise.sqlite"
 
 
-def test_a_record_says_the_same_later(record, call, tmp_path):
+def test_a_record_says_the_same_later(kept, call, tmp_path):
     again = tmp_path / "again.json"
     out = tmp_path / "again.html"
-    assert call("advise", "--from", record, "--json", again, "-o", out).returncode == 0
+    assert call("advise", "--from", kept, "--json", again, "-o", out).returncode == 0
     assert json.loads(again.read_text()) == json.loads((tmp_path / "first.json").read_text())
 
 
-def test_two_records_are_compared(record, call):
-    said = call("advise", "--from", record, "--before", record).stdout
+def test_two_records_are_compared(kept, call):
+    said = call("advise", "--from", kept, "--before", kept).stdout
     assert "+0.0%" in said and "allreduce in heap_case" in said
 
 
-def test_what_is_damaged_is_named(record, call, tmp_path):
-    with sqlite3.connect(record) as database:
+def test_what_is_damaged_is_named(kept, call, tmp_path):
+    with sqlite3.connect(kept) as database:
         database.execute("DROP TABLE arrival")
-    done = call("advise", "--from", record, "-o", tmp_path / "p.html")
+    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
     assert done.returncode == 0
     assert "cannot be read: arrival" in " ".join(done.stdout.split())
 
 
-def test_another_version_is_refused(record, call):
-    with sqlite3.connect(record) as database:
+def test_another_version_is_refused(kept, call):
+    with sqlite3.connect(kept) as database:
         database.execute(
             "UPDATE about SET value = '\"weft-advise-record/9\"' WHERE name = 'schema'"
         )
-    done = call("advise", "--from", record)
+    done = call("advise", "--from", kept)
     assert done.returncode == 2
     assert "it has schema weft-advise-record/9" in done.stderr
 
@@ -304,6 +304,18 @@ def test_no_gain_where_all_cores_of_a_node_compute():
     for row in stored["site"]:
         row["comm_nodes"] = 1
     assert analysis.analyse(stored).sites[0].gain_high_us == 0
+
+
+def test_windows_that_mostly_broke_off_are_unknown():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for row in stored["site"]:
+        row["windows"] = 1
+    neighbours = record.UNKNOWNS.index("too many accesses right beside the result")
+    stored["unknown"].append({"rank": 0, "site": 0, "why": neighbours, "count": 2})
+    assert analysis.analyse(stored).sites[0].window_us == 500
+    stored["unknown"][0]["count"] = 3
+    site = analysis.analyse(stored).sites[0]
+    assert site.window_us is None and "beside the result" in site.why_no_window
 
 
 def test_inlined_frames_come_first():

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from weft.advise.places import Frame, of_interpreter, unresolved
-from weft.advise.record import UNKNOWNS
+from weft.advise.record import BROKEN_OFF, UNKNOWNS
 from weft.advise.store import Stored
 
 COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
@@ -185,6 +185,13 @@ def upper_gain(site: Site, stored: Stored) -> tuple[float | None, str]:
     return each * site.calls, "" if each > 0 else "the result is used at once"
 
 
+def windows_known(rows: list[dict], measured: int, unknown: dict[str, int]) -> list[float]:
+    """Microseconds; none where most observations broke off, since the others are no fair sample."""
+    if sum(unknown.get(why, 0) for why in BROKEN_OFF) > measured:
+        return []
+    return [row["ns"] / 1e3 for row in rows]
+
+
 # Sites -------------------------------------------------------------------------------------------
 
 
@@ -243,7 +250,9 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             share=time_us / elapsed_us if elapsed_us else 0,
             waiting=share,
             arrivals=arrivals,
-            windows_us=[row["ns"] / 1e3 for row in windows.get(group, [])],
+            windows_us=windows_known(
+                windows.get(group, []), sum(row["windows"] for row in members), unknown
+            ),
             unknown=dict(unknown),
             gain_high_us=None,
             why_no_gain="",

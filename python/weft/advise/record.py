@@ -35,6 +35,8 @@ UNKNOWNS = (
     "the program had a fault of its own",
     "observing it any longer would have cost too much",
 )
+# Those of observations that had begun: what they would have found is missing among the windows.
+BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
 PATH, WINDOWS = 256, 64
 SITES, MODULES, ARRIVALS = 1024, 64, 8192  # the room in the file of a rank that has not finished
 

@@ -304,7 +304,7 @@ static void case_inner(void) {
   free(all);
 }
 static void case_neighbours(void) {
-  char* block = malloc(9000);
+  char* block = calloc(9000, 1);
   for (int i = 0; i < 300; ++i) block[i] = (char)i;
   double* out = (double*)(block + 304);
   for (int k = 0; k < 3; ++k) {
