@@ -13,7 +13,7 @@ set(WEFT_PROGRAMS overlap nbceff latency plan idle weft-probe
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
 set(libraries "")
 foreach(family ${WEFT_FAMILIES})
-  list(APPEND libraries weft_interpose_${family})
+  list(APPEND libraries weft_interpose_${family} weft_advise_${family})
 endforeach()
 if(TARGET weft_heap)
   list(APPEND libraries weft_heap)

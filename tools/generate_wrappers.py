@@ -648,6 +648,33 @@ namespace special {{
     )
 
 
+BOUND = """\
+#define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
+#define RETURN_ADDRESS __builtin_return_address(0)
+
+namespace weft::interpose {
+namespace {
+
+// The next definition, looked up now if that has not happened yet.
+template <class Function>
+inline Function* bound_or_null(Next<Function>& slot) {
+  if (Function* found = slot) [[likely]] return found;
+  bind_now();
+  return slot;
+}
+
+template <class Function>
+inline Function* bound(Next<Function>& slot, CallId id) {
+  Function* found = bound_or_null(slot);
+  if (!found) [[unlikely]] missing_call(id);
+  return found;
+}
+
+}  // namespace
+
+"""
+
+
 def wrappers_cc(calls, library):
     by_name = {call["name"]: call for call in calls}
     return (
@@ -658,30 +685,7 @@ def wrappers_cc(calls, library):
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 
-#define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
-#define RETURN_ADDRESS __builtin_return_address(0)
-
-namespace weft::interpose {{
-namespace {{
-
-// The next definition, looked up now if that has not happened yet.
-template <class Function>
-inline Function* bound_or_null(Next<Function>& slot) {{
-  if (Function* found = slot) [[likely]] return found;
-  bind_now();
-  return slot;
-}}
-
-template <class Function>
-inline Function* bound(Next<Function>& slot, CallId id) {{
-  Function* found = bound_or_null(slot);
-  if (!found) [[unlikely]] missing_call(id);
-  return found;
-}}
-
-}}  // namespace
-
-{lines(calls, lambda call: wrapper(call, by_name))}
+{BOUND}{lines(calls, lambda call: wrapper(call, by_name))}
 }}  // namespace weft::interpose
 """
     )
@@ -716,8 +720,9 @@ FILES = {
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Generate src/interpose/generated/.")
+def bring_up_to_date(files, out):
+    """Writes the files of one directory, or with --check only names those that are stale."""
+    parser = argparse.ArgumentParser(description=f"Generate {out.relative_to(ROOT)}/.")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -726,22 +731,24 @@ def main():
     check = parser.parse_args().check
     calls, library = read_table()
     stale = []
-    for name, make in FILES.items():
-        text, path = make(calls, library), OUT / name
+    for name, make in files.items():
+        text, path = make(calls, library), out / name
         if path.exists() and path.read_text() == text:
             continue
         stale.append(path.relative_to(ROOT))
         if not check:
-            OUT.mkdir(parents=True, exist_ok=True)
+            out.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-    if check and stale:
-        for path in stale:
-            print(
-                f"{path} is not what api/calls.json gives; run python3 tools/generate_wrappers.py",
-                file=sys.stderr,
-            )
-        return 1
-    return 0
+    for path in stale if check else []:
+        script = pathlib.Path(sys.argv[0]).name
+        print(
+            f"{path} is not what api/calls.json gives; run python3 tools/{script}", file=sys.stderr
+        )
+    return 1 if check and stale else 0
+
+
+def main():
+    return bring_up_to_date(FILES, OUT)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import typer
 
 from weft import __version__
 from weft import plan as plan_command
+from weft.advise import command as advise_command
 from weft.bench import command as bench_command
 from weft.cores import command as cores_command
 from weft.demo import command as demo_command
@@ -37,6 +38,11 @@ lab_app = typer.Typer(
 app.add_typer(lab_app, name="lab", rich_help_panel=PROGRAMS)
 lab_app.command("run", context_settings={"allow_interspersed_args": False})(lab_command.run)
 app.command("demo", rich_help_panel=MEASURING)(demo_command.demo)
+app.command(
+    "advise",
+    rich_help_panel=MEASURING,
+    context_settings={"allow_interspersed_args": False},
+)(advise_command.advise)
 app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
 app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
 app.command("place", rich_help_panel=MEASURING)(cores_command.place)

@@ -6,10 +6,6 @@
 
 namespace weft::interpose {
 
-// An error where the process runs another MPI family than this library was built for: its handles
-// are of another size, so that no call may go through Weft.
-Result<bool> check_family();
-
 // Binds the calls that Weft itself makes and the handles it needs; an error names what is lacking.
 Result<bool> bind_library();
 

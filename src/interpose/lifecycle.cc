@@ -12,6 +12,7 @@
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"
 #include "interpose/runtime.h"
+#include "interpose/search.h"
 #include "interpose/whole_collectives.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.

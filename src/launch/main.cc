@@ -1,4 +1,5 @@
-// The `weft` command: `run` is done here, `schedule` by its own program, the rest by Python.
+// The `weft` command: `run` is done here, and what of `advise` starts a rank; `schedule` by its own
+// program, the rest by Python.
 // Why: `weft run` starts once per rank, on thousands of ranks from a shared file system.
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/advise.h"
 #include "launch/run.h"
 
 namespace {
@@ -47,6 +49,8 @@ int main(int argc, char** argv) {
   const std::string directory = self.substr(0, self.rfind('/') + 1);
   const std::string_view verb = argc > 1 ? argv[1] : "--help";
   if (verb == "run") return weft::launch::run(self, argc - 2, argv + 2);
+  if (verb == "advise")
+    if (const auto status = weft::launch::advise(self, argc - 2, argv + 2)) return *status;
   if (verb == "schedule")
     return become_part(schedule_printer(directory), {argv + 2, argv + argc},
                        "install Weft again, or build it with: make build");

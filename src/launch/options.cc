@@ -14,14 +14,6 @@ extern char** environ;
 namespace weft::launch {
 namespace {
 
-Result<Family> parse_mpi(std::string_view text) {
-  if (text.empty()) return Family::unknown;
-  if (text == "mpich" || text == "intelmpi") return Family::mpich;
-  if (text == "openmpi") return Family::openmpi;
-  if (text == "abi") return Family::abi;
-  return Error{"unknown MPI '" + std::string(text) + "'; choose one of " + kMpiChoices};
-}
-
 // --algorithm KIND=NAME sets WEFT_ALGORITHM_<KIND>.
 Result<bool> set_algorithm(std::string_view value) {
   const auto equals = value.find('=');
@@ -82,6 +74,14 @@ Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
 
 }  // namespace
 
+Result<Family> family_of_word(std::string_view text) {
+  if (text.empty()) return Family::unknown;
+  if (text == "mpich" || text == "intelmpi") return Family::mpich;
+  if (text == "openmpi") return Family::openmpi;
+  if (text == "abi") return Family::abi;
+  return Error{"unknown MPI '" + std::string(text) + "'; choose one of " + kMpiChoices};
+}
+
 const char* family_name(Family family) {
   constexpr std::array<const char*, 4> names = {"unknown", "mpich", "openmpi", "abi"};
   return names[static_cast<std::size_t>(family)];
@@ -100,7 +100,7 @@ Result<RunOptions> parse_run_options(int argc, char** argv) {
   }
   options.command.assign(argv + i, argv + argc);
   const char* mpi = std::getenv("WEFT_MPI");
-  auto family = parse_mpi(mpi ? mpi : "");
+  auto family = family_of_word(mpi ? mpi : "");
   if (!family) return family.error();
   options.mpi = *family;
   auto config = Config::from_environment();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -12,11 +13,14 @@ namespace weft::launch {
 
 enum class Family { unknown, mpich, openmpi, abi };
 const char* family_name(Family family);
+// "": unknown; an error names what there is.
+Result<Family> family_of_word(std::string_view text);
 inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 
 struct RunOptions {
   Family mpi = Family::unknown;  // --mpi or WEFT_MPI; unknown: found out
   bool verbose = false;
+  bool watched = false;  // by the advisor's library, instead of Weft's
   enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
 };

@@ -109,11 +109,12 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
-// What is to be preloaded: the family's library, and with --shared-heap the heap's.
-Result<std::string> find_libraries(const std::string& self, Family family) {
-  auto library = find_library(self, family_name(family));
+// What is to be preloaded: the family's library, and with --shared-heap the heap's; or the
+// advisor's.
+Result<std::string> find_libraries(const std::string& self, Family family, bool watched) {
+  auto library = find_library(self, (watched ? "advise-" : "") + std::string(family_name(family)));
   const char* heap_bytes = std::getenv("WEFT_SHARED_HEAP");
-  if (!library || !heap_bytes || !*heap_bytes) return library;
+  if (!library || watched || !heap_bytes || !*heap_bytes) return library;
   auto heap = find_library(self, "heap");
   return heap ? Result<std::string>(*library + ":" + *heap) : heap;
 }
@@ -133,27 +134,27 @@ void set_preload(const std::string& library) {
   setenv("LD_PRELOAD", value.c_str(), 1);
 }
 
-int run_launcher(const std::string& self, Launcher launcher, const RunOptions& options) {
-  std::vector<std::string> prefix = {self, "run"};
-  for (auto& option : options_from_environment(options.verbose)) prefix.push_back(option);
-  prefix.push_back("--");
-  auto rewritten = insert_before_programs(launcher, options.command, prefix);
-  if (!rewritten) return refuse(rewritten.error().message);
-  if (options.verbose) {
-    std::string line;
-    for (const auto& word : *rewritten) line += " " + word;
-    std::fprintf(stderr, "weft: starts%s\n", line.c_str());
-  }
-  return become(find_in_path(options.command[0]), pointers(*rewritten).data());
-}
-
 bool same_file(const std::string& a, const std::string& b) {
   struct stat one, other;
   return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
          one.st_ino == other.st_ino;
 }
 
-int run_program(const std::string& self, const RunOptions& options) {
+}  // namespace
+
+int start_launcher(Launcher launcher, const std::vector<std::string>& command,
+                   const std::vector<std::string>& prefix, bool verbose) {
+  auto rewritten = insert_before_programs(launcher, command, prefix);
+  if (!rewritten) return refuse(rewritten.error().message);
+  if (verbose) {
+    std::string line;
+    for (const auto& word : *rewritten) line += " " + word;
+    std::fprintf(stderr, "weft: starts%s\n", line.c_str());
+  }
+  return become(find_in_path(command[0]), pointers(*rewritten).data());
+}
+
+int start_program(const std::string& self, const RunOptions& options) {
   const std::string& name = options.command[0];
   const std::string path = find_in_path(name);
   const auto command = pointers(options.command);
@@ -164,7 +165,7 @@ int run_program(const std::string& self, const RunOptions& options) {
   if (!program->preloadable) return refuse(name + " " + program->why_not);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
-  auto library = find_libraries(self, choice->family);
+  auto library = find_libraries(self, choice->family, options.watched);
   if (!library) return refuse(choice->reason + "; " + library.error().message);
   if (options.verbose)
     std::fprintf(stderr, "weft: loads %s: %s\n", library->c_str(), choice->reason.c_str());
@@ -173,7 +174,17 @@ int run_program(const std::string& self, const RunOptions& options) {
   return become(path, command.data());
 }
 
-}  // namespace
+Result<RunOptions> watching_options(const std::string& mpi,
+                                    const std::vector<std::string>& command) {
+  RunOptions options;
+  options.watched = true;
+  options.command = command;
+  if (mpi.empty()) return options;
+  auto family = family_of_word(mpi);
+  if (!family) return family.error();
+  options.mpi = *family;
+  return options;
+}
 
 int become(const std::string& path, const char* const* command) {
   if (path.empty()) {
@@ -197,8 +208,11 @@ int run(const std::string& self, int argc, char** argv) {
   if (options->command.empty())
     return refuse("nothing to run; use: weft run [OPTIONS] -- COMMAND [ARGUMENTS]");
   const Launcher launcher = launcher_of_command(options->command[0]);
-  if (launcher != Launcher::none) return run_launcher(self, launcher, *options);
-  return run_program(self, *options);
+  if (launcher == Launcher::none) return start_program(self, *options);
+  std::vector<std::string> prefix = {self, "run"};
+  for (auto& option : options_from_environment(options->verbose)) prefix.push_back(option);
+  prefix.push_back("--");
+  return start_launcher(launcher, options->command, prefix, options->verbose);
 }
 
 }  // namespace weft::launch

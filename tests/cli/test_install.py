@@ -40,6 +40,7 @@ EXPECTED = {
     f"share/weft/modulefiles/weft/{__version__}",
     f"share/weft/modulefiles/weft/{__version__}.lua",
     *(f"lib/weft/libweft-{family}.so" for family in FAMILIES),
+    *(f"lib/weft/libweft-advise-{family}.so" for family in (*FAMILIES, "abi")),
     *(f"libexec/weft/{family}/{name}" for family in FAMILIES for name in PROGRAMS),
 }
 SAYS_ITS_VERSION = """

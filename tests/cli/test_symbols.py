@@ -118,3 +118,30 @@ def test_generated_code_is_up_to_date():
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False
     )
     assert check.returncode == 0, check.stderr
+
+
+# The advisor's own libraries ---------------------------------------------------------------------
+
+THREADS_AND_SIGNALS = {
+    *("pthread_create", "pthread_sigmask", "sigprocmask", "sigaction", "signal"),
+    *("fork", "system", "popen", "posix_spawn", "posix_spawnp"),
+}
+
+
+def test_the_advisor_exports_the_table(family):
+    exported = {name for _, name in nm(LIB / f"libweft-advise-{family}.so", "--defined-only")}
+    calls = expected_calls(family)
+    assert exported == calls | {f"P{name}" for name in calls} | THREADS_AND_SIGNALS
+
+
+def test_the_advisor_needs_no_mpi_symbol(family):
+    names = [name for _, name in nm(LIB / f"libweft-advise-{family}.so", "--undefined-only")]
+    assert [name for name in names if re.match(r"P?MPI|[op]mpi_|PMIx_|MPIR_|MPIX_", name)] == []
+
+
+def test_the_advisors_generated_code_is_up_to_date():
+    script = ROOT / "tools" / "generate_advise_wrappers.py"
+    check = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
+    )
+    assert check.returncode == 0, check.stderr

@@ -14,6 +14,7 @@ from weft import installation, mpi_libraries
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 COMMANDS = (
     "run",
+    "advise",
     "info",
     "doctor",
     "demo",

@@ -1,0 +1,351 @@
+"""From a record to advice: where the time is, how much of it is waiting, whether there is room, and
+what that could be worth.
+
+The gain is an interval. Its upper end is min(window, transfer) of the calls, less the processor
+time that moving the data needs itself where no core is free for it. Its lower end would need the
+program's calls replayed; without that it is not known, and said so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from weft.advise.places import Frame, of_interpreter, unresolved
+from weft.advise.record import BROKEN_OFF, UNKNOWNS
+from weft.advise.store import Stored
+
+COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
+# Every rank needs something of every other: nobody leaves before the last comes.
+ALL_MEET = ("barrier", "allreduce", "allgather", "alltoall", "reduce_scatter")
+FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
+LITTLE = 0.05  # of the run time: less in collectives is not worth a change
+
+
+def base_name(call: str) -> str:
+    """MPI_Iallreduce_c -> allreduce"""
+    name = call.removeprefix("MPI_").removesuffix("_c").lower()
+    return name[1:] if call.startswith("MPI_I") else name
+
+
+def is_nonblocking(call: str) -> bool:
+    return call.startswith("MPI_I")
+
+
+@dataclass
+class Site:
+    """One place in the program, over all ranks."""
+
+    frames: list[Frame]
+    call: str
+    communicator: str
+    comm_size: int
+    nodes: int
+    bytes: float  # of one call
+    calls: int  # of one rank
+    time_us: float  # of one rank, in all its calls
+    share: float  # of the run time
+    waiting: float | None  # part of the time spent waiting for others to come
+    arrivals: int  # calls from which that is known
+    windows_us: list[float]
+    unknown: dict[str, int]
+    gain_high_us: float | None  # of one rank, over the run
+    why_no_gain: str
+    between_us: float | None = None  # of non-blocking calls: from the start to the completing call
+    waited_us: float | None = None
+    tests: float = 0
+    repeated: float = 0  # part of the calls with the arguments of the one before
+
+    @property
+    def function(self) -> str:
+        return self.frames[0].function
+
+    @property
+    def place(self) -> str:
+        frame = self.frames[0]
+        return f"{frame.file}:{frame.line}" if frame.file else ""
+
+    @property
+    def window_us(self) -> float | None:
+        return median(self.windows_us) if self.windows_us else None
+
+    @property
+    def transfer_us(self) -> float | None:
+        """Of one call."""
+        if self.waiting is None or not self.calls:
+            return None
+        return self.time_us / self.calls * (1 - self.waiting)
+
+    @property
+    def why_no_window(self) -> str:
+        """The commonest reason, but that a rank has no result only where there is no other."""
+        whys = sorted(self.unknown.items(), key=lambda one: (one[0] != UNKNOWNS[3], one[1]))
+        return whys[-1][0] if whys else "its calls were too few or too long to be sampled"
+
+    @property
+    def language(self) -> str:
+        file = self.frames[0].file.lower()
+        if file.endswith(".py"):
+            return "python"
+        if file.endswith((".f", ".f90", ".f03", ".f08", ".for", ".ftn", ".f77", ".f95")):
+            return "fortran"
+        return "c++" if file.endswith((".cc", ".cpp", ".cxx", ".hpp", ".hh")) else "c"
+
+
+@dataclass
+class Advice:
+    command: list[str]
+    ranks: int
+    reported: int  # ranks whose record there is
+    hosts: int
+    elapsed_us: float
+    collective_share: float
+    other_mpi_share: float
+    calls: list[tuple[str, float, float]]  # name, calls and microseconds of one rank
+    sites: list[Site]  # the longest first
+    finalized: bool
+    overhead: float  # part of the run time that guarding took, of the rank where it was most
+    clock_error_us: float
+    windows_off: str
+    has_lines: bool
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> list[Site]:
+        """Those worth a change, the most valuable first."""
+        worth = [site for site in self.sites if (site.gain_high_us or 0) > 0]
+        return sorted(worth, key=lambda site: -(site.gain_high_us or 0))[:3]
+
+
+# Waiting and transferring ------------------------------------------------------------------------
+
+
+def meeting_time(kind: str, members: dict[int, dict], one: dict) -> int | None:
+    """When the last came whom this rank must wait for; None where that is not known."""
+    if kind.startswith(FROM_ROOT):
+        root = members.get(one["root"])
+        return root["arrived_ns"] if root else None
+    last = max(member["arrived_ns"] for member in members.values())
+    if kind.startswith(ALL_MEET) or (kind.startswith(TO_ROOT) and one["comm_rank"] == one["root"]):
+        return last
+    return None
+
+
+def waiting_shares(stored: Stored, group_of: dict) -> dict:
+    """Group of sites -> (part of the time spent waiting, arrivals that this is known from)."""
+    sites = {(s["rank"], s["site"]): s for s in stored["site"]}
+    calls: dict[tuple, dict[int, dict]] = defaultdict(dict)
+    for one in stored["arrival"]:
+        calls[one["comm"], one["sequence"]][one["comm_rank"]] = one
+    waited: dict = defaultdict(int)
+    spent: dict = defaultdict(int)
+    known: dict = defaultdict(int)
+    for members in calls.values():
+        first = next(iter(members.values()))
+        site = sites.get((first["rank"], first["site"]))
+        if site is None or len(members) < site["comm_size"]:
+            continue
+        for one in members.values():
+            when = meeting_time(base_name(site["call"]), members, one)
+            if when is None:
+                continue
+            group = group_of[one["rank"], one["site"]]
+            inside = one["left_ns"] - one["arrived_ns"]
+            waited[group] += min(max(0, when - one["arrived_ns"]), inside)
+            spent[group] += inside
+            known[group] += 1
+    return {group: (waited[group] / max(1, spent[group]), known[group]) for group in known}
+
+
+# The gain ----------------------------------------------------------------------------------------
+
+
+def processor_us(stored: Stored, bytes_of_call: float) -> float:
+    """What moving a call's data in and out of memory takes from the cores that compute."""
+    rates = [rank["copy_bytes_per_ms"] for rank in stored["rank"] if rank["copy_bytes_per_ms"]]
+    return 2 * bytes_of_call / median(rates) * 1e3 if rates else 0
+
+
+def upper_gain(site: Site, stored: Stored) -> tuple[float | None, str]:
+    """Microseconds of one rank over the run, and why there are none."""
+    if is_nonblocking(site.call):
+        return None, "it is non-blocking already"
+    if not site.windows_us:
+        return None, site.why_no_window
+    transfer = site.transfer_us
+    if transfer is None:
+        return None, "how long the ranks wait for each other is not known"
+    free_core = all(rank["cores"] > rank["node_ranks"] for rank in stored["rank"])
+    if site.nodes <= 1 and not free_core:
+        return 0.0, "all cores of the node compute, and the data are moved by the same cores"
+    cost = 0.0 if free_core else processor_us(stored, site.bytes)
+    each = fmean(max(0.0, min(window, transfer) - cost) for window in site.windows_us)
+    return each * site.calls, "" if each > 0 else "the result is used at once"
+
+
+def windows_known(rows: list[dict], measured: int, unknown: dict[str, int]) -> list[float]:
+    """Microseconds; none where most observations broke off, since the others are no fair sample."""
+    if sum(unknown.get(why, 0) for why in BROKEN_OFF) > measured:
+        return []
+    return [row["ns"] / 1e3 for row in rows]
+
+
+# Sites -------------------------------------------------------------------------------------------
+
+
+def frames_by_place(stored: Stored) -> dict[tuple[str, int], list[Frame]]:
+    found: dict[tuple[str, int], list[Frame]] = defaultdict(list)
+    for row in sorted(stored["frame"], key=lambda row: row["depth"]):
+        found[row["module"], row["offset"]].append(Frame(row["function"], row["file"], row["line"]))
+    return found
+
+
+def group_key(row: dict) -> tuple:
+    names = ("module", "offset", "place", "call", "comm_kind", "comm_size", "size_class")
+    return tuple(row[name] for name in names)
+
+
+def gathered(rows: Iterable[dict], group_of: dict) -> dict:
+    found = defaultdict(list)
+    for row in rows:
+        if (row["rank"], row["site"]) in group_of:
+            found[group_of[row["rank"], row["site"]]].append(row)
+    return found
+
+
+def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
+    group_of = {(row["rank"], row["site"]): group_key(row) for row in stored["site"]}
+    rows = gathered(stored["site"], group_of)
+    windows = gathered(stored["time_window"], group_of)
+    unknowns = gathered(stored["unknown"], group_of)
+    frames = frames_by_place(stored)
+    waiting = waiting_shares(stored, group_of)
+    found = []
+    for group, members in rows.items():
+        first = members[0]
+        total = {
+            name: sum(row[name] for row in members)
+            for name in ("calls", "bytes", "ns", "completed", "between_ns", "waited_ns", "tests")
+        }
+        done = total["completed"]
+        place = (first["module"], first["offset"])
+        share, arrivals = waiting.get(group, (None, 0))
+        time_us = (total["ns"] + total["waited_ns"]) / 1e3 / len(members)
+        unknown: dict[str, int] = defaultdict(int)
+        for row in unknowns.get(group, []):
+            unknown[UNKNOWNS[row["why"]] if row["why"] < len(UNKNOWNS) else "?"] += row["count"]
+        site = Site(
+            frames=of_interpreter(first["place"])
+            if first["place"]
+            else frames.get(place) or unresolved(*place),
+            call=first["call"],
+            communicator=COMMUNICATORS[min(2, first["comm_kind"])],
+            comm_size=first["comm_size"],
+            nodes=first["comm_nodes"],
+            bytes=total["bytes"] / max(1, total["calls"]),
+            calls=max(row["calls"] for row in members),
+            time_us=time_us,
+            share=time_us / elapsed_us if elapsed_us else 0,
+            waiting=share,
+            arrivals=arrivals,
+            windows_us=windows_known(
+                windows.get(group, []), sum(row["windows"] for row in members), unknown
+            ),
+            unknown=dict(unknown),
+            gain_high_us=None,
+            why_no_gain="",
+            between_us=total["between_ns"] / 1e3 / done if done else None,
+            waited_us=total["waited_ns"] / 1e3 / done if done else None,
+            tests=total["tests"] / done if done else 0,
+            repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
+        )
+        site.gain_high_us, site.why_no_gain = upper_gain(site, stored)
+        found.append(site)
+    return sorted(found, key=lambda site: -site.time_us)
+
+
+def is_collective(name: str) -> bool:
+    return base_name(name).startswith(
+        (*ALL_MEET, *FROM_ROOT, *TO_ROOT, "scan", "exscan", "neighbor")
+    )
+
+
+def calls_of(stored: Stored) -> list[tuple[str, float, float]]:
+    count: dict[str, float] = defaultdict(float)
+    time: dict[str, float] = defaultdict(float)
+    ranks = max(1, len(stored["rank"]))
+    for row in stored["call"]:
+        count[row["name"]] += row["calls"] / ranks
+        time[row["name"]] += row["ns"] / 1e3 / ranks
+    return sorted(((n, count[n], time[n]) for n in count), key=lambda one: -one[2])
+
+
+def notes_of(stored: Stored, advice: Advice) -> list[str]:
+    notes = []
+    if not advice.finalized:
+        notes.append(
+            "The program did not come to MPI_Finalize: this is what"
+            f" {advice.reported} of {advice.ranks} ranks had recorded until then."
+        )
+    if stored.unread:
+        notes.append(
+            "Of this record, these parts cannot be read: " + ", ".join(stored.unread) + "."
+        )
+    if not advice.has_lines and advice.sites:
+        notes.append("There are no line numbers: compile with -g to get them.")
+    if advice.windows_off:
+        notes.append(f"No windows: {advice.windows_off}.")
+    return notes
+
+
+def analyse(stored: Stored) -> Advice:
+    ranks = stored["rank"]
+    elapsed_us = fmean(rank["elapsed_ns"] for rank in ranks) / 1e3 if ranks else 0
+    sites = sites_of(stored, elapsed_us)
+    calls = calls_of(stored)
+    in_mpi = fmean(rank["mpi_ns"] for rank in ranks) / 1e3 if ranks else 0
+    # One wait for several requests counts for the site of each.
+    in_collectives = min(in_mpi, sum(site.time_us for site in sites))
+    off = {rank["windows_off"] for rank in ranks} - {0}
+    advice = Advice(
+        command=stored.about.get("command", []),
+        ranks=max((rank["ranks"] for rank in ranks), default=0),
+        reported=len(ranks),
+        hosts=len({rank["host"] for rank in ranks}),
+        elapsed_us=elapsed_us,
+        collective_share=in_collectives / elapsed_us if elapsed_us else 0,
+        other_mpi_share=max(0, in_mpi - in_collectives) / elapsed_us if elapsed_us else 0,
+        calls=calls,
+        sites=sites,
+        finalized=bool(ranks) and all(rank["finalized"] for rank in ranks),
+        overhead=max(
+            (r["guarding_ns"] / r["elapsed_ns"] for r in ranks if r["elapsed_ns"]), default=0
+        ),
+        clock_error_us=max((rank["clock_error_ns"] for rank in ranks), default=0) / 1e3,
+        windows_off=UNKNOWNS[off.pop()] if off else "",
+        has_lines=any(site.place for site in sites),
+    )
+    advice.notes = notes_of(stored, advice)
+    return advice
+
+
+def as_json(advice: Advice) -> dict:
+    """The schema weft-advise/1."""
+
+    def site(one: Site) -> dict:
+        frame = one.frames[0]
+        window = one.window_us
+        return {
+            "function": frame.function,
+            "file": frame.file or None,
+            "line": frame.line or None,
+            "call": one.call,
+            "calls": one.calls,
+            "time_us": one.time_us,
+            "window_after_us": None if window is None else {"median": window},
+            "gain_us": {"low": None, "high": one.gain_high_us},
+        }
+
+    return {"schema": "weft-advise/1", "sites": [site(one) for one in advice.sites]}

@@ -1,0 +1,132 @@
+"""`weft advise`: its options."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from weft.advise.analysis import Advice
+
+RECORD = Path("weft-advise.sqlite")
+PAGE = Path("weft-advise.html")
+
+
+def refuse(message: object) -> typer.Exit:
+    print(f"weft advise: {message}", file=sys.stderr)
+    return typer.Exit(2)
+
+
+def per_cent(text: str) -> float:
+    """ "5%" or "5"."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 100:
+        raise refuse(f"--overhead {text} is no percentage: give a number from 0 to 100, such as 5%")
+    return value
+
+
+def load(path: Path) -> "Advice":
+    from weft.advise import analysis, store
+    from weft.stored import ResultError
+
+    try:
+        return analysis.analyse(store.read(path))
+    except ResultError as error:
+        raise refuse(error) from None
+
+
+def advise(
+    command: Annotated[
+        Optional[list[str]],
+        typer.Argument(
+            help="The program, or its launcher (-- mpiexec -n 4 ./app).", metavar="COMMAND"
+        ),
+    ] = None,
+    json_file: Annotated[
+        Optional[Path],
+        typer.Option("--json", help="Also write the sites as JSON.", metavar="FILE"),
+    ] = None,
+    page: Annotated[
+        Path, typer.Option("-o", "--out", help="The page, with everything in it.", metavar="FILE")
+    ] = PAGE,
+    record: Annotated[
+        Path, typer.Option(help="Where the record of the run is kept.", metavar="FILE")
+    ] = RECORD,
+    overhead: Annotated[
+        str,
+        typer.Option(
+            help="The part of the run time that observing results may take; 0: none is observed.",
+            metavar="PERCENT",
+        ),
+    ] = "5%",
+    mpi: Annotated[
+        str,
+        typer.Option(
+            help="mpich, intelmpi, openmpi or abi.", show_default="found out", metavar="MPI"
+        ),
+    ] = "",
+    from_record: Annotated[
+        Optional[Path],
+        typer.Option("--from", help="Run nothing: advise on a record.", metavar="FILE"),
+    ] = None,
+    before: Annotated[
+        Optional[Path],
+        typer.Option(help="With --from: what changed since this record.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Say which collectives of a program would gain from running behind computation."""
+    budget = per_cent(overhead)
+    if bool(command) == bool(from_record):
+        raise refuse("give a program (weft advise -- ./app) or a record (--from FILE), one of both")
+    if before and not from_record:
+        raise refuse("--before needs --from: it compares two records")
+    if before and from_record:
+        from weft.advise import compare
+
+        compare.show(load(before), load(from_record))
+        return
+    status = 0
+    if command:
+        status = observe(command, budget, mpi, record)
+    present(load(from_record or record), json_file, page, None if from_record else record)
+    raise typer.Exit(status)
+
+
+def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
+    from weft.advise import session
+
+    status, recorded = session.record(command, budget, mpi, record)
+    if not recorded:
+        print(
+            "weft advise: nothing was recorded: the program did not get through MPI_Init, or ran"
+            " without the advisor's library",
+            file=sys.stderr,
+        )
+        raise typer.Exit(status or 1)
+    return status
+
+
+def present(
+    advice: "Advice", json_file: Optional[Path], page: Path, record: Optional[Path]
+) -> None:
+    from weft.advise import analysis, show
+    from weft.advise import page as page_of
+
+    files = []
+    try:
+        if json_file:
+            json_file.write_text(json.dumps(analysis.as_json(advice), indent=2) + "\n")
+            files.append(f"sites: {json_file}")
+        if advice.sites:
+            page_of.write(page, advice)
+            files.append(f"page: {page}")
+    except OSError as error:
+        print(f"weft advise: {error.filename}: {error.strerror}", file=sys.stderr)
+    if record:
+        files.append(f"record: {record} (weft advise --from {record})")
+    show.show(advice, files)

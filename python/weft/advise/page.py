@@ -1,0 +1,45 @@
+"""The page: its first screen says the share in collectives and the best three changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.advise import fragments, show
+from weft.advise.analysis import Advice
+from weft.report import html
+
+
+def source_line(file: str, line: int) -> str:
+    """The line itself, where the source is at hand."""
+    try:
+        lines = Path(file).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def chart(advice: Advice) -> dict:
+    """One bar per site: waiting for others, transferring, and what is not known."""
+    sites = advice.sites[: show.MOST_SITES]
+    split = [(site.waiting or 0) * site.time_us for site in sites]
+    known = [site.waiting is not None for site in sites]
+    return {
+        "names": [f"{site.call} {site.place or site.function}"[-60:] for site in sites],
+        "waiting": [us / 1e3 for us in split],
+        "transfer": [(s.time_us - us) / 1e3 if k else 0 for s, us, k in zip(sites, split, known)],
+        "unknown": [0 if k else s.time_us / 1e3 for s, k in zip(sites, known)],
+        "gain": [(site.gain_high_us or 0) / 1e3 for site in sites],
+    }
+
+
+def write(path: Path, advice: Advice) -> None:
+    path.write_text(
+        html.render(
+            "advice.html.j2",
+            advice=advice,
+            chart=chart(advice),
+            show=show,
+            fragments=fragments,
+            source=lambda site: source_line(site.frames[0].file, site.frames[0].line),
+        )
+    )

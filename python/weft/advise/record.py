@@ -1,0 +1,178 @@
+"""Reads what the ranks have written: the structures of src/advise/record.h, rank after rank.
+
+Why ctypes: the ranks store plain structures in a mapped file, so that a crash loses nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from ctypes import Structure, c_char, c_int32, c_int64, c_uint32, c_uint64
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.stored import ResultError
+
+MAGIC = b"weftadv\0"
+LAYOUT = 1
+# In the order of `enum class Unknown`; how the report says why a window is not known.
+UNKNOWNS = (
+    "",
+    "windows were not asked for",
+    "this processor or kernel has no Syscall User Dispatch (Linux 5.11 on x86-64 has)",
+    "this rank gets no result",
+    "the call does not say how long its result is",
+    "the result is on the stack",
+    "the result shares a page with memory that a pending operation or one-sided communication uses",
+    "the result is in memory that cannot be guarded",
+    "the program holds back signals that are needed",
+    "the program has other threads",
+    "the system permits no hardware breakpoints",
+    "too many accesses right beside the result",
+    "a system call ended the observation",
+    "an MPI call ended the observation",
+    "the result was not touched before the end",
+    "the program had a fault of its own",
+    "observing it any longer would have cost too much",
+)
+# Those of observations that had begun: what they would have found is missing among the windows.
+BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
+PATH, WINDOWS = 256, 64
+SITES, MODULES, ARRIVALS = 1024, 64, 8192  # the room in the file of a rank that has not finished
+
+
+class CallTotal(Structure):
+    _fields_ = (("name", c_char * 40), ("calls", c_uint64), ("ns", c_uint64))
+
+
+class Site(Structure):
+    _fields_ = (
+        ("address", c_uint64),
+        ("offset", c_uint64),
+        ("module", c_uint32),
+        ("call", c_uint32),
+        ("comm_size", c_uint32),
+        ("comm_nodes", c_uint32),
+        ("comm_kind", c_uint32),
+        ("size_class", c_uint32),
+        ("where", c_char * 128),
+        ("calls", c_uint64),
+        ("bytes", c_uint64),
+        ("ns", c_uint64),
+        ("windows", c_uint64),
+        ("unknown", c_uint64 * len(UNKNOWNS)),
+        ("window_ns", c_int64 * WINDOWS),
+        ("completed", c_uint64),
+        ("between_ns", c_uint64),
+        ("waited_ns", c_uint64),
+        ("tests", c_uint64),
+        ("repeated", c_uint64),
+        ("arguments", c_uint64),
+        ("next_window", c_uint64),
+    )
+
+
+class Arrival(Structure):
+    _fields_ = (
+        ("comm", c_uint64),
+        ("sequence", c_uint32),
+        ("site", c_uint32),
+        ("arrived_ns", c_int64),
+        ("left_ns", c_int64),
+        ("comm_rank", c_int32),
+        ("root", c_int32),
+    )
+
+
+class Head(Structure):
+    _fields_ = (
+        ("magic", c_char * 8),
+        *(
+            (name, c_uint32)
+            for name in (
+                *("layout", "calls", "rank", "ranks", "finalized", "sites", "arrivals"),
+                *("modules", "nodes", "cores", "node_ranks", "windows_off"),
+            )
+        ),
+        *(
+            (name, c_int64)
+            for name in (
+                *("began_ns", "ended_ns", "in_mpi_ns", "guarding_ns", "clock_ns"),
+                *("clock_error_ns", "copy_bytes_per_ms"),
+            )
+        ),
+        ("node", c_uint64),
+        ("host", c_char * 64),
+        ("program", c_char * PATH),
+    )
+
+
+@dataclass
+class RankRecord:
+    head: Head
+    totals: list[CallTotal]
+    modules: list[str]
+    sites: list[Site]
+    arrivals: list[Arrival]
+
+
+def text(raw: bytes) -> str:
+    return raw.decode(errors="replace")
+
+
+class Cursor:
+    """Takes structures from the front of a file's bytes."""
+
+    def __init__(self, data: bytes, path: Path):
+        self.data, self.path, self.at = data, path, 0
+
+    def take(self, kind: type, count: int) -> list:
+        size = ctypes.sizeof(kind)
+        end = self.at + count * size
+        if end > len(self.data):
+            raise ResultError(f"{self.path}: it ends in the middle of a rank's record")
+        found = [kind.from_buffer_copy(self.data, self.at + i * size) for i in range(count)]
+        self.at = end
+        return found
+
+    def skip(self, kind: type, count: int) -> None:
+        self.at += ctypes.sizeof(kind) * count
+
+
+def rank_record(cursor: Cursor, whole: bool) -> RankRecord:
+    """whole: of the file of a rank that has not finished, in which every table has all its room."""
+    head = cursor.take(Head, 1)[0]
+    if head.magic != MAGIC.rstrip(b"\0") or head.layout != LAYOUT:
+        raise ResultError(f"{cursor.path}: it is no record of this version of Weft")
+    totals = cursor.take(CallTotal, head.calls)
+    modules = cursor.take(c_char * PATH, head.modules)
+    if whole:
+        cursor.skip(c_char * PATH, MODULES - head.modules)
+    sites = cursor.take(Site, head.sites)
+    if whole:
+        cursor.skip(Site, SITES - head.sites)
+    arrivals = cursor.take(Arrival, head.arrivals)
+    return RankRecord(head, totals, [text(module.value) for module in modules], sites, arrivals)
+
+
+def read_job(path: Path) -> Iterator[RankRecord]:
+    cursor = Cursor(path.read_bytes(), path)
+    while cursor.at < len(cursor.data):
+        yield rank_record(cursor, whole=False)
+
+
+def read_unfinished(directory: Path) -> Iterator[RankRecord]:
+    """What is left of ranks that have not reached the end of MPI_Finalize."""
+    for path in sorted(directory.glob("rank-*")):
+        try:
+            record = rank_record(Cursor(path.read_bytes(), path), whole=True)
+        except ResultError:
+            continue  # ended before MPI_Init was over
+        yield record
+
+
+def read_directory(directory: Path) -> list[RankRecord]:
+    """The job's record; what there is of it, if the job did not come to its end."""
+    job = directory / "job"
+    found = list(read_job(job) if job.exists() else read_unfinished(directory))
+    return sorted(found, key=lambda one: one.head.rank)

@@ -1,0 +1,68 @@
+"""Runs the program with the advisor's library in its ranks, and keeps what they have recorded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+from weft import installation
+from weft.advise import store
+from weft.advise.record import read_directory
+from weft.stored import ResultError
+
+
+@contextmanager
+def signals_for(process: subprocess.Popen) -> Iterator[None]:
+    """An interrupt reaches the program by itself; what is sent to this process is handed on."""
+
+    def hand_on(number: int, frame: object) -> None:
+        process.send_signal(number)
+
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, hand_on),
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
+    """The exit status of the program, or of its launcher."""
+    words = [str(installation.weft_command()), "advise", "--directory", str(directory)]
+    words += ["--overhead", f"{overhead:g}", *(["--mpi", mpi] if mpi else []), "--", *command]
+    environment = {**os.environ, "WEFT_ADVISE_PARENT": str(os.getpid())}
+    # Launchers talk to their ranks by inherited descriptors.
+    process = subprocess.Popen(words, close_fds=False, env=environment)
+    with signals_for(process):
+        status = process.wait()
+    return 128 - status if status < 0 else status
+
+
+def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple[int, bool]:
+    """The program's exit status, and whether there is a record now."""
+    directory = Path(tempfile.mkdtemp(prefix="weft-advise-"))
+    try:
+        status = run(command, overhead, mpi, directory)
+        sys.stdout.flush()
+        ranks = read_directory(directory)
+        if ranks:
+            when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            about = {"command": command, "when": when, "overhead": overhead, "status": status}
+            store.write(target, ranks, about)
+        return status, bool(ranks)
+    except ResultError as error:
+        print(f"weft advise: {error}", file=sys.stderr)
+        return status, False
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

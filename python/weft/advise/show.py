@@ -1,0 +1,163 @@
+"""The report in the terminal: the share in collectives, the best three changes, the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from weft.advise import fragments
+from weft.advise.analysis import LITTLE, Advice, Site
+from weft.advise.fragments import microseconds
+
+MOST_SITES = 12
+
+
+def size(value: float) -> str:
+    for unit, bytes_ in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= bytes_:
+            return f"{value / bytes_:.1f} {unit}"
+    return f"{value:.0f} B"
+
+
+def per_cent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def place(site: Site) -> str:
+    return f"{site.function}, {site.place}" if site.place else site.function
+
+
+def short_place(site: Site) -> str:
+    frame = site.frames[0]
+    return f"{frame.function} {Path(frame.file).name}:{frame.line}" if frame.file else site.function
+
+
+def headline(advice: Advice) -> str:
+    if not advice.sites:
+        return "The program called no collective: there is nothing to advise on."
+    where = f"{per_cent(advice.collective_share)} of the run time is in collectives"
+    if advice.collective_share < LITTLE:
+        return f"{where}: little to win, whatever is changed."
+    return f"{where}, {per_cent(advice.other_mpi_share)} in other MPI calls."
+
+
+def worth(site: Site, advice: Advice) -> str:
+    """The interval in words; its lower end is not known."""
+    gain = site.gain_high_us or 0
+    return (
+        f"at most {microseconds(gain)} of each rank's {microseconds(advice.elapsed_us)}"
+        f" ({per_cent(gain / advice.elapsed_us)}); how much of it, only a run tells"
+    )
+
+
+def free(advice: Advice) -> str:
+    """What needs no change of the program."""
+    nonblocking = sum(site.waited_us is not None for site in advice.sites)
+    what = (
+        "its non-blocking collectives get on while it computes"
+        if nonblocking
+        else "blocking collectives inside a node may become shorter"
+    )
+    return (
+        f"Free, without a change: run it with weft run; {what}. Not measured here: compare the"
+        " seconds of weft run --summary with and without --engine native."
+    )
+
+
+def window(site: Site) -> str:
+    return microseconds(site.window_us) if site.window_us is not None else "unknown"
+
+
+def waiting(site: Site) -> str:
+    return per_cent(site.waiting) if site.waiting is not None else "unknown"
+
+
+def gain(site: Site) -> str:
+    return "–" if site.gain_high_us is None else f"≤ {microseconds(site.gain_high_us)}"
+
+
+def table(advice: Advice) -> Table:
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown.add_column("call site", overflow="fold", min_width=19)
+    for name in ("calls", "bytes", "time", "share", "waiting", "window", "gain"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for site in advice.sites[:MOST_SITES]:
+        shown.add_row(
+            f"{escape(site.call)}\n[dim]{escape(short_place(site))}[/]",
+            *(str(site.calls), size(site.bytes), microseconds(site.time_us)),
+            *(per_cent(site.share), waiting(site), window(site), gain(site)),
+        )
+    return shown
+
+
+def reasons(advice: Advice) -> list[str]:
+    """Why windows are unknown, once for each reason."""
+    found: dict[str, list[str]] = {}
+    for site in advice.sites[:MOST_SITES]:
+        if site.window_us is None and not site.call.startswith("MPI_I"):
+            found.setdefault(site.why_no_window, []).append(short_place(site))
+    return [f"window unknown: {why} ({', '.join(places[:4])})" for why, places in found.items()]
+
+
+def remarks(site: Site) -> list[str]:
+    """What the page says of a site beside its figures."""
+    plan = fragments.persistent(site)
+    return [
+        text
+        for text in (
+            f"no gain is named: {site.why_no_gain}." if site.why_no_gain else "",
+            fragments.of_nonblocking(site),
+            f"it always has the same arguments: {plan} plans it once." if plan else "",
+        )
+        if text
+    ]
+
+
+def repeated(advice: Advice) -> str:
+    """Which calls could be planned once; "": none that matter."""
+    found = [site for site in advice.sites[:MOST_SITES] if fragments.persistent(site)]
+    if not found:
+        return ""
+    names = sorted({fragments.persistent(site) for site in found})
+    places = ", ".join(short_place(site) for site in found)
+    return f"Always with the same arguments: {places}. Persistent calls plan them once: {names[0]}."
+
+
+def show(advice: Advice, files: list[str]) -> None:
+    console = Console(highlight=False)
+    say = console.print
+    say(
+        f"[bold]{headline(advice)}[/] [dim]{advice.ranks} ranks on {advice.hosts} node(s),"
+        f" {microseconds(advice.elapsed_us)} from MPI_Init to MPI_Finalize; observing took"
+        f" {per_cent(advice.overhead)}[/]"
+    )
+    for note in advice.notes:
+        say(f"[yellow]{escape(note)}[/]")
+    for number, site in enumerate(advice.best, 1):
+        title = f"{number}. {escape(site.call)} in {escape(place(site))}"
+        say(f"\n[bold]{title}[/]: {worth(site, advice)}")
+        say(f"   [dim]{fragments.buffers(site)} {fragments.running(site)}[/]")
+        for line in fragments.fragment(site).splitlines():
+            say(f"     {escape(line)}", soft_wrap=True)
+    if advice.sites:
+        show_sites(advice, say)
+    for file in files:
+        say(f"[dim]{escape(file)}[/]", soft_wrap=True)
+
+
+def show_sites(advice: Advice, say: Callable[..., None]) -> None:
+    if not advice.best:
+        say("No blocking collective is known to have room to run behind computation.")
+    say(f"\n{free(advice)}\n")
+    say(table(advice))
+    for reason in reasons(advice):
+        say(f"[dim]{escape(reason)}[/]")
+    for site in advice.sites[:MOST_SITES]:
+        if remark := fragments.of_nonblocking(site):
+            say(f"{escape(site.call)} in {escape(short_place(site))}: {escape(remark)}")
+    if remark := repeated(advice):
+        say(f"[dim]{escape(remark)}[/]")

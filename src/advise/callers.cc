@@ -1,0 +1,161 @@
+// The return address tells most; behind a language's binding the stack is unwound, and behind
+// mpi4py's the interpreter is asked, which holds its lock for that moment.
+#include "advise/callers.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unwind.h>
+
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <type_traits>
+
+namespace weft::advise {
+namespace {
+
+enum class Binding : unsigned char { none, fortran, python };
+
+Binding binding_of(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash ? slash + 1 : path;
+  if (std::strstr(path, "mpi4py")) return Binding::python;
+  for (const char* part : {"libmpifort", "libmpichfort", "libmpich", "libmpi.so", "libmpi_mpifh",
+                           "libmpi_usempi", "libmpi_abi", "libpmpi", "libweft-"})
+    if (std::strncmp(name, part, std::strlen(part)) == 0) return Binding::fortran;
+  return Binding::none;
+}
+
+struct Known {
+  std::uintptr_t address;
+  Binding binding;
+};
+// By return address; a thread's own, so that no lock is needed.
+constexpr std::size_t kKnown = 64;
+constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
+
+Binding binding_at(std::uintptr_t address) {
+  Known& entry = known[(address >> 2) % kKnown];
+  if (entry.address == address) return entry.binding;
+  Dl_info info;
+  const bool found = dladdr(reinterpret_cast<void*>(address - 1), &info) != 0 && info.dli_fname;
+  entry = {address, found ? binding_of(info.dli_fname) : Binding::none};
+  return entry.binding;
+}
+
+std::uintptr_t behind_binding() {
+  std::uintptr_t found = 0;
+  const auto visit = [](_Unwind_Context* frame, void* data) {
+    const std::uintptr_t address = _Unwind_GetIP(frame);
+    if (!address) return _URC_END_OF_STACK;
+    if (binding_at(address) != Binding::none) return _URC_NO_REASON;
+    *static_cast<std::uintptr_t*>(data) = address;
+    return _URC_END_OF_STACK;
+  };
+  _Unwind_Backtrace(visit, &found);
+  return found;
+}
+
+// What is used of Python's C interface (3.9 and later), from the interpreter that is in this
+// process.
+struct Python {
+  int (*GILState_Ensure)();
+  void (*GILState_Release)(int);
+  void* (*GetFrame)();      // borrowed
+  void* (*GetCode)(void*);  // new
+  int (*GetLine)(void*);
+  void* (*GetAttr)(void*, const char*);  // new
+  const char* (*Utf8)(void*);
+  void (*Release)(void*);
+  bool ready;
+};
+
+const Python& python() {
+  static const Python calls = [] {
+    Python p{};
+    const auto bind = [](auto& slot, const char* name) {
+      slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(dlsym(RTLD_DEFAULT, name));
+      return slot != nullptr;
+    };
+    p.ready = bind(p.GILState_Ensure, "PyGILState_Ensure") &&
+              bind(p.GILState_Release, "PyGILState_Release") &&
+              bind(p.GetFrame, "PyEval_GetFrame") && bind(p.GetCode, "PyFrame_GetCode") &&
+              bind(p.GetLine, "PyFrame_GetLineNumber") &&
+              bind(p.GetAttr, "PyObject_GetAttrString") && bind(p.Utf8, "PyUnicode_AsUTF8") &&
+              bind(p.Release, "Py_DecRef");
+    return p;
+  }();
+  return calls;
+}
+
+constinit thread_local char python_place[128] __attribute__((tls_model("initial-exec"))) = "";
+
+void write_place(const Python& p, void* frame) {
+  void* const code = p.GetCode(frame);
+  void* const file = code ? p.GetAttr(code, "co_filename") : nullptr;
+  void* const name = code ? p.GetAttr(code, "co_name") : nullptr;
+  const char* const path = file ? p.Utf8(file) : nullptr;
+  const char* const function = name ? p.Utf8(name) : nullptr;
+  // Of a long path its end.
+  constexpr std::size_t kLongest = 80;
+  const std::size_t length = path ? std::strlen(path) : 0;
+  std::snprintf(python_place, sizeof python_place, "%s:%d:%.32s",
+                length > kLongest ? path + length - kLongest
+                : length          ? path
+                                  : "?",
+                p.GetLine(frame), function ? function : "?");
+  for (void* object : {name, file, code})
+    if (object) p.Release(object);
+}
+
+const char* python_caller() {
+  const Python& p = python();
+  python_place[0] = '\0';
+  if (!p.ready) return python_place;
+  const int state = p.GILState_Ensure();
+  if (void* const frame = p.GetFrame()) write_place(p, frame);
+  p.GILState_Release(state);
+  return python_place;
+}
+
+}  // namespace
+
+Caller find_caller(const void* return_address) {
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  switch (binding_at(address)) {
+    case Binding::none:
+      return {address, ""};
+    case Binding::python:
+      return {address, python_caller()};
+    case Binding::fortran:
+      break;
+  }
+  const std::uintptr_t behind = behind_binding();
+  return {behind ? behind : address, ""};
+}
+
+Place place_of(std::uintptr_t address) {
+  struct Search {
+    std::uintptr_t address;
+    Place place;
+  } search{address, {"?", address}};
+  const auto visit = [](dl_phdr_info* object, std::size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+      if (segment.p_type != PT_LOAD || wanted.address < begin ||
+          wanted.address >= begin + segment.p_memsz)
+        continue;
+      const char* const name = object->dlpi_name && *object->dlpi_name ? object->dlpi_name : "";
+      std::snprintf(wanted.place.file, sizeof wanted.place.file, "%s", name);
+      wanted.place.offset = wanted.address - object->dlpi_addr;
+      return 1;
+    }
+    return 0;
+  };
+  dl_iterate_phdr(visit, &search);
+  return search.place;
+}
+
+}  // namespace weft::advise

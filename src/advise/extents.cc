@@ -1,0 +1,156 @@
+// The hull of the blocks of a call, from its counts, displacements and types.
+#include "advise/extents.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "interpose/generated/library_calls.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::advise {
+namespace {
+
+using interpose::library_calls;
+
+struct Span {
+  std::int64_t low = INT64_MAX, high = INT64_MIN;
+
+  void add(std::int64_t from, std::int64_t to) {
+    if (from >= to) return;
+    low = std::min(low, from);
+    high = std::max(high, to);
+  }
+};
+
+void add_elements(Span& span, std::int64_t offset, std::int64_t count, MPI_Datatype type) {
+  MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
+  if (count <= 0 || library_calls.Type_get_extent(type, &low, &extent) != MPI_SUCCESS ||
+      library_calls.Type_get_true_extent(type, &true_low, &true_extent) != MPI_SUCCESS)
+    return;
+  const std::int64_t last = (count - 1) * extent;
+  span.add(offset + true_low + std::min<std::int64_t>(0, last),
+           offset + true_low + std::max<std::int64_t>(0, last) + true_extent);
+}
+
+std::int64_t extent_of(MPI_Datatype type) {
+  MPI_Aint low = 0, extent = 0;
+  return library_calls.Type_get_extent(type, &low, &extent) == MPI_SUCCESS ? extent : 0;
+}
+
+Bytes bytes_of(const void* buffer, const Span& span) {
+  if (span.low > span.high) return {};
+  return {static_cast<const char*>(buffer) + span.low,
+          static_cast<std::size_t>(span.high - span.low)};
+}
+
+struct Side {
+  const void* buffer;
+  const Numbers& counts;
+  MPI_Datatype type;
+  const Numbers& displacements;
+  const MPI_Datatype* types;
+};
+
+// As many blocks as the communicator has ranks; where there are no displacements, back to back.
+Bytes blocks(const Side& side, int ranks, bool in_a_row = true) {
+  Span span;
+  if (side.types) {
+    for (int i = 0; i < ranks; ++i)
+      add_elements(span, side.displacements.at(i), side.counts.at(i), side.types[i]);
+  } else if (side.displacements.is_array()) {
+    const std::int64_t extent = extent_of(side.type);
+    for (int i = 0; i < ranks; ++i)
+      add_elements(span, side.displacements.at(i) * extent, side.counts.at(i), side.type);
+  } else {
+    std::int64_t count = side.counts.is_array() || !in_a_row ? 0 : side.counts.at(0) * ranks;
+    for (int i = 0; side.counts.is_array() && i < ranks; ++i) count += side.counts.at(i);
+    if (!in_a_row) count = side.counts.at(0);
+    add_elements(span, 0, count, side.type);
+  }
+  return bytes_of(side.buffer, span);
+}
+
+bool in_place(const void* buffer) {
+  return buffer == MPI_IN_PLACE;
+}
+
+// How many blocks a side has: those of all ranks, one, or none.
+enum class Blocks : unsigned char { none, one, all, unknown };
+
+Blocks sent_blocks(const Call& call, bool is_root) {
+  switch (call.kind) {
+    case Kind::barrier:
+      return Blocks::none;
+    case Kind::scatter:
+    case Kind::scatterv:
+      return is_root ? Blocks::all : Blocks::none;
+    case Kind::bcast:
+      return is_root ? Blocks::one : Blocks::none;
+    case Kind::alltoall:
+    case Kind::alltoallv:
+    case Kind::alltoallw:
+    case Kind::reduce_scatter:
+    case Kind::reduce_scatter_block:
+      return Blocks::all;
+    default:
+      return is_neighborhood(call.kind) ? Blocks::unknown : Blocks::one;
+  }
+}
+
+Blocks received_blocks(const Call& call, bool is_root) {
+  switch (call.kind) {
+    case Kind::barrier:
+      return Blocks::none;
+    case Kind::gather:
+    case Kind::gatherv:
+      return is_root ? Blocks::all : Blocks::none;
+    case Kind::reduce:
+      return is_root ? Blocks::one : Blocks::none;
+    case Kind::bcast:
+      return is_root ? Blocks::none : Blocks::one;
+    case Kind::allgather:
+    case Kind::allgatherv:
+    case Kind::alltoall:
+    case Kind::alltoallv:
+    case Kind::alltoallw:
+      return Blocks::all;
+    default:
+      return is_neighborhood(call.kind) ? Blocks::unknown : Blocks::one;
+  }
+}
+
+Bytes side_bytes(Blocks which, const Side& side, int ranks) {
+  if (which == Blocks::unknown) return {static_cast<const char*>(side.buffer), SIZE_MAX};
+  if (which == Blocks::none || in_place(side.buffer)) return {};
+  return blocks(side, ranks, which == Blocks::all);
+}
+
+}  // namespace
+
+Bytes elements(const void* buffer, std::int64_t count, MPI_Datatype type) {
+  Span span;
+  add_elements(span, 0, count, type);
+  return bytes_of(buffer, span);
+}
+
+Bytes sent(const Call& call, const Communicator& comm) {
+  if (comm.inter) return {static_cast<const char*>(call.sendbuf), SIZE_MAX};
+  const Side side{call.sendbuf, call.sendcounts, call.sendtype, call.senddispls, call.sendtypes};
+  return side_bytes(sent_blocks(call, comm.rank == call.root), side, comm.size);
+}
+
+Bytes received(const Call& call, const Communicator& comm) {
+  if (comm.inter) return {static_cast<const char*>(call.recvbuf), SIZE_MAX};
+  // One count for each rank, and a block for this one alone.
+  if (call.kind == Kind::reduce_scatter)
+    return elements(call.recvbuf, call.recvcounts.at(comm.rank), call.recvtype);
+  const Side side{call.recvbuf, call.recvcounts, call.recvtype, call.recvdispls, call.recvtypes};
+  return side_bytes(received_blocks(call, comm.rank == call.root), side, comm.size);
+}
+
+std::uint64_t payload(const Call& call, const Communicator& comm) {
+  const auto known = [](const Bytes& bytes) { return bytes.count == SIZE_MAX ? 0 : bytes.count; };
+  return std::max(known(sent(call, comm)), known(received(call, comm)));
+}
+
+}  // namespace weft::advise

@@ -1,0 +1,44 @@
+// Guards: the time from a collective's return to the first touch of its result.
+// Pages that hold the result are closed (mprotect) after the call has completed; the first access,
+// by any thread or by a system call, opens them again and is the window's end. Results of at most 8
+// bytes are watched by a breakpoint of the processor instead. Whatever could not be observed
+// safely ends a guard as "unknown", before it can change what the program does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "advise/record.h"
+
+namespace weft::advise {
+
+// Once, in MPI_Init: the budget is a part of the run time.
+void guards_begin(double overhead);
+// Why there are no windows at all; Unknown::none while there are.
+Unknown guards_off();
+
+// Watches [begin, end), of this site, from now on; or notes why not. may_share: nothing but this
+// program's own threads touches what lies beside the result.
+void guard(Site& site, const void* begin, std::size_t bytes, bool may_share);
+// Whether the budget and the number of guards allow another one of so many bytes.
+bool guard_affordable(std::size_t bytes);
+
+bool guards_exist();
+// All guards end without having seen a touch.
+void release_all_guards(Unknown why);
+// Before the application sets, or asks for, the handler of this signal.
+void application_sets_handler(int signal);
+// After fork: nothing is watched there, and no other thread holds anything.
+void guards_in_child();
+// The application has given these bytes to MPI. SIZE_MAX: nobody knows how many.
+void given_to_mpi(const void* begin, std::size_t bytes);
+
+// This thread enters MPI and leaves it: inside, its system calls are MPI's, and what lies beside
+// results is open.
+void enter_mpi();
+void leave_mpi();
+
+// Time that guarding has taken.
+std::int64_t guarding_ns();
+
+}  // namespace weft::advise

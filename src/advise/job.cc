@@ -1,0 +1,347 @@
+// Everything travels on a communicator of the advisor's own, and only inside MPI_Init and
+// MPI_Finalize, which are collective anyway. No shared file system is needed.
+#include "advise/job.h"
+
+#include <mpi.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "advise/guard.h"
+#include "advise/recorder.h"
+#include "advise/variables.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "interpose/generated/library_calls.h"
+#include "interpose/search.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::advise {
+namespace {
+
+using interpose::library_calls;
+
+std::atomic<bool> running{false};
+MPI_Comm own{};
+int rank = 0, ranks = 1;
+// Of each rank: where it runs, and by which clock.
+struct Node {
+  std::uint64_t host, clock;
+};
+std::vector<Node> nodes;
+
+std::uint64_t hash(const char* text) {
+  std::uint64_t value = 1469598103934665603u;
+  for (; *text; ++text) value = (value ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+  return value;
+}
+
+// The kernel's start, which its clock counts from.
+std::uint64_t boot() {
+  char text[64] = "";
+  if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    if (!std::fgets(text, sizeof text, file)) text[0] = '\0';
+    std::fclose(file);
+  }
+  return hash(text);
+}
+
+bool bind_all() {
+  std::vector<const char*> missing;
+  if (const auto family = interpose::check_family(); !family) {
+    say("advise records nothing: " + family.error().message);
+    return false;
+  }
+  if (!interpose::bind_library_calls(interpose::find, missing) ||
+      !bind_handles(interpose::find_variable)) {
+    say("advise records nothing: the MPI library lacks calls that it needs");
+    return false;
+  }
+  interpose::note_library();
+  return true;
+}
+
+void describe_this_rank(Header& header) {
+  std::copy_n(kMagic, sizeof kMagic, header.magic);
+  header.layout = kLayout;
+  header.calls = interpose::kCalls;
+  for (int i = 0; i < interpose::kCalls; ++i)
+    std::snprintf(header.totals[i].name, sizeof header.totals[i].name, "%s",
+                  interpose::call_name(static_cast<interpose::CallId>(i)));
+  header.rank = static_cast<std::uint32_t>(rank);
+  header.ranks = static_cast<std::uint32_t>(ranks);
+  header.cores = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  utsname names{};
+  uname(&names);
+  std::snprintf(header.host, sizeof header.host, "%.63s", names.nodename);
+  header.node = hash(names.nodename);
+  const ssize_t length = readlink("/proc/self/exe", header.program, sizeof header.program - 1);
+  if (length > 0) header.program[length] = '\0';
+  header.began_ns = header.ended_ns = now_ns();
+}
+
+void learn_nodes(Header& header) {
+  const Node here{header.node, boot()};
+  nodes.resize(static_cast<std::size_t>(ranks));
+  library_calls.Allgather(&here, sizeof here, handles.byte, nodes.data(), sizeof here, handles.byte,
+                          own);
+  std::vector<std::uint64_t> hosts;
+  for (const Node& node : nodes) hosts.push_back(node.host);
+  header.node_ranks = static_cast<std::uint32_t>(std::count(hosts.begin(), hosts.end(), here.host));
+  std::sort(hosts.begin(), hosts.end());
+  header.nodes =
+      static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
+}
+
+// How far rank 0's clock is ahead of that of `other`, seen from rank 0: of many questions the one
+// answered soonest, half of whose time is the error.
+constexpr int kQuestions = 24, kTag = 1;
+void answer_clock() {
+  for (int i = 0; i < kQuestions; ++i) {
+    char question;
+    library_calls.Recv(&question, 1, handles.byte, 0, kTag, own, MPI_STATUS_IGNORE);
+    const std::int64_t now = now_ns();
+    library_calls.Send(&now, sizeof now, handles.byte, 0, kTag, own);
+  }
+}
+
+struct Offset {
+  std::int64_t ns, error_ns;
+};
+Offset ask_clock(int other) {
+  Offset best{0, INT64_MAX};
+  for (int i = 0; i < kQuestions; ++i) {
+    const std::int64_t before = now_ns();
+    std::int64_t there = 0;
+    library_calls.Send("", 1, handles.byte, other, kTag, own);
+    library_calls.Recv(&there, sizeof there, handles.byte, other, kTag, own, MPI_STATUS_IGNORE);
+    const std::int64_t half = (now_ns() - before) / 2;
+    if (half < best.error_ns) best = {before + half - there, half};
+  }
+  return best;
+}
+
+// The first rank of each clock but rank 0's is asked; the others of its node get its answer.
+void compare_clocks(Header& header) {
+  std::vector<Offset> offsets(static_cast<std::size_t>(ranks), Offset{0, 0});
+  for (int i = 1; i < ranks; ++i) {
+    const auto same = [&](const Node& node) {
+      return node.clock == nodes[static_cast<std::size_t>(i)].clock;
+    };
+    const auto first =
+        static_cast<int>(std::find_if(nodes.begin(), nodes.end(), same) - nodes.begin());
+    const auto at = static_cast<std::size_t>(i);
+    if (first < i)
+      offsets[at] = offsets[static_cast<std::size_t>(first)];
+    else if (rank == 0)
+      offsets[at] = ask_clock(i);
+    else if (rank == i)
+      answer_clock();
+  }
+  library_calls.Bcast(offsets.data(), static_cast<int>(offsets.size() * sizeof(Offset)),
+                      handles.byte, 0, own);
+  header.clock_ns = offsets[static_cast<std::size_t>(rank)].ns;
+  header.clock_error_ns = offsets[static_cast<std::size_t>(rank)].error_ns;
+}
+
+std::int64_t copied_per_ms() {
+  constexpr std::size_t kBytes = 4 << 20;
+  std::vector<char> from(kBytes, 1), to(kBytes, 2);
+  std::int64_t best = INT64_MAX;
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t began = now_ns();
+    std::memcpy(to.data(), from.data(), kBytes);
+    from[0] = to[kBytes - 1];
+    best = std::min(best, std::max<std::int64_t>(1, now_ns() - began));
+  }
+  return static_cast<std::int64_t>(kBytes) * 1'000'000 / best;
+}
+
+// A rank's record without what is free.
+std::vector<char> packed(const Record& record) {
+  const Header& header = record.header;
+  std::vector<char> bytes;
+  const auto add = [&](const void* from, std::size_t count) {
+    const char* const begin = static_cast<const char*>(from);
+    bytes.insert(bytes.end(), begin, begin + count);
+  };
+  add(&header, sizeof header);
+  add(record.modules, header.modules * sizeof record.modules[0]);
+  add(record.sites, header.sites * sizeof(Site));
+  add(record.arrivals, header.arrivals * sizeof(Arrival));
+  return bytes;
+}
+
+// Rank 0's file: written under another name first, so that it is whole when it is there.
+class JobFile {
+ public:
+  JobFile() {
+    const char* const directory = std::getenv(kDirectoryVariable);
+    if (!directory) return;
+    name_ = std::string(directory) + "/job";
+    file_ = std::fopen((name_ + ".part").c_str(), "wbe");
+    if (!file_) say("advise cannot write " + name_ + ": " + std::strerror(errno));
+  }
+  ~JobFile() {
+    if (!file_) return;
+    const bool written = std::fclose(file_) == 0 && good_;
+    if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) return;
+    say("advise could not write all of " + name_ + ": is the disk full?");
+  }
+  JobFile(const JobFile&) = delete;
+  JobFile& operator=(const JobFile&) = delete;
+  bool is_open() const { return file_ != nullptr; }
+  void add(const std::vector<char>& bytes) {
+    if (file_ && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) good_ = false;
+  }
+
+ private:
+  std::string name_;
+  std::FILE* file_ = nullptr;
+  bool good_ = true;
+};
+
+// One rank after the other, when it is asked, so that rank 0 holds one at a time.
+void collect(const std::vector<char>& mine) {
+  JobFile file;
+  file.add(mine);
+  std::vector<char> theirs;
+  for (int other = 1; other < ranks; ++other) {
+    std::int64_t count = file.is_open() ? 1 : 0;
+    library_calls.Send(&count, sizeof count, handles.byte, other, kTag, own);
+    if (!file.is_open()) continue;
+    library_calls.Recv(&count, sizeof count, handles.byte, other, kTag, own, MPI_STATUS_IGNORE);
+    theirs.resize(static_cast<std::size_t>(count));
+    library_calls.Recv(theirs.data(), static_cast<int>(count), handles.byte, other, kTag, own,
+                       MPI_STATUS_IGNORE);
+    file.add(theirs);
+  }
+}
+
+void hand_over(const std::vector<char>& mine) {
+  std::int64_t wanted = 0;
+  library_calls.Recv(&wanted, sizeof wanted, handles.byte, 0, kTag, own, MPI_STATUS_IGNORE);
+  if (!wanted) return;
+  const auto count = static_cast<std::int64_t>(mine.size());
+  library_calls.Send(&count, sizeof count, handles.byte, 0, kTag, own);
+  library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
+}
+
+// Handles become what the record needs; a cache, since that takes time.
+struct Seen {
+  MPI_Comm comm;
+  bool used;
+  Communicator facts;
+};
+constexpr int kSeen = 64;
+Seen seen[kSeen];
+
+struct Group {
+  std::uint64_t members;
+  std::uint32_t communicators;  // that these members have had
+};
+std::vector<Group> groups;
+
+std::vector<int> world_ranks(MPI_Comm comm, int size) {
+  std::vector<int> here(static_cast<std::size_t>(size)), there(here.size(), -1);
+  for (std::size_t i = 0; i < here.size(); ++i) here[i] = static_cast<int>(i);
+  MPI_Group group{}, world{};
+  library_calls.Comm_group(comm, &group);
+  library_calls.Comm_group(handles.comm_world, &world);
+  library_calls.Group_translate_ranks(group, size, here.data(), world, there.data());
+  library_calls.Group_free(&group);
+  library_calls.Group_free(&world);
+  return there;
+}
+
+Communicator facts_of(MPI_Comm comm) {
+  Communicator facts;
+  int inter = 0;
+  library_calls.Comm_rank(comm, &facts.rank);
+  library_calls.Comm_size(comm, &facts.size);
+  library_calls.Comm_test_inter(comm, &inter);
+  facts.inter = inter != 0;
+  facts.kind = comm == handles.comm_world ? 0 : comm == handles.comm_self ? 1 : 2;
+  std::uint64_t members = 7;
+  std::vector<std::uint64_t> hosts;
+  for (const int member : world_ranks(comm, facts.size)) {
+    members = members * 1000003 + static_cast<std::uint64_t>(member);
+    if (member >= 0 && member < ranks)
+      hosts.push_back(nodes[static_cast<std::size_t>(member)].host);
+  }
+  std::sort(hosts.begin(), hosts.end());
+  facts.nodes = static_cast<int>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
+  auto group = std::find_if(groups.begin(), groups.end(),
+                            [&](const Group& one) { return one.members == members; });
+  if (group == groups.end()) group = groups.insert(groups.end(), {members, 0});
+  facts.identity = members * 64 + ++group->communicators;
+  return facts;
+}
+
+}  // namespace
+
+Communicator& communicator(MPI_Comm comm) {
+  static std::size_t next = 0;
+  for (Seen& one : seen)
+    if (one.used && one.comm == comm) return one.facts;
+  Seen& place = seen[next++ % kSeen];
+  place = {comm, true, facts_of(comm)};
+  return place.facts;
+}
+
+void forget_communicator(MPI_Comm comm) {
+  for (Seen& one : seen)
+    if (one.used && one.comm == comm) one.used = false;
+}
+
+bool job_running() {
+  return running.load(std::memory_order_acquire);
+}
+
+void job_begins() {
+  if (job_running() || !bind_all()) return;
+  recorder.open();
+  if (!recorder.recording()) return;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  if (library_calls.Comm_split(handles.comm_world, 0, rank, &own) != MPI_SUCCESS) return;
+  Header& header = recorder.record().header;
+  describe_this_rank(header);
+  learn_nodes(header);
+  compare_clocks(header);
+  const char* const overhead = std::getenv(kOverheadVariable);
+  guards_begin((overhead ? std::atof(overhead) : 5) / 100);
+  header.began_ns = header.ended_ns = now_ns();
+  running.store(true, std::memory_order_release);
+}
+
+void job_ends() {
+  if (!job_running()) return;
+  running.store(false, std::memory_order_release);
+  release_all_guards(Unknown::never_touched);
+  Record& record = recorder.record();
+  Header& header = record.header;
+  header.windows_off = static_cast<std::uint32_t>(guards_off());
+  header.guarding_ns = guarding_ns();
+  header.copy_bytes_per_ms = copied_per_ms();
+  header.finalized = 1;
+  recorder.keep_arrivals(std::max(64, (1 << 20) / ranks));
+  const std::vector<char> mine = packed(record);
+  if (rank == 0)
+    collect(mine);
+  else
+    hand_over(mine);
+  library_calls.Comm_free(&own);
+  if (recorder.path()[0]) unlink(recorder.path());
+}
+
+}  // namespace weft::advise

@@ -1,0 +1,125 @@
+// The record of one rank, as it lies in memory, in the rank's file and in the job's file.
+// Why plain structures in a mapped file: what a rank has measured outlives its crash, and nothing
+// is written at any other time than that of the stores themselves. python/weft/advise/record.py
+// reads the same layout; kLayout changes with every change here.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/generated/call_ids.h"
+
+namespace weft::advise {
+
+inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
+inline constexpr std::uint32_t kLayout = 1;
+
+inline constexpr int kSites = 1024;  // the last takes what finds no place of its own
+inline constexpr int kModules = 64;
+inline constexpr int kPath = 256;
+inline constexpr int kWindows = 64;     // kept of each site, chosen at random
+inline constexpr int kArrivals = 8192;  // thinned out when they are full
+
+// Why a window is not known. The words for them are in python/weft/advise/record.py.
+enum class Unknown : std::uint32_t {
+  none,
+  switched_off,
+  not_supported,   // processor or kernel
+  no_result,       // this rank has none
+  unknown_extent,  // neighbourhoods, intercommunicators
+  on_the_stack,
+  shared_page,  // with memory that a pending operation or one-sided communication may use
+  not_plain_memory,
+  signals,      // a handler or thread holds back the signals that a guard needs
+  threads,      // some that the advisor does not know
+  breakpoint,   // the system permits none
+  neighbours,   // too many accesses beside the result
+  system_call,  // one whose memory is not known
+  mpi_call,     // the same
+  never_touched,
+  own_fault,  // the application had a fault or trap of its own
+  budget,     // watching on would have cost too much
+  count
+};
+inline constexpr int kUnknowns = static_cast<int>(Unknown::count);
+
+struct CallTotal {
+  char name[40];
+  std::uint64_t calls;
+  std::uint64_t ns;
+};
+
+// One call site, call, kind of communicator and size class of one rank.
+struct Site {
+  std::uint64_t address;  // 0: this one and all after it are free
+  std::uint64_t offset;   // in the module, as its symbols count
+  std::uint32_t module;
+  std::uint32_t call;  // CallId
+  std::uint32_t comm_size;
+  std::uint32_t comm_nodes;
+  std::uint32_t comm_kind;   // 0 world, 1 self, 2 another
+  std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) bytes on
+  char where[128];           // file, line and function of an interpreter's call; "": none
+  std::uint64_t calls;
+  std::uint64_t bytes;
+  std::uint64_t ns;       // inside the call
+  std::uint64_t windows;  // measured
+  std::uint64_t unknown[kUnknowns];
+  std::int64_t window_ns[kWindows];
+  // Of non-blocking calls: those that completed, from their start to the call that completed them,
+  // how long that one took, and how many tests there were before.
+  std::uint64_t completed;
+  std::uint64_t between_ns;
+  std::uint64_t waited_ns;
+  std::uint64_t tests;
+  std::uint64_t repeated;     // with the arguments of the call before
+  std::uint64_t arguments;    // of the last call, as a number
+  std::uint64_t next_window;  // the call at which the next window is wanted
+};
+
+// When one rank came to one collective and left it.
+struct Arrival {
+  std::uint64_t comm;  // the same on all its ranks
+  std::uint32_t sequence;
+  std::uint32_t site;
+  std::int64_t arrived_ns;
+  std::int64_t left_ns;
+  std::int32_t comm_rank;
+  std::int32_t root;
+};
+
+struct Header {
+  char magic[8];
+  std::uint32_t layout;
+  std::uint32_t calls;  // in `totals`
+  std::uint32_t rank;
+  std::uint32_t ranks;
+  std::uint32_t finalized;
+  std::uint32_t sites;
+  std::uint32_t arrivals;
+  std::uint32_t modules;
+  std::uint32_t nodes;
+  std::uint32_t cores;  // that this rank's node has
+  std::uint32_t node_ranks;
+  std::uint32_t windows_off;  // Unknown: why there are none at all
+  std::int64_t began_ns;
+  std::int64_t ended_ns;
+  std::int64_t in_mpi_ns;
+  std::int64_t guarding_ns;
+  std::int64_t clock_ns;  // to be added to this rank's times
+  std::int64_t clock_error_ns;
+  std::int64_t copy_bytes_per_ms;
+  std::uint64_t node;
+  char host[64];
+  char program[kPath];
+  CallTotal totals[interpose::kCalls];
+};
+
+// A rank's file. The job's file holds one of them for each rank, without what is free.
+struct Record {
+  Header header;
+  char modules[kModules][kPath];
+  Site sites[kSites];
+  Arrival arrivals[kArrivals];
+};
+
+}  // namespace weft::advise

@@ -1,0 +1,133 @@
+// The tables. A site is found by its place, call, kind of communicator and size class.
+#include "advise/recorder.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "advise/variables.h"
+
+namespace weft::advise {
+
+constinit Recorder recorder;
+
+namespace {
+
+std::uint64_t mixed(std::uint64_t value) {
+  value ^= value >> 33;
+  value *= 0xff51afd7ed558ccd;
+  value ^= value >> 33;
+  value *= 0xc4ceb9fe1a85ec53;
+  return value ^ (value >> 33);
+}
+
+void* map_file(const char* path, std::size_t bytes) {
+  const int file = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return nullptr;
+  // Reserved, since a store into a mapped file on a full disk would end the program.
+  const bool there = posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+  void* const memory =
+      there ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory != MAP_FAILED) return memory;
+  unlink(path);
+  return nullptr;
+}
+
+std::uint64_t key_of(const Caller& caller, interpose::CallId call, const Communicator& comm,
+                     std::uint32_t size_class) {
+  std::uint64_t key = caller.address;
+  for (const char* at = caller.where; *at; ++at) key = key * 131 + static_cast<unsigned char>(*at);
+  key = mixed(key + (static_cast<std::uint64_t>(call) << 48));
+  return mixed(key ^ (static_cast<std::uint64_t>(comm.size) << 32) ^
+               (static_cast<std::uint64_t>(comm.kind) << 8) ^ size_class) |
+         1;
+}
+
+}  // namespace
+
+void Recorder::open() {
+  if (const char* directory = std::getenv(kDirectoryVariable)) {
+    std::snprintf(path_, sizeof path_, "%s/rank-%d", directory, static_cast<int>(getpid()));
+    record_ = static_cast<Record*>(map_file(path_, sizeof(Record)));
+  }
+  if (record_) return;
+  path_[0] = '\0';
+  void* const memory = mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) record_ = static_cast<Record*>(memory);
+}
+
+std::uint32_t Recorder::module_of(const char* file) {
+  Header& header = record_->header;
+  for (std::uint32_t i = 0; i < header.modules; ++i)
+    if (std::strncmp(record_->modules[i], file, kPath - 1) == 0) return i;
+  if (header.modules == kModules) return kModules - 1;
+  std::snprintf(record_->modules[header.modules], kPath, "%s", file);
+  return header.modules++;
+}
+
+Site& Recorder::site(const Caller& caller, interpose::CallId call, const Communicator& comm,
+                     std::uint64_t bytes) {
+  const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
+  const std::uint64_t key = key_of(caller, call, comm, size_class);
+  // Open addressing on an index, so that sites themselves lie in the order in which they came.
+  static constinit std::uint64_t keys[2 * kSites] = {};
+  static constinit std::uint16_t places[2 * kSites] = {};
+  std::size_t at = key % (2 * kSites);
+  while (keys[at] && keys[at] != key) at = (at + 1) % (2 * kSites);
+  if (keys[at]) return record_->sites[places[at]];
+  if (record_->header.sites == kSites) return record_->sites[kSites - 1];
+  keys[at] = key;
+  places[at] = static_cast<std::uint16_t>(record_->header.sites);
+  Site& site = record_->sites[record_->header.sites];
+  const Place place = place_of(caller.address);
+  site.offset = place.offset;
+  site.module = module_of(place.file[0] ? place.file : record_->header.program);
+  site.call = static_cast<std::uint32_t>(call);
+  site.comm_size = static_cast<std::uint32_t>(comm.size);
+  site.comm_nodes = static_cast<std::uint32_t>(comm.nodes);
+  site.comm_kind = static_cast<std::uint32_t>(comm.kind);
+  site.size_class = size_class;
+  std::snprintf(site.where, sizeof site.where, "%s", caller.where);
+  site.next_window = 1;
+  site.address = caller.address;
+  ++record_->header.sites;
+  return site;
+}
+
+// Half of what is there goes; the other ranks drop the same calls.
+void Recorder::thin_out() {
+  stride_ *= 2;
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < record_->header.arrivals; ++i) {
+    const Arrival& one = record_->arrivals[i];
+    if (mixed(one.comm ^ one.sequence) % stride_ == 0) record_->arrivals[kept++] = one;
+  }
+  record_->header.arrivals = kept;
+}
+
+void Recorder::keep_arrivals(int most) {
+  while (record_->header.arrivals > static_cast<std::uint32_t>(most)) thin_out();
+}
+
+void Recorder::arrival(const Communicator& comm, const Site& site, std::int64_t arrived,
+                       std::int64_t left, int root) {
+  if (mixed(comm.identity ^ comm.sequence) % stride_ != 0) return;
+  if (record_->header.arrivals == kArrivals) {
+    thin_out();
+    if (mixed(comm.identity ^ comm.sequence) % stride_ != 0) return;
+  }
+  if (record_->header.arrivals == kArrivals) return;
+  record_->arrivals[record_->header.arrivals++] = {
+      comm.identity, comm.sequence, static_cast<std::uint32_t>(&site - record_->sites),
+      arrived,       left,          comm.rank,
+      root};
+}
+
+}  // namespace weft::advise

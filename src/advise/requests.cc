@@ -1,0 +1,72 @@
+// A table of a fixed size, by open addressing; when it is full, everything counts as pending.
+#include "advise/requests.h"
+
+#include <cstring>
+
+namespace weft::advise {
+namespace {
+
+constexpr std::size_t kPlaces = 8192;
+constexpr std::size_t kMost = kPlaces / 2;
+constinit Pending table[kPlaces];
+std::size_t used = 0;
+bool overflowed = false;
+
+std::size_t home_of(std::uint64_t request) {
+  return static_cast<std::size_t>((request * UINT64_C(0x9e3779b97f4a7c15)) >> 51);
+}
+static_assert(kPlaces == std::size_t{1} << (64 - 51));
+
+std::size_t after(std::size_t place) {
+  return (place + 1) % kPlaces;
+}
+
+}  // namespace
+
+std::uint64_t number_of(MPI_Request request) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, &request, sizeof request);
+  return number;
+}
+
+void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
+  const std::uint64_t number = number_of(request);
+  if (!number) return;
+  if (Pending* again = find_request(number)) {  // MPICH's handle of what is complete already
+    *again = {number, site, began_ns, 0};
+    return;
+  }
+  if (used == kMost) {
+    overflowed = true;
+    return;
+  }
+  std::size_t place = home_of(number);
+  while (table[place].request) place = after(place);
+  table[place] = {number, site, began_ns, 0};
+  ++used;
+}
+
+Pending* find_request(std::uint64_t request) {
+  for (std::size_t place = home_of(request); table[place].request; place = after(place))
+    if (table[place].request == request) return &table[place];
+  return nullptr;
+}
+
+// Those behind it that would not be found any more move up.
+void drop_request(Pending& pending) {
+  auto hole = static_cast<std::size_t>(&pending - table);
+  for (std::size_t next = after(hole); table[next].request; next = after(next)) {
+    const std::size_t home = home_of(table[next].request);
+    if ((next - home) % kPlaces < (next - hole) % kPlaces) continue;
+    table[hole] = table[next];
+    hole = next;
+  }
+  table[hole] = {};
+  --used;
+}
+
+bool operations_pending() {
+  return used > 0 || overflowed;
+}
+
+}  // namespace weft::advise

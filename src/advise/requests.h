@@ -1,0 +1,28 @@
+// The requests of the application that have not completed, and what began them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "advise/record.h"
+
+namespace weft::advise {
+
+struct Pending {
+  std::uint64_t request = 0;  // its handle as a number; 0: free
+  Site* site = nullptr;       // of a non-blocking collective
+  std::int64_t began_ns = 0;
+  std::uint32_t tests = 0;
+};
+
+std::uint64_t number_of(MPI_Request request);
+
+// All with the recorder's lock held.
+void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
+Pending* find_request(std::uint64_t request);  // nullptr: not one of them
+void drop_request(Pending& pending);
+// Whether memory beside a result may be in use by an operation that has not completed.
+bool operations_pending();
+
+}  // namespace weft::advise

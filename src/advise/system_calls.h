@@ -1,0 +1,25 @@
+// What a system call does with memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::advise {
+
+enum class Memory : unsigned char {
+  known,  // only what was visited
+  ends,   // a guard of any kind must end first; the call is then made by the program itself
+};
+
+// Told of each range that the call reads or writes.
+class MemoryVisitor {
+ public:
+  virtual void visit(std::uintptr_t begin, std::size_t bytes) = 0;
+
+ protected:
+  ~MemoryVisitor() = default;
+};
+
+Memory memory_of_call(long number, const long (&arguments)[6], MemoryVisitor& visitor);
+
+}  // namespace weft::advise

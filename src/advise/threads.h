@@ -1,0 +1,45 @@
+// The threads of this process: what each does that decides whether memory may be guarded.
+// Why every thread: a guard holds for all of them, and one that blocks the signals of a guard, or
+// whose system calls are not dispatched, would fail where it did not without the advisor.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "advise/kernel.h"
+
+namespace weft::advise {
+
+inline constexpr int kThreads = 256;
+
+// Written by the thread itself, but for `selector`, which guards set.
+struct Thread {
+  std::atomic<bool> used;
+  kernel::Selector selector;
+  bool of_library;              // started inside MPI
+  std::atomic<int> inside;      // MPI calls that it is in
+  std::atomic<bool> may_block;  // it blocks, or may be about to block, signals of a guard
+  std::uintptr_t stack_begin, stack_end, control;  // its stack; where its thread pointer points
+  // While one instruction touches memory beside a result.
+  std::uintptr_t opened_page;
+  std::uintptr_t late_fault;  // the last that another thread had dealt with before
+};
+
+extern Thread threads[kThreads];
+
+// The signals that guards need.
+inline constexpr std::uint64_t kGuardSignals =
+    kernel::bit(SIGSEGV) | kernel::bit(SIGSYS) | kernel::bit(SIGTRAP);
+
+// Of this thread; nullptr: not known, or no room for it.
+Thread* this_record();
+// Makes this thread known. False: its system calls cannot be dispatched.
+bool know_this_thread(bool of_library);
+// As many as the kernel counts are known, and those of the application block no signal of a guard.
+bool all_known_and_open();
+// Whether [begin, end) holds a part of some thread's stack or control block.
+bool of_a_thread(std::uintptr_t begin, std::uintptr_t end);
+
+}  // namespace weft::advise

@@ -1,0 +1,13 @@
+// The variables by which `weft advise` tells the ranks what to do.
+#pragma once
+
+namespace weft::advise {
+
+// A directory for the ranks' files, and for the job's that rank 0 writes in MPI_Finalize.
+inline constexpr const char* kDirectoryVariable = "WEFT_ADVISE_DIRECTORY";
+// The part of the run time that guards may take, in per cent; 0: no windows.
+inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
+// The process that shows the report, where the first rank is its child.
+inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
+
+}  // namespace weft::advise

@@ -1,0 +1,216 @@
+// What is recorded of each call: time for its name; for collectives also its site, when this rank
+// came and left, and the window; for non-blocking ones what became of their requests.
+#include "advise/visit.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "advise/extents.h"
+#include "advise/job.h"
+#include "advise/recorder.h"
+#include "advise/requests.h"
+#include "base/clock.h"
+#include "interpose/hooks.h"
+#include "transport/mpi/handles.h"
+
+namespace weft::interpose {
+constinit thread_local std::uint8_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
+}
+
+namespace weft::advise {
+namespace {
+
+using interpose::kInside;
+using interpose::kProfiling;
+using interpose::this_thread;
+
+int one_sided = 0;  // windows; with the recorder's lock held
+
+std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
+  const auto number = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  return number(call.sendbuf) * 31 + number(call.recvbuf) * 7 + bytes;
+}
+
+void count_call(Site& site, std::uint64_t bytes, std::int64_t ns, std::uint64_t arguments) {
+  ++site.calls;
+  site.bytes += bytes;
+  site.ns += static_cast<std::uint64_t>(ns);
+  site.repeated += site.calls > 1 && site.arguments == arguments;
+  site.arguments = arguments;
+}
+
+// More and more seldom, so that a long run costs no more than a short one; never in step with the
+// program's own period.
+void plan_next(Site& site) {
+  const std::uint64_t gap = site.calls / 16;
+  site.next_window = site.calls + 1 + gap / 2 + (gap ? (site.calls * 2654435761u >> 8) % gap : 0);
+}
+
+// Whether this call's window is to be measured; if so, what its result is.
+bool wants_window(Site& site, const Call& call, const Communicator& comm, Bytes& result) {
+  if (site.calls < site.next_window || guards_off() != Unknown::none) return false;
+  result = received(call, comm);
+  const Unknown why = result.count == SIZE_MAX ? Unknown::unknown_extent
+                      : result.count == 0      ? Unknown::no_result
+                      : one_sided > 0          ? Unknown::shared_page
+                                               : Unknown::none;
+  if (why == Unknown::none && !guard_affordable(result.count)) return false;
+  plan_next(site);
+  if (why != Unknown::none) ++site.unknown[static_cast<int>(why)];
+  return why == Unknown::none;
+}
+
+void finish(Pending& pending, std::int64_t began_ns, std::int64_t left_ns) {
+  if (Site* const site = pending.site) {
+    ++site->completed;
+    site->between_ns += static_cast<std::uint64_t>(began_ns - pending.began_ns);
+    site->waited_ns += static_cast<std::uint64_t>(left_ns - began_ns);
+    site->tests += pending.tests;
+  }
+  drop_request(pending);
+}
+
+}  // namespace
+
+Visit::Visit(CallId id, bool profiling, const void* return_address)
+    : before_(this_thread),
+      records_(!(before_ & kInside) && recorder.recording() &&
+               !(profiling && interpose::from_library(return_address))),
+      watching_(records_ && guards_exist()),
+      id_(id),
+      return_address_(return_address),
+      began_ns_(records_ ? now_ns() : 0) {
+  this_thread = static_cast<std::uint8_t>(kInside | (profiling ? kProfiling : 0));
+  if (!(before_ & kInside)) enter_mpi();
+}
+
+Visit::~Visit() {
+  if (records_) {
+    const std::int64_t ns = (left_ns_ ? left_ns_ : now_ns()) - began_ns_;
+    const std::lock_guard held(recorder.lock());
+    Header& header = recorder.record().header;
+    CallTotal& total = header.totals[static_cast<int>(id_)];
+    ++total.calls;
+    total.ns += static_cast<std::uint64_t>(ns);
+    header.in_mpi_ns += ns;
+    header.ended_ns = began_ns_ + ns;
+  }
+  if (!(before_ & kInside)) leave_mpi();
+  this_thread = before_;
+}
+
+void Visit::buffer(const void* begin, std::int64_t count, MPI_Datatype type) {
+  if (!watching_) return;
+  const Bytes bytes = elements(begin, count, type);
+  if (bytes.count) given_to_mpi(bytes.begin, bytes.count);
+}
+
+void Visit::collective(const Call& call) {
+  if (!watching_) return;
+  const std::lock_guard held(recorder.lock());
+  const Communicator& comm = communicator(call.comm);
+  for (const Bytes& bytes : {sent(call, comm), received(call, comm)})
+    if (bytes.count) given_to_mpi(bytes.begin, bytes.count);
+}
+
+int Visit::blocking(const Call& call, int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  left_ns_ = now_ns();
+  const Caller caller = find_caller(return_address_);
+  const std::lock_guard held(recorder.lock());
+  Communicator& comm = communicator(call.comm);
+  const std::uint64_t bytes = payload(call, comm);
+  Site& site = recorder.site(caller, id_, comm, bytes);
+  count_call(site, bytes, left_ns_ - began_ns_, fingerprint(call, bytes));
+  ++comm.sequence;
+  if (!comm.inter) recorder.arrival(comm, site, began_ns_, left_ns_, call.root);
+  Bytes result;
+  if (wants_window(site, call, comm, result))
+    guard(site, result.begin, result.count, !operations_pending());
+  return code;
+}
+
+int Visit::started(const Call* call, MPI_Request* request, int code) {
+  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  left_ns_ = now_ns();
+  Caller caller;
+  if (call) caller = find_caller(return_address_);
+  const std::lock_guard held(recorder.lock());
+  Site* site = nullptr;
+  if (call) {
+    Communicator& comm = communicator(call->comm);
+    const std::uint64_t bytes = payload(*call, comm);
+    site = &recorder.site(caller, id_, comm, bytes);
+    count_call(*site, bytes, left_ns_ - began_ns_, fingerprint(*call, bytes));
+  }
+  note_request(*request, site, left_ns_);
+  return code;
+}
+
+int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
+  if (!records_ || code != MPI_SUCCESS) return code;
+  const std::lock_guard held(recorder.lock());
+  for (std::int64_t i = 0; i < count; ++i) note_request(requests[i], nullptr, began_ns_);
+  return code;
+}
+
+void Visit::completing(std::int64_t count, const MPI_Request* requests) {
+  if (!records_) return;
+  count_ = count;
+  std::copy_n(requests, std::min<std::int64_t>(count, kFew), few_);
+}
+
+// Where not all need be complete, those are whose handles have become null. Of a call with very
+// many requests the rest stays pending, which costs windows and nothing else.
+int Visit::completed(const MPI_Request* requests, int code, bool all, const int* flag) {
+  if (!records_ || !requests) return code;
+  left_ns_ = now_ns();
+  const bool happened = !flag || *flag != 0;
+  const std::lock_guard held(recorder.lock());
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(count_, kFew); ++i) {
+    Pending* const pending = find_request(number_of(few_[i]));
+    if (!pending) continue;
+    if ((all && happened && code == MPI_SUCCESS) || requests[i] != few_[i])
+      finish(*pending, began_ns_, left_ns_);
+    else if (flag)
+      ++pending->tests;
+  }
+  return code;
+}
+
+int Visit::window_made(int code) {
+  if (!records_ || code != MPI_SUCCESS) return code;
+  release_all_guards(Unknown::shared_page);
+  const std::lock_guard held(recorder.lock());
+  ++one_sided;
+  return code;
+}
+
+int Visit::window_freed(int code) {
+  if (!records_ || code != MPI_SUCCESS) return code;
+  const std::lock_guard held(recorder.lock());
+  one_sided = std::max(0, one_sided - 1);
+  return code;
+}
+
+void Visit::forgets(MPI_Comm comm) {
+  if (!records_) return;
+  const std::lock_guard held(recorder.lock());
+  forget_communicator(comm);
+}
+
+int Visit::begun(int code) {
+  if (code == MPI_SUCCESS && !(before_ & kInside)) job_begins();
+  return code;
+}
+
+void Visit::ending() {
+  if (records_) {
+    const std::int64_t now = now_ns();
+    recorder.record().header.ended_ns = now;
+    job_ends();
+  }
+  records_ = false;
+}
+
+}  // namespace weft::advise

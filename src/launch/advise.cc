@@ -1,0 +1,91 @@
+// Why a native part: it starts once per rank. The first rank of a job, and whoever starts a
+// launcher, goes through Python, which starts this again with --directory and shows the report
+// afterwards.
+#include "launch/advise.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "advise/variables.h"
+#include "launch/launcher.h"
+#include "launch/run.h"
+
+namespace weft::launch {
+namespace {
+
+struct Arguments {
+  std::string directory, overhead, mpi;
+  std::vector<std::string> command;
+};
+
+// What the ranks' part must know; all other options are Python's.
+Arguments read(int argc, char** argv) {
+  Arguments found;
+  const auto value_of = [&](int& i, std::string_view name) -> const char* {
+    const std::string_view word = argv[i];
+    if (word == name) return i + 1 < argc ? argv[++i] : "";
+    const bool joined = word.substr(0, name.size() + 1) == std::string(name) + "=";
+    return joined ? argv[i] + name.size() + 1 : nullptr;
+  };
+  for (int i = 0; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--") {
+      found.command.assign(argv + i + 1, argv + argc);
+      break;
+    }
+    if (const char* directory = value_of(i, "--directory"))
+      found.directory = directory;
+    else if (const char* overhead = value_of(i, "--overhead"))
+      found.overhead = overhead;
+    else if (const char* mpi = value_of(i, "--mpi"))
+      found.mpi = mpi;
+  }
+  return found;
+}
+
+bool later_rank() {
+  for (const char* variable : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(variable)) return std::string_view(rank) != "0";
+  return false;
+}
+
+// The first rank is its Python parent's child, and must not outlive it: whoever ends the job ends
+// that one.
+void end_with_parent() {
+  const char* const parent = std::getenv(advise::kParentVariable);
+  if (parent && std::to_string(getppid()) == parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+}  // namespace
+
+std::optional<int> advise(const std::string& self, int argc, char** argv) {
+  Arguments arguments = read(argc, argv);
+  if (arguments.command.empty()) return std::nullopt;
+  const Launcher launcher = launcher_of_command(arguments.command[0]);
+  const bool prepared = !arguments.directory.empty();
+  if (!prepared && (launcher != Launcher::none || !later_rank())) return std::nullopt;
+  if (launcher != Launcher::none) {
+    std::vector<std::string> prefix = {self, "advise", "--directory", arguments.directory};
+    if (!arguments.overhead.empty())
+      prefix.insert(prefix.end(), {"--overhead", arguments.overhead});
+    if (!arguments.mpi.empty()) prefix.insert(prefix.end(), {"--mpi", arguments.mpi});
+    prefix.push_back("--");
+    return start_launcher(launcher, arguments.command, prefix, false);
+  }
+  end_with_parent();
+  if (prepared) setenv(advise::kDirectoryVariable, arguments.directory.c_str(), 1);
+  if (!arguments.overhead.empty()) setenv(advise::kOverheadVariable, arguments.overhead.c_str(), 1);
+  auto options = watching_options(arguments.mpi, arguments.command);
+  if (!options) {
+    std::fprintf(stderr, "weft: %s\n", options.error().message.c_str());
+    return 2;
+  }
+  return start_program(self, *options);
+}
+
+}  // namespace weft::launch

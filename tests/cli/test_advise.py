@@ -1,0 +1,325 @@
+"""`weft advise`: planted programs whose windows are known, programs that must not be disturbed, the
+record, and bad input.
+
+Why windows are held against the program's own round only: a window is never shorter than what it
+computes there, and never longer than a round; how long either is, the machine's load decides.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft import mpi_libraries
+from weft.advise import analysis, places, record, store
+
+SOURCES = Path(__file__).parent / "programs"
+BUSY_MS = 3
+ROUNDS = 12
+HERE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Compiles programs/NAME for an MPI library, with line numbers."""
+    directory = tmp_path_factory.mktemp("advise")
+
+    def compile_for(mpi, name: str, *flags: str) -> Path:
+        source = SOURCES / name
+        target = directory / f"{source.stem}.{mpi.name}{''.join(flags)}"
+        if not target.exists():
+            flags = ("-g", "-O1", "-pthread", *flags, f"-Wl,-rpath,{mpi.prefix}/lib")
+            words = [mpi.prefix / "bin/mpicc", source, "-o", target, *flags]
+            environment = {**os.environ, **mpi.environment()}
+            subprocess.run([str(w) for w in words], check=True, timeout=120, env=environment)
+        return target
+
+    return compile_for
+
+
+@pytest.fixture
+def advise(weft, environment, tmp_path):
+    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND`; files go to tmp_path."""
+
+    def run(mpi, command: list[object], *options: object, inside: bool = False):
+        launcher = [mpi.mpiexec, "-n", "2"]
+        if mpi.name == "openmpi":
+            launcher += ["--oversubscribe", "--bind-to", "none"]
+        own = [weft, "advise", *options, "--"]
+        words = [*launcher, *own, *command] if inside else [*own, *launcher, *command]
+        return subprocess.run(
+            [str(word) for word in words],
+            env={**environment, **mpi.environment(), **HERE},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+        )
+
+    return run
+
+
+def sites(path: Path) -> dict[str, dict]:
+    """By function and call."""
+    document = json.loads(path.read_text())
+    assert document["schema"] == "weft-advise/1"
+    return {f"{site['function']} {site['call']}": site for site in document["sites"]}
+
+
+def line_of(source: str, text: str) -> int:
+    lines = (SOURCES / source).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def round_us(errors: str) -> float:
+    return float(errors.split("round ")[1].split()[0]) * 1e3
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])
+def test_windows(mpi, program, advise, tmp_path, inside):
+    windows = program(mpi, "advise_windows.c")
+    command = [windows, BUSY_MS, ROUNDS]
+    done = advise(mpi, command, "--overhead", "50%", "--json", "s.json", inside=inside)
+    assert done.returncode == 0, done.stderr
+    assert "checksum 1919920.000 20.000\n" in done.stdout
+    assert "of the run time is in collectives" in done.stdout
+    found = sites(tmp_path / "s.json")
+    for name in ("heap_case MPI_Allreduce", "write_case MPI_Allreduce", "mpi_case MPI_Bcast"):
+        site = found[name]
+        assert site["calls"] == ROUNDS
+        assert BUSY_MS * 1e3 <= site["window_after_us"]["median"] < round_us(done.stderr), name
+        assert site["gain_us"]["low"] is None
+    assert found["heap_case MPI_Allreduce"]["line"] == line_of("advise_windows.c", "heap, 40000")
+    assert found["heap_case MPI_Allreduce"]["file"].endswith("advise_windows.c")
+    assert found["stack_case MPI_Allreduce"]["window_after_us"] is None
+    # Where the system permits no breakpoints it is unknown, and never too short.
+    scalar = found["scalar_case MPI_Allreduce"]["window_after_us"]
+    assert scalar is None or scalar["median"] >= BUSY_MS * 1e3
+    page = (tmp_path / "weft-advise.html").read_text()
+    assert "of the run time is in collectives" in page and "heap_case at" in page
+
+
+def test_nothing_is_disturbed(mpi, program, advise, environment):
+    safety = program(mpi, "advise_safety.c", "-w")
+    launcher = [str(mpi.mpiexec), "-n", "2"]
+    if mpi.name == "openmpi":
+        launcher += ["--oversubscribe", "--bind-to", "none"]
+    plain = subprocess.run(
+        [*launcher, str(safety)],
+        env={**environment, **mpi.environment(), **HERE},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert plain.returncode == 0 and plain.stdout.count("\n") == 24
+    # All the budget that there is, so that every call is watched.
+    watched = advise(mpi, [safety], "--overhead", "100%")
+    assert watched.returncode == 0, watched.stderr
+    assert watched.stdout.startswith(plain.stdout)
+
+
+@pytest.fixture
+def kept(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    windows = program(mpi, "advise_windows.c")
+    assert advise(mpi, [windows, 1, 4], "--json", "first.json").returncode == 0
+    return tmp_path / "weft-advise.sqlite"
+
+
+def test_a_record_says_the_same_later(kept, call, tmp_path):
+    again = tmp_path / "again.json"
+    out = tmp_path / "again.html"
+    assert call("advise", "--from", kept, "--json", again, "-o", out).returncode == 0
+    assert json.loads(again.read_text()) == json.loads((tmp_path / "first.json").read_text())
+
+
+def test_two_records_are_compared(kept, call):
+    said = call("advise", "--from", kept, "--before", kept).stdout
+    assert "+0.0%" in said and "allreduce in heap_case" in said
+
+
+def test_what_is_damaged_is_named(kept, call, tmp_path):
+    with sqlite3.connect(kept) as database:
+        database.execute("DROP TABLE arrival")
+    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
+    assert done.returncode == 0
+    assert "cannot be read: arrival" in " ".join(done.stdout.split())
+
+
+def test_another_version_is_refused(kept, call):
+    with sqlite3.connect(kept) as database:
+        database.execute(
+            "UPDATE about SET value = '\"weft-advise-record/9\"' WHERE name = 'schema'"
+        )
+    done = call("advise", "--from", kept)
+    assert done.returncode == 2
+    assert "it has schema weft-advise-record/9" in done.stderr
+
+
+def test_a_killed_program_leaves_its_record(mpi, program, advise, tmp_path):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "kill"], "--json", "s.json")
+    assert done.returncode != 0
+    assert "did not come to MPI_Finalize" in done.stdout
+    assert "MPI_Allreduce" in {site["call"] for site in sites(tmp_path / "s.json").values()}
+
+
+def test_the_exit_status_is_the_programs(mpi, program, advise):
+    assert advise(mpi, [program(mpi, "advise_ends.c"), "exit"]).returncode == 3
+
+
+def test_without_collectives(mpi, program, advise):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"])
+    assert (done.returncode, done.stdout.count("called no collective")) == (0, 1)
+
+
+def test_nonblocking_calls_are_followed(mpi, program, advise, tmp_path):
+    advise(mpi, [program(mpi, "advise_ends.c"), "nonblocking"])
+    found = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    site = next(site for site in found.sites if site.call == "MPI_Iallreduce")
+    assert site.waited_us is not None and site.between_us is not None
+    assert site.repeated > 0.9
+
+
+def test_without_symbols(mpi, program, advise, tmp_path):
+    stripped = program(mpi, "advise_ends.c", "-s")
+    done = advise(mpi, [stripped, "exit"], "--json", "s.json")
+    assert f"{stripped.name}+0x" in next(iter(sites(tmp_path / "s.json")))
+    assert "compile with -g" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
+def test_fortran(advise, tmp_path):
+    mpi = mpi_libraries.implementation("intelmpi")
+    if not (mpi.prefix / "include" / "mpif.h").exists():
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi.name)}")
+    target = tmp_path / "advise_fortran"
+    source = SOURCES / "advise_fortran.F90"
+    library = mpi.prefix / "lib"
+    words = ["gfortran", "-g", "-fallow-argument-mismatch", f"-I{mpi.prefix}/include", source]
+    words += ["-o", target, f"-L{library}", "-lmpifort", "-lmpi", f"-Wl,-rpath,{library}"]
+    subprocess.run([str(word) for word in words], check=True, timeout=120)
+    done = advise(mpi, [target], "--overhead", "50%", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    site = next(s for s in sites(tmp_path / "s.json").values() if s["call"] == "MPI_Allreduce")
+    assert site["file"].endswith(source.name)
+    assert site["line"] == line_of(source.name, "call MPI_Allreduce")
+    assert site["window_after_us"]["median"] >= 3000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "give a program (weft advise -- ./app) or a record (--from FILE), one of both"),
+        (("--overhead", "much", "--", "ls"), "--overhead much is no percentage"),
+        (("--from", "none.sqlite"), "there is no record none.sqlite"),
+        (("--before", "a", "--", "ls"), "--before needs --from"),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, words, sentence):
+    done = call("advise", *words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("weft advise: ") and sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_program_without_mpi(call, tmp_path):
+    done = call("advise", "--record", tmp_path / "r", "--", "true")
+    assert done.returncode == 1
+    assert "nothing was recorded" in done.stderr
+
+
+def test_a_file_that_is_no_record(call, tmp_path):
+    path = tmp_path / "text.sqlite"
+    path.write_text("no database\n" * 100)
+    done = call("advise", "--from", path)
+    assert done.returncode == 2 and "cannot be read as a record" in done.stderr
+
+
+# What is made of a record ------------------------------------------------------------------------
+
+
+def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> store.Stored:
+    """A record in which each rank made one call: (rank, arrived, left) in ns."""
+    ranks = len(arrivals)
+    shared = {"module": "m", "offset": 1, "place": "f.c:7:work", "call": call, "comm_kind": 0}
+    site = {**shared, "site": 0, "comm_size": ranks, "comm_nodes": 2, "size_class": 4, "bytes": 8}
+    zero = dict.fromkeys(
+        ("windows", "completed", "between_ns", "waited_ns", "tests", "repeated"), 0
+    )
+    machine = {"cores": 4, "node_ranks": 1, "copy_bytes_per_ms": 10_000_000, "ranks": ranks}
+    zeros = dict.fromkeys(("windows_off", "guarding_ns", "clock_error_ns"), 0)
+    tables = {
+        "rank": [
+            {**machine, **zeros, "rank": r, "host": str(r), "elapsed_ns": 10_000_000}
+            | {"mpi_ns": left - came, "finalized": 1}
+            for r, came, left in arrivals
+        ],
+        "call": [],
+        "site": [
+            {**site, **zero, "rank": r, "calls": 1, "ns": left - came} for r, came, left in arrivals
+        ],
+        "time_window": [{"rank": r, "site": 0, "ns": 500_000} for r, _, _ in arrivals],
+        "unknown": [],
+        "arrival": [
+            {"rank": r, "site": 0, "comm": "1", "sequence": 1, "arrived_ns": came, "left_ns": left}
+            | {"comm_rank": r, "root": root}
+            for r, came, left in arrivals
+        ],
+        "frame": [],
+    }
+    return store.Stored(Path("made"), {}, tables, [])
+
+
+def test_waiting_is_told_from_transferring():
+    advice = analysis.analyse(made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)]))
+    site = advice.sites[0]
+    assert site.waiting == pytest.approx(600_000 / 1_400_000)
+    # min(window of 500, transfer of 400), and a core is free for it.
+    assert site.gain_high_us == pytest.approx(400)
+
+
+def test_nobody_waits_for_others_than_the_root_of_a_bcast():
+    arrivals = [(0, 0, 100_000), (1, 50_000, 300_000), (2, 900_000, 950_000)]
+    site = analysis.analyse(made("MPI_Bcast", arrivals)).sites[0]
+    assert site.waiting == 0
+
+
+def test_without_all_ranks_nothing_is_split():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    stored["arrival"].pop()
+    site = analysis.analyse(stored).sites[0]
+    assert (site.waiting, site.gain_high_us) == (None, None)
+
+
+def test_no_gain_where_all_cores_of_a_node_compute():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for rank in stored["rank"]:
+        rank["cores"] = rank["node_ranks"]
+    for row in stored["site"]:
+        row["comm_nodes"] = 1
+    assert analysis.analyse(stored).sites[0].gain_high_us == 0
+
+
+def test_windows_that_mostly_broke_off_are_unknown():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for row in stored["site"]:
+        row["windows"] = 1
+    neighbours = record.UNKNOWNS.index("too many accesses right beside the result")
+    stored["unknown"].append({"rank": 0, "site": 0, "why": neighbours, "count": 2})
+    assert analysis.analyse(stored).sites[0].window_us == 500
+    stored["unknown"][0]["count"] = 3
+    site = analysis.analyse(stored).sites[0]
+    assert site.window_us is None and "beside the result" in site.why_no_window
+
+
+def test_inlined_frames_come_first():
+    lines = ["inner", "/a/x.c:5", "outer", "/a/x.c:9 (discriminator 2)"]
+    frames = places.parse_frames(lines, "m", 1)
+    assert frames == [places.Frame("inner", "/a/x.c", 5), places.Frame("outer", "/a/x.c", 9)]
+    assert places.parse_frames(["??", "??:0"], "/b/app", 16) == [places.Frame("app+0x10", "", 0)]

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Writes src/advise/generated/ from api/calls.json: the wrappers of the advisor's own library.
+
+Why of its own: the advisor watches and changes nothing, Weft's wrappers carry calls out. Both must
+know the same calls, so both come from the one table.
+"""
+
+import sys
+
+from generate_wrappers import (
+    BOUND,
+    NOTICE,
+    ROOT,
+    argument,
+    arguments,
+    bring_up_to_date,
+    lines,
+    normalised,
+    parameters,
+    short,
+    wrap,
+)
+
+OUT = ROOT / "src" / "advise" / "generated"
+OWN_NOTICE = NOTICE.replace("generate_wrappers.py", "generate_advise_wrappers.py")
+# What a buffer's elements are counted by.
+COUNTS = {
+    "send_buffer": (("send_count", "count"), ("send_datatype", "datatype")),
+    "recv_buffer": (("recv_count", "count"), ("recv_datatype", "datatype")),
+    "buffer": (("count",), ("datatype",)),
+}
+# Completion calls after which no request is incomplete, where their flag says so.
+ALL_COMPLETE = ("Wait", "Test", "Waitall", "Testall")
+
+
+def buffers(call):
+    """Statements that say what memory a call that is no collective is given."""
+    out = []
+    for given in call["args"]:
+        if given["role"] not in COUNTS or not given["type"].endswith("*"):
+            continue
+        count, datatype = (argument(call, *roles) for roles in COUNTS[given["role"]])
+        known = ", ".join(filter(None, [given["name"], count, datatype] if count else []))
+        out.append(f"  visit.buffer({known or given['name']});")
+    return out
+
+
+def completion(call, passed):
+    one, many = argument(call, "request_inout"), argument(call, "requests")
+    if not (one or many) or "get_status" in call["name"]:
+        return [f"  return {passed};"]
+    count = argument(call, "request_count") or "1"
+    flag = argument(call, "flag")
+    everything = "true" if short(call) in ALL_COMPLETE else "false"
+    last = f", {flag}" if flag else ""
+    return [
+        f"  visit.completing({count}, {one or many});",
+        f"  return visit.completed({one or many}, {passed}, {everything}{last});",
+    ]
+
+
+def by_name(call, passed):
+    """Of the few calls that are known by their names; None: of another one."""
+    name = short(call)
+    if name in ("Init", "Init_thread"):
+        return [f"  return visit.begun({passed});"]
+    if name == "Finalize":
+        return ["  visit.ending();", f"  return {passed};"]
+    if name in ("Comm_free", "Comm_disconnect"):
+        return [f"  visit.forgets(*{argument(call, 'comm_inout')});", f"  return {passed};"]
+    if name == "Win_free":
+        return [f"  return visit.window_freed({passed});"]
+    if name in ("Start", "Startall"):
+        requests = argument(call, "requests", "request_inout")
+        count = argument(call, "request_count") or "1"
+        return [
+            "  visit.unknown_memory();",
+            f"  return visit.activated({count}, {requests}, {passed});",
+        ]
+    return None
+
+
+def body(call):
+    passed, kind = f"next({arguments(call)})", call["class"]
+    if found := by_name(call, passed):
+        return found
+    if kind == "completion":
+        return completion(call, passed)
+    if kind in ("blocking_collective", "nonblocking_collective"):
+        text = [*normalised(call), "  visit.collective(call);"]
+        if kind == "blocking_collective":
+            return [*text, f"  return visit.blocking(call, {passed});"]
+        request = argument(call, "request_out")
+        return [*text, f"  return visit.started(&call, {request}, {passed});"]
+    if kind == "persistent_collective":
+        return [f"  return {passed};"]
+    request = argument(call, "request_out")
+    if request:
+        return [*buffers(call), f"  return visit.started(nullptr, {request}, {passed});"]
+    if argument(call, "new_win"):
+        return [f"  return visit.window_made({passed});"]
+    return [*buffers(call), f"  return {passed};"]
+
+
+def wrapper(call):
+    name, given, passed = short(call), parameters(call), arguments(call)
+    inside = ", ".join(filter(None, ["Visit& visit", given]))
+    text = [
+        f"static int {name}([[maybe_unused]] {inside}) {{",
+        f"  const auto next = bound(next_calls.{name}, CallId::{name});",
+        *body(call),
+        "}",
+    ]
+    for exported, profiling in ((call["name"], "false"), (f"P{call['name']}", "true")):
+        text += [
+            f"WEFT_WRAPPER int {exported}({given}) {{",
+            f"  Visit visit(CallId::{name}, {profiling}, RETURN_ADDRESS);",
+            f"  return {name}({', '.join(filter(None, ['visit', passed]))});",
+            "}",
+        ]
+    return "\n".join(wrap(line, 4 if line[0] in "sW" else 6) for line in text) + "\n"
+
+
+def wrappers_cc(calls, library):
+    return (
+        OWN_NOTICE.format(what="What the application calls while the advisor watches.")
+        + f"""\
+#include "advise/visit.h"
+#include "interpose/generated/call_ids.h"
+#include "interpose/generated/next_calls.h"
+#include "interpose/hooks.h"
+
+{BOUND}using advise::Visit;
+
+{lines(calls, wrapper)}
+}}  // namespace weft::interpose
+"""
+    )
+
+
+def exports_map(calls, library):
+    names = "\n".join(f"    {call['name']};\n    P{call['name']};" for call in calls)
+    return f"""\
+/* Generated by tools/generate_advise_wrappers.py from api/calls.json; do not edit.
+   What the advisor's library shows: the wrapped calls by both names, and the functions that start
+   threads and processes, or block and catch signals, which guards must know of. */
+{{
+  global:
+{names}
+    pthread_create; pthread_sigmask; sigprocmask; sigaction; signal;
+    fork; system; popen; posix_spawn; posix_spawnp;
+  local:
+    *;
+}};
+"""
+
+
+FILES = {"wrappers.cc": wrappers_cc, "exports.map": exports_map}
+
+if __name__ == "__main__":
+    sys.exit(bring_up_to_date(FILES, OUT))
