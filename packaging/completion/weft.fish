@@ -4,9 +4,9 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft demo' 'weft bench' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
+            case 'weft demo' 'weft advise' 'weft bench' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
                 set command "$command $word"
-            case 'weft run --' 'weft lab run --'
+            case 'weft advise --' 'weft run --' 'weft lab run --'
                 echo program
                 return
         end
@@ -30,6 +30,7 @@ complete -c weft -n '__weft_in program' -a '(__weft_program)'
 complete -c weft -n '__weft_in weft' -l version -d 'Say the version'
 complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
+complete -c weft -n '__weft_in weft' -a advise -d 'Say which collectives of a program would gain from running behind computation'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
 complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
@@ -47,6 +48,14 @@ complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft demo' -l time-budget -d 'Stop at the latest after this time' -x
 complete -c weft -n '__weft_in weft demo' -s o -l out -d 'The page to write' -r -F
 complete -c weft -n '__weft_in weft demo' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft advise' -l json -d 'Also write the sites as JSON' -r -F
+complete -c weft -n '__weft_in weft advise' -s o -l out -d 'The page, with everything in it' -r -F
+complete -c weft -n '__weft_in weft advise' -l record -d 'Where the record of the run is kept' -r -F
+complete -c weft -n '__weft_in weft advise' -l overhead -d 'The part of the run time that observing results may take' -x
+complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
+complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
+complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
+complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft bench' -l collective -d 'Collectives, separated by commas' -x
 complete -c weft -n '__weft_in weft bench' -l bytes -d 'Sizes, separated by commas, such as 64KiB,1MiB' -x
 complete -c weft -n '__weft_in weft bench' -l engines -d 'Engines, separated by commas' -x

@@ -1,9 +1,9 @@
 // Baton: progress threads of several ranks on one core take turns without being switched blindly.
 // Each sleeps as long as its Pace says and is called earlier by whoever on its core has got
-// something done, since what one rank's thread has sent is most likely what its neighbour's waits for.
-// Why: threads that yield are switched by the kernel whether they have something to do or not, and
-// with several on a core that is the bottleneck (JHPCN jh250041, Topic 1).
-// A thread that ends with its process is called in vain; nobody waits for it.
+// something done, since what one rank's thread has sent is most likely what its neighbour's waits
+// for. Why: threads that yield are switched by the kernel whether they have something to do or not,
+// and with several on a core that is the bottleneck (JHPCN jh250041, Topic 1). A thread that ends
+// with its process is called in vain; nobody waits for it.
 #pragma once
 
 #include <atomic>

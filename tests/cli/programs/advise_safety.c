@@ -1,5 +1,5 @@
-/* What programs do with a collective's result that watching it must not disturb. advise_safety [CASE]:
-   prints a checksum of what each case computed; the advisor must not change a digit. */
+/* What programs do with a collective's result that watching it must not disturb. advise_safety
+   [CASE]: prints a checksum of what each case computed; the advisor must not change a digit. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,9 @@ static double* reduce_into(double* out) {
   MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return out;
 }
-static double* fresh(void) { return reduce_into(malloc(COUNT * sizeof(double))); }
+static double* fresh(void) {
+  return reduce_into(malloc(COUNT * sizeof(double)));
+}
 
 static int scratch_file(void) {
   char name[] = "/tmp/weft-safety-XXXXXX";
@@ -117,7 +119,8 @@ static void case_spawn(void) {
   strcpy(out, "exit 7");
   char* arguments[] = {"sh", "-c", out, NULL};
   int status = -1;
-  if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) == 0) waitpid(child, &status, 0);
+  if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) == 0)
+    waitpid(child, &status, 0);
   mix(&status, sizeof status);
   status = system("exit 5");
   mix(&status, sizeof status);
@@ -241,8 +244,12 @@ static void with_timer(int full_mask) {
   free(watched);
   watched = NULL;
 }
-static void case_timer(void) { with_timer(0); }
-static void case_timer_mask(void) { with_timer(1); }
+static void case_timer(void) {
+  with_timer(0);
+}
+static void case_timer_mask(void) {
+  with_timer(1);
+}
 static void case_realloc(void) {
   double* out = fresh();
   out = realloc(out, 40 * COUNT * sizeof *out);
@@ -254,7 +261,8 @@ static void case_realloc(void) {
 }
 static void case_munmap(void) {
   for (int i = 0; i < 3; ++i) {
-    double* out = mmap(NULL, COUNT * sizeof *out, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    double* out =
+        mmap(NULL, COUNT * sizeof *out, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     reduce_into(out);
     if (i == 1) mprotect(out, COUNT * sizeof *out, PROT_READ);
     if (i == 2) out = mremap(out, COUNT * sizeof *out, 4 * COUNT * sizeof *out, MREMAP_MAYMOVE);
@@ -334,7 +342,8 @@ static void case_io(void) {
   char name[100];
   snprintf(name, sizeof name, "/tmp/weft-safety-%d", getpid());
   MPI_File file;
-  MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+  MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                MPI_INFO_NULL, &file);
   MPI_File_write_at(file, 0, out, COUNT, MPI_DOUBLE, MPI_STATUS_IGNORE);
   MPI_File_read_at(file, 0, back, COUNT, MPI_DOUBLE, MPI_STATUS_IGNORE);
   MPI_File_close(&file);
@@ -383,14 +392,30 @@ static const struct {
   const char* name;
   void (*run)(void);
 } cases[] = {
-    {"write", case_write}, {"read", case_read}, {"writev", case_writev}, {"stdio", case_stdio},
-    {"socket", case_socket}, {"fork", case_fork}, {"spawn", case_spawn}, {"thread", case_thread},
-    {"thread_writes", case_thread_writes}, {"blocked_thread", case_blocked_thread},
-    {"own_handler", case_own_handler}, {"timer", case_timer}, {"timer_mask", case_timer_mask},
-    {"realloc", case_realloc}, {"munmap", case_munmap}, {"mapped_file", case_mapped_file},
-    {"small", case_small}, {"inner", case_inner}, {"neighbours", case_neighbours},
-    {"send_result", case_send_result}, {"io", case_io}, {"bad_pointers", case_bad_pointers},
-    {"huge", case_huge}, {"sleep", case_sleep},
+    {"write", case_write},
+    {"read", case_read},
+    {"writev", case_writev},
+    {"stdio", case_stdio},
+    {"socket", case_socket},
+    {"fork", case_fork},
+    {"spawn", case_spawn},
+    {"thread", case_thread},
+    {"thread_writes", case_thread_writes},
+    {"blocked_thread", case_blocked_thread},
+    {"own_handler", case_own_handler},
+    {"timer", case_timer},
+    {"timer_mask", case_timer_mask},
+    {"realloc", case_realloc},
+    {"munmap", case_munmap},
+    {"mapped_file", case_mapped_file},
+    {"small", case_small},
+    {"inner", case_inner},
+    {"neighbours", case_neighbours},
+    {"send_result", case_send_result},
+    {"io", case_io},
+    {"bad_pointers", case_bad_pointers},
+    {"huge", case_huge},
+    {"sleep", case_sleep},
 };
 
 int main(int argc, char** argv) {
