@@ -94,6 +94,9 @@ class Site:
         return "c++" if file.endswith((".cc", ".cpp", ".cxx", ".hpp", ".hh")) else "c"
 
 
+LEAST_WORTH = 0.005  # of the run time; less is no change to propose
+
+
 @dataclass
 class Advice:
     command: list[str]
@@ -115,7 +118,8 @@ class Advice:
     @property
     def best(self) -> list[Site]:
         """Those worth a change, the most valuable first."""
-        worth = [site for site in self.sites if (site.gain_high_us or 0) > 0]
+        least_us = LEAST_WORTH * self.elapsed_us
+        worth = [site for site in self.sites if (site.gain_high_us or 0) > least_us]
         return sorted(worth, key=lambda site: -(site.gain_high_us or 0))[:3]
 
 

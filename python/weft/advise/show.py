@@ -81,15 +81,16 @@ def gain(site: Site) -> str:
 
 
 def table(advice: Advice) -> Table:
-    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     shown.add_column("call site", overflow="fold", min_width=19)
-    for name in ("calls", "bytes", "time", "share", "waiting", "window", "gain"):
+    for name in ("time", "share", "waiting", "window", "gain"):
         shown.add_column(name, justify="right", no_wrap=True)
     for site in advice.sites[:MOST_SITES]:
         shown.add_row(
-            f"{escape(site.call)}\n[dim]{escape(short_place(site))}[/]",
-            *(str(site.calls), size(site.bytes), microseconds(site.time_us)),
-            *(per_cent(site.share), waiting(site), window(site), gain(site)),
+            f"{escape(site.call)}, {site.calls} × {size(site.bytes)}"
+            f"\n[dim]{escape(short_place(site))}[/]",
+            *(microseconds(site.time_us), per_cent(site.share)),
+            *(waiting(site), window(site), gain(site)),
         )
     return shown
 
