@@ -180,9 +180,7 @@ TEST(Progress, ThreadThatMayUseMemoryTouchesNothingElse) {
   ASSERT_TRUE(within_seconds(20, [&] { return in_memory->round() == 2; }));
   EXPECT_EQ(transport.tests, 0);
   transport.open = 2;
-  progress.poll();
-  EXPECT_TRUE(by_callers->done());
-  EXPECT_TRUE(in_memory->done());
+  progress.drive_until([&] { return by_callers->done() && in_memory->done(); }, kNeverSleep);
 }
 
 TEST(Progress, ThreadIsWokenAgainAfterSleep) {
