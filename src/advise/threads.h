@@ -16,15 +16,16 @@ inline constexpr int kThreads = 256;
 
 // Written by the thread itself, but for `selector`, which guards set.
 struct Thread {
-  std::atomic<bool> used;
-  kernel::Selector selector;
-  bool of_library;              // started inside MPI
-  std::atomic<int> inside;      // MPI calls that it is in
-  std::atomic<bool> may_block;  // it blocks, or may be about to block, signals of a guard
-  std::uintptr_t stack_begin, stack_end, control;  // its stack; where its thread pointer points
+  std::atomic<bool> used{false};
+  kernel::Selector selector = kernel::kAllow;
+  bool of_library = false;             // started inside MPI
+  std::atomic<int> inside{0};          // MPI calls that it is in
+  std::atomic<bool> may_block{false};  // it blocks, or may be about to block, signals of a guard
+  std::uintptr_t stack_begin = 0, stack_end = 0;
+  std::uintptr_t control = 0;  // where its thread pointer points
   // While one instruction touches memory beside a result.
-  std::uintptr_t opened_page;
-  std::uintptr_t late_fault;  // the last that another thread had dealt with before
+  std::uintptr_t opened_page = 0;
+  std::uintptr_t late_fault = 0;  // the last that another thread had dealt with before
 };
 
 extern Thread threads[kThreads];
