@@ -108,7 +108,7 @@ wheel: mpis
 	@tools/make-wheel
 
 try-wheel:
-	@tools/try-wheel
+	@PATH="$(THEIR_PATH)" tools/try-wheel
 
 deb: mpis
 	@packaging/build-deb
