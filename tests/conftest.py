@@ -1,4 +1,5 @@
 """What the started programs leave behind: a temporary directory of their own, and no plans.
+With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine".
 
 Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves
 TMPDIR/ompi.PID behind, and refuses to start ("The PMIx server's listener thread failed to start")
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY] = Path(tempfile.mkdtemp(prefix="weft-"))
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
     os.environ["XDG_CACHE_HOME"] = str(config.stash[DIRECTORY])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    report = yield
+    if report.skipped and os.environ.get("WEFT_REQUIRE_ALL") == "1":
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if not reason.startswith("this machine"):
+            report.outcome = "failed"
+            report.longrepr = f"left out, while WEFT_REQUIRE_ALL=1: {reason}"
+    return report
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

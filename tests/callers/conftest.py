@@ -79,7 +79,7 @@ def debian_openmpi() -> Library:
     directory = debian_directory("libmpi.so.40")
     header = (directory / "openmpi/include/mpi.h").read_text()
     if not re.search(r"define OMPI_MAJOR_VERSION\s+4$", header, re.MULTILINE):
-        pytest.skip("Debian's Open MPI is no older release here than that in .mpi/openmpi")
+        pytest.skip("this machine's Debian has no older Open MPI than that in .mpi/openmpi")
     places = {
         "OPAL_PREFIX": DEBIAN / "usr",
         "OPAL_LIBDIR": directory / "openmpi/lib",

@@ -19,7 +19,7 @@ def in_two_domains(directory: Path, domain: str) -> Path:
     """What starts a rank's command in a domain: an expression of the shell's, of its rank."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        pytest.skip("needs two cores")
+        pytest.skip("this machine has one core")
     path = directory / "in_two_domains"
     path.write_text(SCRIPT.format(first=cores[0], second=cores[1], domain=domain))
     path.chmod(0o755)

@@ -76,28 +76,6 @@ def run_planted(path, *engines: str, begun: dict | None = None, **changes):
         return file.result(run)
 
 
-PLANTED_COMMUNICATION_US = 40000.0  # tests/mpi/planted.cc
-
-
-def slept_late(point) -> bool:
-    """The sleeps of these samples ended late or unevenly, so their oracle does not hold."""
-    late = point.communication_us > 1.01 * PLANTED_COMMUNICATION_US
-    uneven = abs(point.slowdown_of_computation - 1) > 0.01 or point.total_us.half_width > 0.01
-    return late or uneven
-
-
-@NEEDS_BUILD
-def test_an_engine_that_hides_half_is_reported_as_half(tmp_path):
-    found = run_planted(tmp_path / "x.sqlite", "half", "nothing", amounts="20ms,40ms,90ms")
-    assert found.complete
-    if any(slept_late(point) for point in found.points):
-        pytest.skip("this machine is too busy to sleep on time; test_bench_planted.py does not")
-    hidden = {(p.engine, p.amount): p.hidden for p in found.points}
-    for amount in range(3):
-        assert hidden["half", amount] == pytest.approx(0.5, abs=0.02)
-        assert hidden["nothing", amount] == pytest.approx(0.0, abs=0.02)
-
-
 @NEEDS_BUILD
 def test_an_engine_that_hangs_is_stopped_and_the_rest_goes_on(tmp_path):
     path = tmp_path / "x.sqlite"

@@ -23,8 +23,6 @@ def plans(request, tmp_path, environment):
         pytest.skip(f"needs {mpi_libraries.make_target(request.param)}")
 
     def run(collective, size, front=(), options=(), nodes=""):
-        if nodes and request.param != "mpich":
-            pytest.skip("several nodes on one machine: Hydra only")
         hosts = ["-launcher", "fork", "-hosts", nodes] if nodes else []
         summary = tmp_path / "summary.json"
         weft = [installation.weft_command(), "run", "--engine", "function", *options]
@@ -85,6 +83,8 @@ def test_ranks_that_are_not_bound_have_one_level(plans):
     assert not any(name.startswith("domain-") for name in found)
 
 
+# Of the launchers only Hydra takes one machine for several nodes.
+@pytest.mark.parametrize("plans", ["mpich"], indirect=True)
 def test_over_several_nodes_places_go_by_domain(plans, tmp_path):
     """So they are not in the order of the ranks, which reproducible reductions must keep."""
     front = [in_two_domains(tmp_path, "rank % 2")]

@@ -160,11 +160,11 @@ def algorithms(plans, call):
     }
 
 
-# Also where a rank is alone on its node, and has no memory there.
+# Also where a rank is alone on its node, and has no memory there. Of the launchers only Hydra takes
+# one machine for several nodes.
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 @pytest.mark.parametrize(("ranks", "hosts"), [(4, "a:2,b:2"), (3, "a:2,b:1")])
-def test_over_several_nodes(mpi, plans, tmp_path, ranks, hosts):
-    if mpi.name != "mpich":
-        pytest.skip("only MPICH takes one machine for two nodes")
+def test_over_several_nodes(plans, tmp_path, ranks, hosts):
     cache = tmp_path / "plans"
     first = plans(cache=cache, ranks=ranks, hosts=hosts)
     assert len(first) == COLLECTIVES

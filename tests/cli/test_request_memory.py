@@ -9,6 +9,7 @@ import pytest
 from weft import installation
 
 PROGRAMS = installation.ROOT / "tests/cli/programs"
+ONLY_HYDRA = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)  # one machine, several nodes
 # More than fit into the segment that a communicator begins with.
 KEPT = 40
 
@@ -63,17 +64,17 @@ def test_requests_of_three_ranks_made_anew(job):
 
 
 @pytest.fixture
-def several_nodes(mpi):
+def several_nodes():
     """One of them has a single rank, and so no memory."""
-    if mpi.name != "mpich":
-        pytest.skip("only MPICH takes one machine for several nodes")
     return {"ranks": 5, "hosts": ["-launcher", "fork", "-hosts", "a:2,b:1,c:2"]}
 
 
+@ONLY_HYDRA
 def test_requests_on_several_nodes(several_nodes, job):
     assert "cannot share memory" not in job(KEPT, 2, **several_nodes)
 
 
+@ONLY_HYDRA
 # Of the first node its second rank cannot map the segment, of the last the first cannot make it.
 @pytest.mark.parametrize(("rank", "refused"), [(1, "nofile"), (3, "fsize")])
 def test_where_one_node_has_none_all_go_by_messages(several_nodes, job, rank, refused):

@@ -237,7 +237,10 @@ def test_musl_program_is_refused(call, compiled, tmp_path):
     assert "musl" in result.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives capabilities to a file")
+@pytest.mark.skipif(
+    os.geteuid() != 0,
+    reason="this machine's user is not root",
+)
 def test_program_with_capabilities_is_refused_but_for_root(weft, environment):
     """CAP_NET_RAW, as the attribute of the file that setcap writes."""
     program = Path("/tmp") / f"weft-capable-{os.getpid()}"

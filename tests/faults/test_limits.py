@@ -84,7 +84,7 @@ def test_descriptors_of_other_ranks_are_closed(mpi, ranks):
 
 @pytest.mark.skipif(
     os.geteuid() != 0 and resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY,
-    reason="this user may not lock all memory (ulimit -l)",
+    reason="this machine's user may not lock all memory (ulimit -l)",
 )
 @pytest.mark.parametrize("case", ["locked-before", "locked-after"])
 @pytest.mark.parametrize("engine", ["auto", "thread"])
@@ -111,7 +111,7 @@ def test_works_within_a_users_limits(mpi, engine, limit):
     natively = Job(mpi, ["work"], limits=LIMITS[limit])
     job.as_somebody = natively.as_somebody = True
     if natively.done().status != 0:
-        pytest.skip(f"{mpi} itself needs more {limit}")
+        pytest.skip(f"this machine: {mpi} itself ends under this limit of {limit}")
     assert len(job.right().sentences()) <= 1
 
 
