@@ -1,5 +1,6 @@
-// Conformance: an ordinary MPI program that holds non-blocking collectives against the MPI
-// library's blocking ones, which Weft does not touch.
+// Conformance: an ordinary MPI program that holds collectives in every form against the MPI
+// library's own blocking ones. Those run on communicators that carry the hint weft_engine=native,
+// so that they are never Weft's.
 // Why: the same program must pass with and without Weft, under every engine and algorithm.
 #pragma once
 
@@ -11,6 +12,7 @@ namespace conformance {
 
 struct Options {
   bool results = true, flight = true, lifetime = true;
+  bool blocking = false;  // the results group holds blocking calls against the oracle, too
   bool mistakes = false;  // not for libraries built without argument checks: they crash
   int largest_count = 100003;
   // Types ("negative", "mixed"), calls ("MPI_Gather_init") and the like that are left out because
@@ -48,6 +50,8 @@ class Tally {
 
 int rank_of(MPI_Comm comm);
 int size_of(MPI_Comm comm);
+// A duplicate whose collectives Weft leaves to the MPI library.
+MPI_Comm oracle_of(MPI_Comm comm);
 // A short rest, so that polling ranks leave the core to others when there are more ranks than
 // cores.
 void rest();

@@ -18,7 +18,7 @@ struct Way {
   bool large;
 };
 
-// A communicator with its duplicate for the library's blocking calls.
+// A communicator, and its duplicate for the library's own blocking calls.
 struct Ground {
   const char* name;
   Place place, oracle;
@@ -30,9 +30,7 @@ double clock_s() {
 }
 
 Ground ground(const char* name, MPI_Comm comm) {
-  MPI_Comm oracle;
-  MPI_Comm_dup(comm, &oracle);
-  return {name, Place(comm), Place(oracle)};
+  return {name, Place(comm), Place(oracle_of(comm))};
 }
 
 // Open at its ends where it has too few members for a ring: two edges between the same two
@@ -134,7 +132,8 @@ std::vector<int> Checker::roots(int count) const {
 // Every form for the small counts, the persistent ones for the middle ones too.
 std::vector<Way> Checker::ways(int count) const {
   std::vector<Way> result;
-  for (Form form : {Form::nonblocking, Form::persistent}) {
+  for (Form form : {Form::blocking, Form::nonblocking, Form::persistent}) {
+    if (form == Form::blocking && !options_.blocking) continue;
     for (bool large : {false, true}) {
       const bool persistent = form == Form::persistent;
       if ((large && !kLargeCounts) || (persistent && !kPersistent)) continue;
@@ -172,7 +171,7 @@ void Checker::check(const Spec& spec, const Ground& ground, const Way& way) {
     blocking.fill(salt_);
     if (persistent) MPI_Start(&request);
     if (!persistent) started.call(way.form, way.large, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (way.form != Form::blocking) MPI_Wait(&request, MPI_STATUS_IGNORE);
     blocking.call(Form::blocking, false, nullptr);
     const bool faulty = !blocking.mistake().empty();
     if (faulty) tally_.library_fault(("the blocking call: " + blocking.mistake()).c_str());
@@ -231,7 +230,7 @@ void Checker::kind(Kind kind, int count, const Ground& ground) {
 // Nobody leaves before the last has come; the ranks share one machine and so one clock.
 void Checker::barrier(const Way& way) {
   const Place& place = plain_[0].place;
-  MPI_Request request;
+  MPI_Request request = MPI_REQUEST_NULL;
   Collective all(Spec{}, place, types_);
   const bool persistent = way.form == Form::persistent;
   if (persistent) all.call(way.form, false, &request);
@@ -241,7 +240,7 @@ void Checker::barrier(const Way& way) {
     const double entered = clock_s();
     if (persistent) MPI_Start(&request);
     if (!persistent) all.call(way.form, false, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (way.form != Form::blocking) MPI_Wait(&request, MPI_STATUS_IGNORE);
     const double left = clock_s();
     double last_entered = 0;
     MPI_Allreduce(&entered, &last_entered, 1, MPI_DOUBLE, MPI_MAX, plain_[0].oracle.comm);
