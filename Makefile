@@ -32,7 +32,7 @@ WERROR ?= OFF
 CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
 
-.PHONY: help build mpis develop test demo docs format lint generate clean FORCE
+.PHONY: help build mpis develop check test sanitize demo docs format lint generate clean FORCE
 
 help:
 	@echo "make demo      build what the demo needs and see Weft at work"
@@ -40,7 +40,9 @@ help:
 	@echo "make build MPI=/path/to/mpicc     for that MPI library instead"
 	@echo "make mpis      add Open MPI and Intel MPI in .mpi/"
 	@echo "make develop   all that tests need: make mpis, the tests' programs, pytest, ruff"
+	@echo "make check     the tests that a developer waits for: unit tests, and one job of each kind"
 	@echo "make test      set everything up and run all tests"
+	@echo "make sanitize  unit tests and random programs under address, undefined and thread sanitizers"
 	@echo "make wheel     a wheel in dist/ for any Linux with glibc 2.28; make try-wheel tries it"
 	@echo "make deb       a Debian package in dist/; make check-deb tries it in a machine of its own"
 	@echo "make easybuild a recipe for EasyBuild in dist/; make check-easybuild builds it"
@@ -67,7 +69,23 @@ test: develop
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
 	@-tools/setup-modules
-	@$(BIN)/python -m pytest -q --durations=20 tests/cli tests/faults tests/callers tests/docs tests/random
+	@tools/run-tests
+
+# The whole ways through Weft, once each.
+QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.py tests/cli/test_help.py \
+  tests/cli/test_symbols.py tests/cli/test_start_cost.py tests/cli/test_passed_on.py \
+  "tests/cli/test_conformance.py::test_mpich[auto-3]" \
+  "tests/cli/test_conformance.py::test_other_libraries[openmpi-auto-2]" \
+  "tests/random/test_random.py::test_random_programs[mpich-auto]" \
+  "tests/random/test_random.py::test_random_programs[openmpi-thread]"
+
+check: develop lint
+	$(say) "unit tests, and the tests that go through all of Weft once"
+	@ctest --test-dir build --output-on-failure --no-tests=error
+	@tools/run-tests $(QUICK)
+
+sanitize: develop
+	@tools/sanitize
 
 # With the user's PATH, so that the demo names commands as the user can type them.
 demo: $(CONFIGURED) $(PACKAGE_STAMP)

@@ -116,11 +116,12 @@ int main(int argc, char** argv) {
   conformance::Options options;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 < argc && conformance::set(&options, argv[i], argv[i + 1])) continue;
-    std::fprintf(stderr,
-                 "conformance: cannot use '%s'\nusage: conformance [--groups "
-                 "results,blocking,flight,lifetime,mistakes] [--only COLLECTIVE] [--without CASE,...] "
-                 "[--largest-count N] [--limit-s N]\n",
-                 argv[i]);
+    std::fprintf(
+        stderr,
+        "conformance: cannot use '%s'\nusage: conformance [--groups "
+        "results,blocking,flight,lifetime,mistakes] [--only COLLECTIVE] [--without CASE,...] "
+        "[--largest-count N] [--limit-s N]\n",
+        argv[i]);
     return 2;
   }
   for (int number : {SIGALRM, SIGSEGV, SIGBUS, SIGABRT}) signal(number, conformance::report_end);

@@ -1,10 +1,10 @@
 """Random programs under libraries of Weft's that were built with a sanitizer.
 
-    cmake -S . -B build-asan -G Ninja -DWEFT_SANITIZE=address -DCMAKE_PREFIX_PATH=$PWD/.deps/usr
-    cmake --build build-asan --target weft weft_interpose_mpich weft_interpose_openmpi
-    python tests/random/sanitize.py address --mpi mpich --engine thread --programs 100
+    tools/sanitize                       # builds both, and runs what CI runs
+    cmake --build build-asan --target weft_interpose_openmpi
+    python tests/random/sanitize.py address --mpi openmpi --engine thread --programs 100
 
-For the thread sanitizer: build-tsan and `thread`. Only Weft is instrumented, neither the MPI
+`address` includes undefined behaviour. Only Weft is instrumented, neither the MPI
 library nor the programs. What the sanitizer finds is printed, and the exit code is not 0.
 That it would find a race shows `thread --planted`, under which Weft's mutexes count for nothing.
 """
@@ -34,7 +34,7 @@ OPTIONS = {
 # that have ended for the sanitizer; PMIx maps memory at addresses of its own choice; and addresses
 # in another process (process_vm_readv) are taken for this one's.
 VARIABLES = {
-    "address": {},
+    "address": {"UBSAN_OPTIONS": "print_stacktrace=1"},
     "thread": {
         "UCX_MEM_MMAP_HOOK_MODE": "none",
         "UCX_TLS": "^cma",

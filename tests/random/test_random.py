@@ -8,7 +8,6 @@ import json
 import subprocess
 
 import pytest
-import sanitize
 from shrink import Setting, shrink, smallest
 
 from weft import installation, mpi_libraries
@@ -39,31 +38,6 @@ def test_random_programs(mpi, engine, tmp_path):
     for call in HANDLED:
         assert calls[call]["seen"] > 0
         assert engine == "auto" or calls[call]["handled"] > 0, calls[call]
-
-
-@pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
-@pytest.mark.parametrize("sanitizer", sanitize.BUILDS)
-@pytest.mark.parametrize("mpi", sanitize.LEAKS)
-def test_random_programs_under_a_sanitizer(mpi, sanitizer, engine):
-    needs(mpi)
-    if not sanitize.library(sanitizer, mpi).exists():
-        pytest.skip(f"needs {sanitize.BUILDS[sanitizer]}, see sanitize.py")
-    done = sanitize.setting(sanitizer, mpi, 3, engine).run("--seed", 6000, "--programs", 20)
-    assert done.returncode == 0, done.stdout
-    assert "random: 20 programs right" in done.stdout
-
-
-@pytest.mark.parametrize("mpi", sanitize.LEAKS)
-def test_a_planted_race_is_found(mpi, tmp_path):
-    needs(mpi)
-    if not sanitize.library("thread", mpi).exists():
-        pytest.skip("needs build-tsan, see sanitize.py")
-    before = sanitize.planted_race(tmp_path)
-    planted = sanitize.setting("thread", mpi, 2, "thread", before=before)
-    done = planted.run("--seed", 6000, "--programs", 5)
-    assert done.returncode != 0, done.stdout
-    assert "WARNING: ThreadSanitizer: data race" in done.stdout
-    assert "weft::Progress::thread_main" in done.stdout  # not among the program's own threads only
 
 
 def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):

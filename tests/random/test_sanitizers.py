@@ -1,0 +1,33 @@
+"""Random programs under Weft built with a sanitizer: run by tools/sanitize, which builds it."""
+
+import pytest
+import sanitize
+
+PROGRAMS = 20
+ENGINES = ("auto", "thread --blocking", "function", "thread", "tcc")
+
+
+def needs(sanitizer: str) -> None:
+    if not sanitize.library(sanitizer, "mpich").exists():
+        pytest.skip(f"needs {sanitize.BUILDS[sanitizer]}: tools/sanitize {sanitizer}")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("sanitizer", sanitize.BUILDS)
+def test_random_programs(sanitizer, engine):
+    needs(sanitizer)
+    words = ("--seed", 6000, "--programs", PROGRAMS)
+    done = sanitize.setting(sanitizer, "mpich", 3, engine).run(*words)
+    assert done.returncode == 0, done.stdout
+    assert f"random: {PROGRAMS} programs right" in done.stdout
+
+
+@pytest.mark.parametrize("sanitizer", ["thread"])
+def test_a_planted_race_is_found(sanitizer, tmp_path):
+    needs(sanitizer)
+    before = sanitize.planted_race(tmp_path)
+    planted = sanitize.setting(sanitizer, "mpich", 2, "thread", before=before)
+    done = planted.run("--seed", 6000, "--programs", 5)
+    assert done.returncode != 0, done.stdout
+    assert "WARNING: ThreadSanitizer: data race" in done.stdout
+    assert "weft::Progress::thread_main" in done.stdout  # not among the program's own threads only
