@@ -17,7 +17,7 @@
 #include "interpose/hints.h"
 #include "interpose/neighbors.h"
 #include "interpose/node_memory.h"
-#include "schedule/schedule.h"
+#include "schedule/schedule_cache.h"
 #include "transport/mpi/leaders.h"
 
 namespace weft::interpose {
@@ -95,7 +95,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   // A schedule for this shape, from the cache or by `build`.
   template <class Build>
-  std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build);
+  std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build) {
+    const std::lock_guard lock(mutex_);
+    return schedules_.find_or(shape, algorithm, build);
+  }
 
   std::unique_ptr<Worker> worker;          // of engine tcc only
   std::shared_ptr<const Nodes> nodes;      // nullptr where no ranks share memory
@@ -108,18 +111,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:
-  struct Cached {
-    Shape shape;
-    const void* algorithm;
-    std::shared_ptr<const Schedule> schedule;
-  };
-  static constexpr std::size_t kMostCached = 32;
-
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<bool> is_lent_{false};
-  std::mutex mutex_;  // guards the rest
-  std::vector<Cached> cache_;
-  std::size_t next_victim_ = 0;
+  std::mutex mutex_;  // guards schedules_
+  ScheduleCache schedules_;
 };
 
 class Communicators {
@@ -154,21 +149,5 @@ class Communicators {
   std::mutex mutex_;  // guards known_
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
 };
-
-template <class Build>
-std::shared_ptr<const Schedule> Communicator::schedule(const Shape& shape, const void* algorithm,
-                                                       Build build) {
-  const std::lock_guard lock(mutex_);
-  for (const Cached& entry : cache_)
-    if (entry.algorithm == algorithm && entry.shape == shape) return entry.schedule;
-  auto made = std::make_shared<const Schedule>(build());
-  if (cache_.size() < kMostCached) {
-    cache_.push_back({shape, algorithm, made});
-  } else {
-    cache_[next_victim_] = {shape, algorithm, made};
-    next_victim_ = (next_victim_ + 1) % kMostCached;
-  }
-  return made;
-}
 
 }  // namespace weft::interpose
