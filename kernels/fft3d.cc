@@ -238,12 +238,7 @@ class Transform {
   MPI_Comm communicator(int color, int key) const {
     MPI_Comm made;
     MPI_Comm_split(variant_->comm, color, key, &made);
-    if (variant_->engine.empty()) return made;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "weft_engine", variant_->engine.c_str());
-    MPI_Comm_set_info(made, info);
-    MPI_Info_free(&info);
+    trials::use_engine(made, *variant_);
     return made;
   }
 

@@ -24,12 +24,7 @@ class Communication {
     MPI_Dist_graph_create_adjacent(variant->comm, degree, matrix.peers.data(), MPI_UNWEIGHTED,
                                    degree, matrix.peers.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
                                    &graph_);
-    if (variant->engine.empty()) return;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "weft_engine", variant->engine.c_str());
-    MPI_Comm_set_info(graph_, info);
-    MPI_Info_free(&info);
+    trials::use_engine(graph_, *variant);
   }
   ~Communication() { MPI_Comm_free(&graph_); }
   Communication(const Communication&) = delete;

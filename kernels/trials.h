@@ -163,6 +163,16 @@ inline Variant variant(const std::string& name, const std::string& engine = "") 
   return made;
 }
 
+// The same engine for a communicator that was made of the variant's.
+inline void use_engine(MPI_Comm comm, const Variant& variant) {
+  if (variant.engine.empty()) return;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "weft_engine", variant.engine.c_str());
+  MPI_Comm_set_info(comm, info);
+  MPI_Info_free(&info);
+}
+
 struct Settings {
   int repetitions = 11;
   int pause_us = 0;  // before each step: lets a traffic shaper's bucket refill

@@ -173,6 +173,30 @@ def test_gemv_alltoall_under_open_mpi_and_with_threads(kernel):
     check(kernel("gemv_alltoall", *GEMV, "--threads", 3))
 
 
+# ---- stencil ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        (("--grid", "9x8x7"), 1),
+        (("--grid", "1x9x8"), 4),
+        (("--grid", "3x7x5", "--blocks", "3x1x1"), 3),
+        (("--grid", "8x8x8", "--diffusion", "0.16", "--steps", "7"), 8),
+    ],
+)
+def test_each_exchange_of_stencil_is_right_under_weft(kernel, words, ranks):
+    said = check(kernel("stencil", *words, *QUICK, ranks=ranks, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 6 and "not bitwise" not in said
+    assert "persistent, auto" in said and "messages" in said
+    assert float(said.split("error ")[1].split()[0]) < 1e-14
+
+
+def test_stencil_under_open_mpi_and_without_weft(kernel):
+    check(kernel("stencil", "--grid", "8x6x4", *QUICK, engines="auto,thread", mpi="openmpi"))
+    check(kernel("stencil", "--grid", "8x6x4", *QUICK, ranks=3))
+
+
 # ---- Options ----------------------------------------------------------------------------------
 
 
@@ -188,6 +212,10 @@ def test_gemv_alltoall_under_open_mpi_and_with_threads(kernel):
         ("fft3d", ("--columns", "3"), "--columns 3 does not divide 2 ranks"),
         ("fft3d", ("--grid", "512x512x512"), "more than 2^26 points"),
         ("gemv_alltoall", ("--order", "1"), "has fewer rows than there are ranks"),
+        ("stencil", ("--grid", "1x1x1"), "has fewer points than there are ranks"),
+        ("stencil", ("--blocks", "2x2x1"), "--blocks 2x2x1 is for another number than 2 ranks"),
+        ("stencil", ("--grid", "1x8x8", "--blocks", "2x1x1"), "has too few points for blocks"),
+        ("stencil", ("--diffusion", "0.2"), "values grow without bound: choose at most 0.166"),
         ("iallreduce_kernel", ("--elements", "many"), "--elements takes a whole number"),
     ],
 )
@@ -208,6 +236,7 @@ def test_an_unwritable_file_is_said(kernel):
     [
         ("pipecg", "--grid 6x6x6 --repetitions 3"),
         ("fft3d", "--grid 8x8x8 --repetitions 3"),
+        ("stencil", "--grid 6x6x6 --repetitions 3"),
         ("tcc", "--order 60 --bytes 2000 --repetitions 3"),
     ],
 )

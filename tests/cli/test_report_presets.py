@@ -13,7 +13,7 @@ from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
-NAMES += ("pipecg", "fft3d")
+NAMES += ("pipecg", "fft3d", "stencil")
 
 
 def collective(found, name):
@@ -92,6 +92,15 @@ def test_fft3d_holds_where_communication_takes_most_of_the_time():
     assert text.startswith("The finding holds") and "90 % of the blocking transform" in text
     assert "thread, it takes 10 % less time" in text and "would save up to 10 %" in text
     assert "does not hold here" in judge(replace(run, communication_share=0.3))
+
+
+def test_stencil_holds_where_the_interior_hides_the_halo():
+    judge = presets.presets(2)["stencil"].judge
+    run = kernel(blocking=1000.0, thread=800.0, messages=900.0)
+    text = judge(replace(run, communication_share=0.3))
+    assert text.startswith("The finding holds in direction")
+    assert "thread, it is 1.25 times as fast as blocking (published: about 1.20)" in text
+    assert "does not show" in judge(kernel(blocking=1000.0, thread=1100.0))
 
 
 def test_a_variant_is_called_by_its_engine_and_what_else_it_does():
