@@ -73,6 +73,21 @@ void settle_spare(Shadow spare, std::int64_t least, std::int64_t greatest) {
   if (by_number.empty()) spares().of.erase(found);
 }
 
+int spares_here() {
+  const std::lock_guard lock(spares().mutex);
+  std::size_t count = 0;
+  for (const auto& [members, theirs] : spares().of) count += theirs.by_number.size();
+  return static_cast<int>(count);
+}
+
+// In the same order on all ranks, whichever of the communicators they are members of.
+void free_spares() {
+  const std::lock_guard lock(spares().mutex);
+  for (const auto& [members, theirs] : spares().of)
+    for (const auto& [number, comm] : theirs.by_number) free_now(comm);
+  spares().of.clear();
+}
+
 std::atomic<int> next_number{0};
 
 // Processes of another job, spawned or connected, may run without Weft.
@@ -270,6 +285,25 @@ std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
   known_.erase(it);
   begin_epoch();
   return removed;
+}
+
+// What a request that was never freed still holds is no spare. Then nobody frees any: another rank
+// might wait in MPI_Comm_free for the one that this rank does not free.
+void Communicators::free_all() {
+  std::shared_ptr<Communicator> world = remove(handles.comm_world);
+  if (!world) return;
+  const MPI_Comm shadow = world->shadow;
+  world.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    known_.clear();
+    begin_epoch();
+  }
+  const std::int64_t held = shadows_alive.load() - spares_here();
+  std::int64_t most_held = 0;
+  const int code =
+      library_calls.Allreduce(&held, &most_held, 1, handles.int64, handles.max, shadow);
+  if (code == MPI_SUCCESS && most_held == 0) free_spares();
 }
 
 void Communicators::put_back(std::shared_ptr<Communicator> removed) {

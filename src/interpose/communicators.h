@@ -134,6 +134,10 @@ class Communicators {
   // It has been removed, but not freed.
   void put_back(std::shared_ptr<Communicator> removed);
 
+  // Collective over all ranks, in MPI_Finalize: forgets all, and frees the shadows if all ranks are
+  // done with them.
+  void free_all();
+
   // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
   // kept; nullptr where none can be made.
   std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);

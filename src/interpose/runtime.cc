@@ -388,6 +388,7 @@ void Runtime::end() {
                           runtime->reports_, rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
+  runtime->communicators.free_all();
   blocking_taken.store(false, std::memory_order_release);
   active_.store(nullptr, std::memory_order_release);
 }
