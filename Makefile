@@ -114,6 +114,7 @@ lint: $(DEVELOP_STAMP)
 generate: $(DEVELOP_STAMP)
 	@$(BIN)/python tools/generate_wrappers.py
 	@$(BIN)/python tools/generate_advise_wrappers.py
+	@$(BIN)/python tools/generate_gpu.py
 	@$(BIN)/python tools/generate_performance.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 

@@ -2,7 +2,7 @@
 # Every path in it is relative to P, so that P can be moved afterwards; nothing of the tests is in it.
 #   native       the command, the preloaded libraries, the schedule printer, what decides about cores, the simulator
 #   documentation  man pages, shell completion, modulefiles
-#   development  weft.h and weft_compute.h, for pkg-config and CMake
+#   development  the headers, for pkg-config and CMake
 #   programs     the measuring programs, one set for each MPI family
 #   python       the Python package, its dependencies, and the command that starts it
 option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (needs the network)" ON)
@@ -13,7 +13,7 @@ set(WEFT_PROGRAMS overlap nbceff latency plan idle weft-probe
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
 set(libraries "")
 foreach(family ${WEFT_FAMILIES})
-  list(APPEND libraries weft_interpose_${family} weft_advise_${family})
+  list(APPEND libraries weft_interpose_${family} weft_advise_${family} weft_gpu_${family})
 endforeach()
 if(TARGET weft_heap)
   list(APPEND libraries weft_heap)
@@ -33,7 +33,8 @@ include(CMakePackageConfigHelpers)
 add_library(weft_header INTERFACE)
 set_target_properties(weft_header PROPERTIES EXPORT_NAME weft)
 target_include_directories(weft_header INTERFACE $<INSTALL_INTERFACE:include>)
-install(FILES include/weft.h include/weft_compute.h DESTINATION include)
+install(FILES include/weft.h include/weft_compute.h include/weft_gpu.h include/weft_gpu_calls.h
+  include/weft_gpu_device.h DESTINATION include)
 install(TARGETS weft_header EXPORT weft)
 install(EXPORT weft NAMESPACE weft:: FILE weft-config.cmake DESTINATION lib/cmake/weft)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/weft-config-version.cmake

@@ -112,15 +112,25 @@ endif()
 # An ordinary MPI program, compiled once per MPI library at hand as build/bin/<mpi>/<name>, with
 # that library's own flags; it knows nothing of Weft. Bound lazily, so that it starts under an older
 # library of the family, too, which lacks a call that only some of its modes make.
-#   weft_mpi_program(name source... [FLAGS flag...] [LIBRARIES library...])
+#   weft_mpi_program(name source... [FLAGS flag...] [LIBRARIES library...] [GPU])
+# GPU: linked with the library for collectives in streams.
 function(weft_mpi_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 own "" "" "FLAGS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 own "GPU" "" "FLAGS;LIBRARIES")
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
        ${CMAKE_SOURCE_DIR}/tests/mpi/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
        ${CMAKE_SOURCE_DIR}/include/*.h)
   list(TRANSFORM own_UNPARSED_ARGUMENTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   foreach(mpi ${WEFT_IMPLEMENTATIONS})
     set(out ${CMAKE_BINARY_DIR}/bin/${mpi}/${name})
+    set(gpu "")
+    if(own_GPU)
+      set(family mpich)
+      if(mpi STREQUAL openmpi)
+        set(family openmpi)
+      endif()
+      set(directory ${CMAKE_BINARY_DIR}/lib)
+      set(gpu ${directory}/libweft-gpu-${family}.so -Wl,-rpath,${directory})
+    endif()
     add_custom_command(
       OUTPUT ${out}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/bin/${mpi}
@@ -128,8 +138,8 @@ function(weft_mpi_program name)
               -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
               -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
               -I${CMAKE_SOURCE_DIR}/tests/mpi ${own_FLAGS} ${sources} -o ${out}
-              ${WEFT_LINK_${mpi}} ${own_LIBRARIES} -pthread -Wl,-z,lazy
-      DEPENDS ${sources} ${headers}
+              ${gpu} ${WEFT_LINK_${mpi}} ${own_LIBRARIES} -pthread -Wl,-z,lazy
+      DEPENDS ${sources} ${headers} $<$<BOOL:${own_GPU}>:weft_gpu_${family}>
       COMMENT "MPI program ${name} (${mpi})"
       VERBATIM)
     add_custom_target(${name}_${mpi} ALL DEPENDS ${out})

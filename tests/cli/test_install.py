@@ -28,6 +28,9 @@ EXPECTED = {
     "libexec/weft/weft-sim",
     "include/weft.h",
     "include/weft_compute.h",
+    "include/weft_gpu.h",
+    "include/weft_gpu_calls.h",
+    "include/weft_gpu_device.h",
     "lib/pkgconfig/weft.pc",
     "lib/cmake/weft/weft-config.cmake",
     "lib/cmake/weft/weft-config-version.cmake",
@@ -41,6 +44,7 @@ EXPECTED = {
     f"share/weft/modulefiles/weft/{__version__}.lua",
     *(f"lib/weft/libweft-{family}.so" for family in FAMILIES),
     *(f"lib/weft/libweft-advise-{family}.so" for family in (*FAMILIES, "abi")),
+    *(f"lib/weft/libweft-gpu-{family}.so" for family in (*FAMILIES, "abi")),
     *(f"libexec/weft/{family}/{name}" for family in FAMILIES for name in PROGRAMS),
 }
 SAYS_ITS_VERSION = """

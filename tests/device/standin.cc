@@ -1,60 +1,168 @@
-// A stand-in for CUDA's driver: memory of a device that this processor can neither read nor write,
-// as pages without permission; what is in it lies elsewhere in the process. Only what Weft and the
-// test call, and as strict as the driver: a copy needs the context of the memory on its thread.
-#include <sys/mman.h>
-#include <unistd.h>
+// The stand-in's memory, contexts and failures.
+#include "standin.h"
 
-#include <cstddef>
-#include <cstdint>
+#include <sys/mman.h>
+
+#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <string>
 
+namespace standin {
 namespace {
 
-constexpr int kSuccess = 0, kInvalidValue = 1, kInvalidContext = 201;
 constexpr int kOfContext = 1, kOfMemoryType = 2, kOfManaged = 8;
-constexpr unsigned kDevice = 2;
+constexpr unsigned kDevice = 2, kHost = 1;
 
 struct Block {
   std::size_t bytes;
-  std::byte* data;  // what is in it
+  std::byte* data;  // what is in it; of pinned memory: the memory
 };
 
-std::mutex mutex;                     // guards the rest
-std::map<std::uintptr_t, Block> all;  // by address
-int context;                          // whose address is the only one
+std::mutex mutex;              // guards the next three
+std::map<Address, Block> all;  // the device's, by address
+std::map<Address, Block> pinned;
+std::map<std::string, std::pair<int, int>> planted;  // by call: how many until it fails, and how
+int context;                                         // whose address is the only one
 thread_local void* current = nullptr;
+std::atomic<int> error{kSuccess};
 
-// Where the bytes of an address lie; nullptr: it is none of the device's.
-std::byte* data_of(std::uintptr_t address) {
-  const std::lock_guard lock(mutex);
-  auto behind = all.upper_bound(address);
-  if (behind == all.begin()) return nullptr;
+const Block* block_of(const std::map<Address, Block>& blocks, Address address,
+                      std::size_t* inside) {
+  auto behind = blocks.upper_bound(address);
+  if (behind == blocks.begin()) return nullptr;
   const auto& [begin, block] = *std::prev(behind);
-  return address < begin + block.bytes ? block.data + (address - begin) : nullptr;
-}
-
-std::byte* reachable(std::uintptr_t address) {
-  std::byte* const data = data_of(address);
-  return data ? data : reinterpret_cast<std::byte*>(address);
+  *inside = address - begin;
+  return *inside < block.bytes ? &block : nullptr;
 }
 
 }  // namespace
 
-#define DRIVER extern "C" __attribute__((visibility("default")))
-
-DRIVER int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes) {
-  void* const device = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+int stopped(const char* call) {
+  if (error != kSuccess) return error;
   const std::lock_guard lock(mutex);
-  *address = reinterpret_cast<std::uintptr_t>(device);
+  const auto found = planted.find(call);
+  if (found == planted.end() || --found->second.first > 0) return kSuccess;
+  const int code = found->second.second;
+  planted.erase(found);
+  return code;
+}
+
+int stopped_without_context(const char* call) {
+  if (const int code = stopped(call)) return code;
+  return current == &context ? kSuccess : kInvalidContext;
+}
+
+std::byte* reachable(Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const Block* const block = block_of(all, address, &inside);
+  return block ? block->data + inside : reinterpret_cast<std::byte*>(address);
+}
+
+bool is_of_device(Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  return block_of(all, address, &inside) != nullptr;
+}
+
+bool is_pinned(Address address, std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const Block* const block = block_of(pinned, address, &inside);
+  return block && inside + bytes <= block->bytes;
+}
+
+void fail_for_good(int code) {
+  error = code;
+}
+
+bool failed_for_good() {
+  return error != kSuccess;
+}
+
+}  // namespace standin
+
+using namespace standin;
+
+extern "C" {
+
+__attribute__((visibility("default"))) void standin_fail(const char* call, int nth, int code) {
+  const std::lock_guard lock(standin::mutex);
+  planted[call] = {nth, code};
+}
+
+__attribute__((visibility("default"))) void standin_forget_errors() {
+  const std::lock_guard lock(standin::mutex);
+  planted.clear();
+  error = kSuccess;
+}
+
+__attribute__((visibility("default"))) void* standin_data(const void* address) {
+  return reachable(reinterpret_cast<Address>(address));
+}
+
+__attribute__((visibility("default"))) int standin_allocated() {
+  const std::lock_guard lock(standin::mutex);
+  return static_cast<int>(all.size() + pinned.size());
+}
+}
+
+DRIVER int cuInit(unsigned) {
+  return stopped("cuInit");
+}
+
+DRIVER int cuDriverGetVersion(int* version) {
+  *version = 12040;
+  return kSuccess;
+}
+
+DRIVER int cuDeviceGet(int* device, int number) {
+  *device = 0;
+  return number == 0 ? kSuccess : kInvalidValue;
+}
+
+DRIVER int cuDevicePrimaryCtxRetain(void** made, int) {
+  *made = &context;
+  return stopped("cuDevicePrimaryCtxRetain");
+}
+
+DRIVER int cuGetErrorName(int code, const char** name) {
+  switch (code) {
+    case kInvalidValue:
+      *name = "CUDA_ERROR_INVALID_VALUE";
+      return kSuccess;
+    case kOutOfMemory:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      return kSuccess;
+    case kInvalidContext:
+      *name = "CUDA_ERROR_INVALID_CONTEXT";
+      return kSuccess;
+    case kIllegalAddress:
+      *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      return kSuccess;
+    case kCaptureUnsupported:
+      *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+      return kSuccess;
+    default:
+      return kInvalidValue;
+  }
+}
+
+DRIVER int cuMemAlloc_v2(Address* address, std::size_t bytes) {
+  if (const int code = stopped("cuMemAlloc")) return code;
+  if (!may_allocate()) return kCaptureUnsupported;
+  void* const device = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::lock_guard lock(standin::mutex);
+  *address = reinterpret_cast<Address>(device);
   all[*address] = {bytes, new std::byte[bytes]};
   return kSuccess;
 }
 
-DRIVER int cuMemFree_v2(std::uintptr_t address) {
-  const std::lock_guard lock(mutex);
+DRIVER int cuMemFree_v2(Address address) {
+  const std::lock_guard lock(standin::mutex);
   const auto found = all.find(address);
   if (found == all.end()) return kInvalidValue;
   munmap(reinterpret_cast<void*>(address), found->second.bytes);
@@ -63,11 +171,46 @@ DRIVER int cuMemFree_v2(std::uintptr_t address) {
   return kSuccess;
 }
 
-DRIVER int cuPointerGetAttribute(void* value, int which, std::uintptr_t address) {
-  if (!data_of(address)) return kInvalidValue;
+DRIVER int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  if (const int code = stopped_without_context("cuMemHostAlloc")) return code;
+  if (!may_allocate()) return kCaptureUnsupported;
+  constexpr std::align_val_t kPage{4096};
+  auto* const made = static_cast<std::byte*>(::operator new(bytes, kPage));
+  const std::lock_guard lock(standin::mutex);
+  *memory = made;
+  pinned[reinterpret_cast<Address>(made)] = {bytes, made};
+  return kSuccess;
+}
+
+DRIVER int cuMemFreeHost(void* memory) {
+  const std::lock_guard lock(standin::mutex);
+  if (pinned.erase(reinterpret_cast<Address>(memory)) == 0) return kInvalidValue;
+  ::operator delete (memory, std::align_val_t{4096});
+  return kSuccess;
+}
+
+DRIVER int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned) {
+  if (const int code = stopped("cuMemHostGetDevicePointer")) return code;
+  *address = reinterpret_cast<Address>(memory);
+  return is_pinned(*address, 1) ? kSuccess : kInvalidValue;
+}
+
+DRIVER int cuPointerGetAttribute(void* value, int which, Address address) {
+  const bool device = is_of_device(address);
+  if (!device && !is_pinned(address, 1)) return kInvalidValue;
   if (which == kOfContext) *static_cast<void**>(value) = &context;
-  if (which == kOfMemoryType) *static_cast<unsigned*>(value) = kDevice;
+  if (which == kOfMemoryType) *static_cast<unsigned*>(value) = device ? kDevice : kHost;
   if (which == kOfManaged) *static_cast<unsigned*>(value) = 0;
+  return kSuccess;
+}
+
+DRIVER int cuCtxGetCurrent(void** found) {
+  *found = current;
+  return stopped("cuCtxGetCurrent");
+}
+
+DRIVER int cuCtxSetCurrent(void* chosen) {
+  current = chosen;
   return kSuccess;
 }
 
@@ -82,8 +225,8 @@ DRIVER int cuCtxPopCurrent_v2(void** popped) {
   return kSuccess;
 }
 
-DRIVER int cuMemcpy(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
-  if (current != &context) return kInvalidContext;
+DRIVER int cuMemcpy(Address to, Address from, std::size_t bytes) {
+  if (const int code = stopped_without_context("cuMemcpy")) return code;
   std::memmove(reachable(to), reachable(from), bytes);
   return kSuccess;
 }

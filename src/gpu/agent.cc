@@ -1,0 +1,171 @@
+#include "gpu/agent.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace weft::gpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+// After this time without anything it sleeps in between: an eighth of the time, within bounds.
+constexpr auto kAttentive = std::chrono::milliseconds(1);
+constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
+
+// Signals are the application's.
+std::thread without_signals(void (*body)(void*), void* data) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread made(body, data);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return made;
+}
+
+}  // namespace
+
+void Agent::add(Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  arrived_.push_back(operation);
+  if (!thread_.joinable()) {
+    thread_ = without_signals([](void* self) { static_cast<Agent*>(self)->run(); }, this);
+  }
+  called_.notify_one();
+}
+
+int Agent::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    called_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+  watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
+  arrived_.clear();
+  int under_way = 0;
+  for (Operation* one : watched_) {
+    if (!idle(*one)) ++under_way;
+    one->fail({"MPI has been finalised"});
+    give_up(*one);
+    one->left_.store(true, std::memory_order_release);
+  }
+  watched_.clear();
+  return under_way;
+}
+
+void Agent::run() {
+  auto last_change = Clock::now();
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      if (watched_.empty()) {
+        called_.wait(lock, [this] { return stopping_ || !arrived_.empty(); });
+        last_change = Clock::now();
+      }
+      if (stopping_) return;
+      watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
+      arrived_.clear();
+    }
+    const auto now = Clock::now();
+    if (scan() || expected_.exchange(false, std::memory_order_relaxed)) last_change = now;
+    const auto passed = std::chrono::duration_cast<microseconds>(now - last_change);
+    if (passed < kAttentive) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::clamp(passed / 8, kShortestNap, kLongestNap));
+    }
+  }
+}
+
+// True: something went on.
+bool Agent::scan() {
+  bool changed = false;
+  held_.clear();
+  for (Operation* one : watched_) {
+    bool in_turn = true;
+    if (one->order_) {
+      in_turn = std::find(held_.begin(), held_.end(), one->order_.get()) == held_.end();
+      if (one->order_->broken.load(std::memory_order_acquire)) {
+        one->fail({"an earlier collective on this communicator has failed"});
+      }
+    }
+    changed = advance(*one, &in_turn) || changed;
+    if (one->order_ && !in_turn) held_.push_back(one->order_.get());
+  }
+  const auto leaves = [](Operation* one) {
+    if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
+    one->left_.store(true, std::memory_order_release);  // from here on it may be gone
+    return true;
+  };
+  watched_.erase(std::remove_if(watched_.begin(), watched_.end(), leaves), watched_.end());
+  return changed;
+}
+
+// in_turn: its parts may start; afterwards, whether those of the next one in its order may.
+bool Agent::advance(Operation& operation, bool* in_turn) {
+  if (operation.failed_.load(std::memory_order_acquire)) give_up(operation);
+  bool changed = false;
+  for (std::size_t part = 0; part < operation.parts_.size(); ++part) {
+    const bool may_start = !operation.order_ || (*in_turn && part <= operation.begun_);
+    changed = advance_part(operation, part, may_start) || changed;
+  }
+  *in_turn = *in_turn && (operation.begun_ == operation.parts_.size() || operation.given_up_);
+  return changed;
+}
+
+bool Agent::advance_part(Operation& operation, std::size_t part, bool may_start) {
+  Operation::Progress& progress = operation.progress_[part];
+  HostFlags& flags = *operation.holdings_.channels[part].host;
+  bool changed = false;
+  if (progress.active) {
+    const auto ended = operation.collective_->test(part);
+    if (!ended) operation.fail(ended.error());
+    if (!ended || *ended) {
+      progress.active = false, changed = true;
+      if (!operation.given_up_) weft_device_store(&flags.done, progress.seen);
+    }
+  }
+  const std::uint64_t ready = weft_device_load(&flags.ready);
+  if (ready == progress.seen) return changed;
+  if (operation.given_up_) {
+    progress.seen = ready;
+    return true;
+  }
+  if (progress.active || ready > progress.seen + 1) {
+    operation.fail({"a collective was started again before it had been waited for"});
+    return true;
+  }
+  if (!may_start) return changed;
+  const auto started = operation.collective_->start(part);
+  if (started && !*started) return changed;
+  progress.seen = ready;
+  ++operation.begun_;
+  progress.active = static_cast<bool>(started);
+  if (!started) operation.fail(started.error());
+  return true;
+}
+
+// Whoever waits, or will, goes on.
+void Agent::give_up(Operation& operation) {
+  if (operation.given_up_) return;
+  operation.given_up_ = true;
+  for (const Channel& one : operation.holdings_.channels) {
+    weft_device_store(&one.host->done, UINT64_MAX);
+  }
+}
+
+bool Agent::idle(const Operation& operation) {
+  for (std::size_t part = 0; part < operation.parts_.size(); ++part) {
+    const auto& progress = operation.progress_[part];
+    const HostFlags& flags = *operation.holdings_.channels[part].host;
+    if (progress.active || weft_device_load(&flags.ready) != progress.seen) return false;
+  }
+  return true;
+}
+
+}  // namespace weft::gpu

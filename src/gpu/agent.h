@@ -1,0 +1,50 @@
+// The thread that carries collectives out for the streams: it sees that data are ready, starts the
+// collective, lets it progress, and tells the device of its end. It calls no function of the
+// driver's.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "gpu/operation.h"
+
+namespace weft::gpu {
+
+class Agent {
+ public:
+  Agent() = default;
+  ~Agent() { stop(); }
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  // From now on it is watched, until it is leaving and idle. The thread begins with the first one.
+  void add(Operation* operation);
+  // Something will become ready soon.
+  void expect() { expected_.store(true, std::memory_order_relaxed); }
+  // Ends the thread and gives up all that has not ended, so that no stream waits for ever. Returns
+  // how many were under way.
+  int stop();
+
+ private:
+  void run();
+  bool scan();
+  bool advance(Operation& operation, bool* ahead_of_others);
+  bool advance_part(Operation& operation, std::size_t part, bool may_start);
+  static void give_up(Operation& operation);
+  static bool idle(const Operation& operation);
+
+  std::mutex mutex_;  // guards the next three
+  std::condition_variable called_;
+  std::vector<Operation*> arrived_;
+  bool stopping_ = false;
+  std::atomic<bool> expected_{false};
+  std::vector<Operation*> watched_;  // the thread's
+  std::vector<const Order*> held_;   // the thread's, for one scan: orders in which one is not ready
+  std::thread thread_;
+};
+
+}  // namespace weft::gpu

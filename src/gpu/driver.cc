@@ -1,0 +1,49 @@
+#include "gpu/driver.h"
+
+#include <dlfcn.h>
+
+namespace weft::gpu {
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+
+Result<Driver> load() {
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return Error{std::string("there is no driver of CUDA's here (") + kLibrary + ")"};
+  Driver found;
+  const char* lacking = nullptr;
+#define WEFT_FIND(member, name, parameters)                                  \
+  found.member = reinterpret_cast<int(*) parameters>(dlsym(library, #name)); \
+  if (!found.member) lacking = #name;
+  WEFT_DRIVER_CALLS(WEFT_FIND)
+#undef WEFT_FIND
+  if (lacking) {
+    return Error{std::string("CUDA's driver is too old: it lacks ") + lacking +
+                 "; Weft needs that of CUDA 11.4 or later"};
+  }
+  return found;
+}
+
+}  // namespace
+
+Error Driver::error(const char* call, int code) const {
+  const char* name = nullptr;
+  if (error_name(code, &name) != kSuccess || !name) name = "an unknown error";
+  return Error{std::string(call) + ": " + name};
+}
+
+Result<const Driver*> driver() {
+  static const Result<Driver> found = load();
+  if (!found) return found.error();
+  return &*found;
+}
+
+bool is_of_device(const Driver& driver, const void* memory) {
+  const auto address = reinterpret_cast<Address>(memory);
+  unsigned type = 0, managed = 0;
+  if (driver.attribute(&type, kAttributeMemoryType, address) != kSuccess) return false;
+  if (type != kMemoryOfDevice) return false;
+  return driver.attribute(&managed, kAttributeIsManaged, address) != kSuccess || managed == 0;
+}
+
+}  // namespace weft::gpu

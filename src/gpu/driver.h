@@ -1,0 +1,91 @@
+// CUDA's driver, found when the program runs: nothing of Weft's is linked to CUDA.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace weft::gpu {
+
+// Handles of the driver's, which it alone looks into.
+using Stream = void*;
+using Event = void*;
+using Address = std::uintptr_t;
+
+// Of cuda.h.
+inline constexpr int kSuccess = 0, kNotReady = 600;
+inline constexpr int kAttributeMemoryType = 2, kAttributeIsManaged = 8;
+inline constexpr unsigned kMemoryOfDevice = 2;
+inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
+inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
+inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
+inline constexpr int kCaptureRelaxed = 2;
+enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
+
+// Member, its name in the driver, its parameters.
+#define WEFT_DRIVER_CALLS(X)                                                                       \
+  X(error_name, cuGetErrorName, (int code, const char** name))                                     \
+  X(current_context, cuCtxGetCurrent, (void** context))                                            \
+  X(attribute, cuPointerGetAttribute, (void* value, int which, Address address))                   \
+  X(allocate, cuMemAlloc_v2, (Address * address, std::size_t bytes))                               \
+  X(allocate_pinned, cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))           \
+  X(release, cuMemFree_v2, (Address address))                                                      \
+  X(release_pinned, cuMemFreeHost, (void* memory))                                                 \
+  X(address_of, cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))   \
+  X(fill, cuMemsetD8Async, (Address to, unsigned char with, std::size_t bytes, Stream stream))     \
+  X(copy, cuMemcpyAsync, (Address to, Address from, std::size_t bytes, Stream stream))             \
+  X(create_stream, cuStreamCreate, (Stream * stream, unsigned flags))                              \
+  X(synchronise, cuStreamSynchronize, (Stream stream))                                             \
+  X(destroy_stream, cuStreamDestroy_v2, (Stream stream))                                           \
+  X(create_event, cuEventCreate, (Event * event, unsigned flags))                                  \
+  X(record, cuEventRecord, (Event event, Stream stream))                                           \
+  X(query, cuEventQuery, (Event event))                                                            \
+  X(destroy_event, cuEventDestroy_v2, (Event event))                                               \
+  X(load_module, cuModuleLoadData, (void** module, const void* image))                             \
+  X(function, cuModuleGetFunction, (void** function, void* module, const char* name))              \
+  X(launch, cuLaunchKernel,                                                                        \
+    (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,          \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters,  \
+     void** extra))                                                                                \
+  X(capture_info, cuStreamGetCaptureInfo_v2,                                                       \
+    (Stream stream, int* status, std::uint64_t* id, void** graph, const void** dependencies,       \
+     std::size_t* count))                                                                          \
+  X(exchange_capture_mode, cuThreadExchangeStreamCaptureMode, (int* mode))                         \
+  X(create_user_object, cuUserObjectCreate,                                                        \
+    (void** object, void* data, void (*destroy)(void* data), unsigned references, unsigned flags)) \
+  X(retain_user_object, cuGraphRetainUserObject,                                                   \
+    (void* graph, void* object, unsigned references, unsigned flags))
+
+struct Driver {
+#define WEFT_DRIVER_MEMBER(member, name, parameters) int(*member) parameters = nullptr;
+  WEFT_DRIVER_CALLS(WEFT_DRIVER_MEMBER)
+#undef WEFT_DRIVER_MEMBER
+
+  // "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE"
+  Error error(const char* call, int code) const;
+};
+
+// The process's, loaded at the first call. An error says what this machine lacks.
+Result<const Driver*> driver();
+
+// Memory of a device that the processor cannot reach.
+bool is_of_device(const Driver& driver, const void* memory);
+
+// While it lives, this thread may do what a capture forbids: it concerns no captured stream.
+class OutsideCapture {
+ public:
+  explicit OutsideCapture(const Driver& driver) : driver_(driver) {
+    driver_.exchange_capture_mode(&mode_);
+  }
+  ~OutsideCapture() { driver_.exchange_capture_mode(&mode_); }
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  const Driver& driver_;
+  int mode_ = kCaptureRelaxed;
+};
+
+}  // namespace weft::gpu

@@ -1,0 +1,32 @@
+// The kernels that Weft puts on the user's streams. Compiled to device code alone, which the
+// library carries as data and the driver loads: nothing is linked to CUDA's runtime.
+#include "gpu/operators.h"
+
+// One thread; what precedes it in the stream has ended.
+extern "C" __global__ void weft_start(weft_gpu_flags flags) {
+  weft_device_start(flags);
+}
+
+extern "C" __global__ void weft_wait(weft_gpu_flags flags) {
+  weft_device_wait(flags);
+}
+
+namespace weft::gpu {
+
+template <class T>
+__device__ void reduce(const T* in, T* inout, std::uint64_t count, weft_gpu_op op) {
+  const std::uint64_t stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < count; i += stride) {
+    inout[i] = combined(op, in[i], inout[i]);
+  }
+}
+
+#define WEFT_KERNEL(name, T)                                                                \
+  extern "C" __global__ void weft_reduce_##name(const T* in, T* inout, std::uint64_t count, \
+                                                int op) {                                   \
+    reduce(in, inout, count, static_cast<weft_gpu_op>(op));                                 \
+  }
+WEFT_GPU_TYPES(WEFT_KERNEL)
+
+}  // namespace weft::gpu

@@ -1,0 +1,357 @@
+// The public functions. Collectives travel on a communicator of Weft's own, beside the
+// application's, since the agent starts them while the application's threads use theirs. It is made
+// without blocking, at the first use.
+#include "gpu/mpi/enqueue.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "gpu/mpi/calls.h"
+#include "gpu/mpi/staging.h"
+#include "gpu/operators.h"
+#include "gpu/runtime.h"
+#include "weft.h"
+
+namespace weft::gpu {
+namespace {
+
+thread_local std::string last_error;
+
+int failed(const Error& error) {
+  last_error = error.message;
+  return error.mpi_code ? error.mpi_code : MPI_ERR_OTHER;
+}
+
+Result<bool> checked(int code) {
+  if (code == MPI_SUCCESS) return true;
+  char words[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, words, &length);
+  return Error{std::string(words, static_cast<std::size_t>(length)), code};
+}
+
+// ---- The process
+// ----------------------------------------------------------------------------------
+
+// Never destroyed: callbacks of graphs may come while the process exits.
+Runtime* made_runtime = nullptr;
+std::atomic<bool> finalised{false};
+
+// At the beginning of MPI_Finalize.
+int finalise(MPI_Comm, int, void*, void*) {
+  finalised = true;
+  const int under_way = made_runtime->agent().stop();
+  if (under_way > 0) {
+    say(std::to_string(under_way) +
+        " collectives that were started in streams had not ended in MPI_Finalize, and were given "
+        "up");
+  }
+  return MPI_SUCCESS;
+}
+
+Result<bool> check_mpi() {
+  int initialised = 0, level = MPI_THREAD_SINGLE;
+  MPI_Initialized(&initialised);
+  if (!initialised || finalised) return Error{"MPI is not initialised, or not any more"};
+  MPI_Query_thread(&level);
+  if (level < MPI_THREAD_MULTIPLE) {
+    return Error{
+        "MPI was initialised without MPI_THREAD_MULTIPLE, which collectives in streams need"};
+  }
+  return true;
+}
+
+Result<Runtime*> make_runtime() {
+  const auto found = driver();
+  if (!found) return found.error();
+  made_runtime = new Runtime(**found);
+  int at_end = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &at_end, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, at_end, nullptr);
+  return made_runtime;
+}
+
+Result<Runtime*> runtime() {
+  if (const auto good = check_mpi(); !good) return good.error();
+  static const Result<Runtime*> made = make_runtime();
+  return made;
+}
+
+// Weft's own collectives work in the processor's memory, so under Weft the copies are made here.
+bool library_takes_device_memory() {
+  if (weft_version) return false;
+  using Query = int();
+  for (const char* name : {"MPIX_Query_cuda_support", "MPIX_GPU_query_cuda"}) {
+    if (auto* const query = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, name)))
+      return query() == 1;
+  }
+  return false;
+}
+
+// ---- The shadow of a communicator
+// -----------------------------------------------------------------
+
+class Shadow {
+ public:
+  static Result<std::shared_ptr<Shadow>> of(MPI_Comm comm);
+  // The ranks free their communicators together, so that the shadow is made before.
+  ~Shadow() {
+    if (finalised || !is_made()) return;
+    MPI_Comm_free(&comm_);
+  }
+  Shadow() = default;
+  Shadow(const Shadow&) = delete;
+  Shadow& operator=(const Shadow&) = delete;
+
+  Result<bool> ready() {
+    const std::lock_guard lock(mutex_);
+    if (ready_) return true;
+    int made = 0;
+    if (const auto tested = checked(MPI_Test(&making_, &made, MPI_STATUS_IGNORE)); !tested) {
+      return tested;
+    }
+    return ready_ = made != 0;
+  }
+  // Waits; false: it failed.
+  bool is_made() {
+    auto made = ready();
+    for (; made && !*made; made = ready()) std::this_thread::yield();
+    return static_cast<bool>(made);
+  }
+  MPI_Comm comm() const { return comm_; }  // where it is ready
+  const std::shared_ptr<Order>& order() const { return order_; }
+
+ private:
+  std::mutex mutex_;  // guards the next three
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Request making_ = MPI_REQUEST_NULL;
+  bool ready_ = false;
+  std::shared_ptr<Order> order_ = std::make_shared<Order>();
+};
+
+using Kept = std::shared_ptr<Shadow>;
+
+int drop(MPI_Comm, int, void* kept, void*) {
+  delete static_cast<Kept*>(kept);
+  return MPI_SUCCESS;
+}
+
+Result<Kept> Shadow::of(MPI_Comm comm) {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &made, nullptr);
+    return made;
+  }();
+  void* value = nullptr;
+  int there = 0;
+  if (const auto good = checked(MPI_Comm_get_attr(comm, key, &value, &there)); !good) {
+    return good.error();
+  }
+  if (there) return *static_cast<Kept*>(value);
+  auto made = std::make_shared<Shadow>();
+  const auto begun = checked(MPI_Comm_idup(comm, &made->comm_, &made->making_));
+  if (!begun) return begun.error();
+  MPI_Comm_set_attr(comm, key, new Kept(made));
+  return made;
+}
+
+// ---- One collective
+// -------------------------------------------------------------------------------
+
+class MpiCollective : public Collective {
+ public:
+  MpiCollective(Kept shadow, Staged staged)
+      : shadow_(std::move(shadow)),
+        calls_(std::move(staged.calls)),
+        arrays_(std::move(staged.arrays)),
+        requests_(calls_.size(), MPI_REQUEST_NULL) {}
+  ~MpiCollective() override {
+    for (MPI_Request& one : requests_) {
+      if (one != MPI_REQUEST_NULL) MPI_Request_free(&one);
+    }
+  }
+
+  // Collective, as MPI's own.
+  Result<bool> become_persistent() {
+    if (!shadow_->is_made()) return shadow_->ready();
+    persistent_ = true;
+    for (std::size_t part = 0; part < calls_.size(); ++part) {
+      calls_[part].comm = shadow_->comm();
+      const auto made = checked(prepare_by_mpi(calls_[part], &requests_[part]));
+      if (!made) return made;
+    }
+    return true;
+  }
+
+  Result<bool> start(std::size_t part) override {
+    if (persistent_) return checked(MPI_Start(&requests_[part]));
+    const auto ready = shadow_->ready();
+    if (!ready || !*ready) return ready;
+    calls_[part].comm = shadow_->comm();
+    return checked(start_by_mpi(calls_[part], &requests_[part]));
+  }
+
+  Result<bool> test(std::size_t part) override {
+    int ended = 0;
+    const int code = MPI_Test(&requests_[part], &ended, MPI_STATUS_IGNORE);
+    if (const auto good = checked(code); !good) return good;
+    return ended != 0;
+  }
+
+ private:
+  const Kept shadow_;
+  std::vector<Call> calls_;
+  const std::vector<std::vector<std::byte>> arrays_;
+  std::vector<MPI_Request> requests_;
+  bool persistent_ = false;
+};
+
+Operation* operation_of(weft_gpu_request request) {
+  return reinterpret_cast<Operation*>(request);
+}
+
+Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, Context* context) {
+  auto staged = stage(call, context, !library_takes_device_memory());
+  if (!staged) return staged.error();
+  const Pinned pinned = staged->pinned;
+  std::vector<Part> parts = std::move(staged->parts);
+  auto collective = std::make_unique<MpiCollective>(shadow, std::move(*staged));
+  if (persistent) {
+    if (const auto made = collective->become_persistent(); !made) {
+      context->give_back({}, pinned, nullptr);
+      return made.error();
+    }
+  }
+  return (*runtime())
+      ->add(context, std::move(parts), std::move(collective), pinned,
+            persistent ? nullptr : shadow->order());
+}
+
+// What every collective begins with.
+struct Beginning {
+  Context* context = nullptr;
+  Kept shadow;
+};
+
+Result<Beginning> begin(const Call& call, const weft_gpu_request* request) {
+  if (!request) return Error{"there is no place for the request", MPI_ERR_ARG};
+  const auto mine = runtime();
+  if (!mine) return mine.error();
+  const auto context = (*mine)->context();
+  if (!context) return context.error();
+  auto shadow = Shadow::of(call.comm);
+  if (!shadow) return shadow.error();
+  if ((*shadow)->order()->broken) {
+    return Error{"an earlier collective on this communicator has failed"};
+  }
+  return Beginning{*context, std::move(*shadow)};
+}
+
+Result<bool> is_capturing(const Driver& driver, Stream stream) {
+  int status = kNotCapturing;
+  const int code = driver.capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr);
+  if (code != kSuccess) return driver.error("cuStreamGetCaptureInfo", code);
+  if (status == kCaptureBroken) {
+    return Error{"the stream's capture has been invalidated by an earlier call"};
+  }
+  return status == kCapturing;
+}
+
+}  // namespace
+
+int prepare(const Call& call, weft_gpu_request* request) {
+  const auto begun = begin(call, request);
+  if (!begun) return failed(begun.error());
+  const auto made = make(call, begun->shadow, true, begun->context);
+  if (!made) return failed(made.error());
+  *request = reinterpret_cast<weft_gpu_request>(*made);
+  return MPI_SUCCESS;
+}
+
+int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request) {
+  const auto begun = begin(call, request);
+  if (!begun) return failed(begun.error());
+  const auto capturing = is_capturing(begun->context->driver(), stream);
+  if (!capturing) return failed(capturing.error());
+  const auto made = make(call, begun->shadow, *capturing, begun->context);
+  if (!made) {
+    // The other ranks have enqueued it: what comes next would meet it.
+    begun->shadow->order()->broken = true;
+    return failed(made.error());
+  }
+  if (const auto started = (*made)->start(stream); !started) {
+    made_runtime->release(*made);
+    return failed(started.error());
+  }
+  *request = reinterpret_cast<weft_gpu_request>(*made);
+  return MPI_SUCCESS;
+}
+
+}  // namespace weft::gpu
+
+using namespace weft::gpu;
+using weft::Error;
+
+namespace {
+
+const Error kNoRequest{"there is no request", MPI_ERR_REQUEST};
+
+int code_of(const weft::Result<bool>& result) {
+  return result ? MPI_SUCCESS : failed(result.error());
+}
+
+}  // namespace
+
+extern "C" {
+
+WEFT_GPU_API const char* weft_gpu_error(void) {
+  return last_error.c_str();
+}
+
+WEFT_GPU_API int weft_start_enqueue(weft_gpu_request request, weft_gpu_stream stream) {
+  if (!request) return failed(kNoRequest);
+  if (!operation_of(request)->is_persistent()) {
+    return failed({"only a persistent collective is started again", MPI_ERR_REQUEST});
+  }
+  return code_of(operation_of(request)->start(stream));
+}
+
+WEFT_GPU_API int weft_wait_enqueue(weft_gpu_request request, weft_gpu_stream stream) {
+  return request ? code_of(operation_of(request)->wait(stream)) : failed(kNoRequest);
+}
+
+WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request) {
+  if (!request || !*request) return failed(kNoRequest);
+  made_runtime->release(operation_of(*request));
+  *request = nullptr;
+  return MPI_SUCCESS;
+}
+
+WEFT_GPU_API int weft_gpu_flags_of(weft_gpu_request request, weft_gpu_flags* flags) {
+  if (!request) return failed(kNoRequest);
+  const auto found = operation_of(request)->flags();
+  if (!found) return failed(found.error());
+  *flags = *found;
+  return MPI_SUCCESS;
+}
+
+WEFT_GPU_API int weft_reduce_local_enqueue(const void* in, void* inout, size_t count,
+                                           weft_gpu_type type, weft_gpu_op op,
+                                           weft_gpu_stream stream) {
+  if (!supports(type, op)) return failed({"this type has no such operator", MPI_ERR_OP});
+  const auto mine = runtime();
+  if (!mine) return failed(mine.error());
+  const auto context = (*mine)->context();
+  if (!context) return failed(context.error());
+  return code_of((*context)->launch_reduction(in, inout, count, type, op, stream));
+}
+
+}  // extern "C"

@@ -1,0 +1,106 @@
+// One collective that streams start and wait for. The streams carry copies and kernels of one
+// thread; the agent, a thread of the processor's, carries the collective itself out. Why in parts:
+// a part travels while the next one is copied.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "gpu/context.h"
+
+namespace weft::gpu {
+
+// Between memory of the device and pinned memory.
+struct Copy {
+  Address device = 0;
+  std::byte* host = nullptr;
+  std::size_t bytes = 0;
+};
+
+struct Part {
+  std::vector<Copy> in, out;  // before it starts, and after it has ended
+};
+
+// What the agent carries out. Nothing of it touches the device.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+  // False: not yet, ask again.
+  virtual Result<bool> start(std::size_t part) = 0;
+  // Whether it has ended.
+  virtual Result<bool> test(std::size_t part) = 0;
+};
+
+// Collectives that must start in the order in which they were enqueued, part by part. Broken: one
+// of them failed, so that what comes next would meet another collective of the other ranks.
+struct Order {
+  std::atomic<bool> broken{false};
+};
+
+class Runtime;
+
+// What one operation holds until nothing uses it.
+struct Holdings {
+  std::vector<Channel> channels;  // one for each part
+  Pinned pinned;
+  Event event = nullptr;
+};
+
+class Operation {
+ public:
+  // order: nullptr where parts may start in any order, as persistent collectives may.
+  Operation(Runtime* runtime, Context* context, std::vector<Part> parts,
+            std::unique_ptr<Collective> collective, Holdings holdings,
+            std::shared_ptr<Order> order);
+
+  Result<bool> start(Stream stream);
+  Result<bool> wait(Stream stream);
+  // One that is not persistent is started once, by whoever made it.
+  bool is_persistent() const { return !order_; }
+  // For kernels that start it themselves.
+  Result<weft_gpu_flags> flags() const;
+
+  // The user's reference is the first, each graph has its own.
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  bool release() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+ private:
+  friend class Agent;
+  friend class Runtime;
+
+  Result<bool> held_by_graph(Stream stream, bool* captured);
+  Result<bool> enqueue_start(Stream stream);
+  Result<bool> enqueue_wait(Stream stream);
+  Result<bool> record(Stream stream);
+  void fail(const Error& error);
+  Result<bool> not_failed() const;
+  bool streams_have_passed() const;
+
+  Runtime* const runtime_;
+  Context* const context_;
+  const std::vector<Part> parts_;
+  const std::unique_ptr<Collective> collective_;
+  const Holdings holdings_;
+  const std::shared_ptr<Order> order_;
+  std::atomic<int> references_{1};
+  std::atomic<bool> failed_{false}, recorded_{false};
+  std::atomic<bool> leaving_{false}, left_{false};  // no stream will start it; the agent knows
+  mutable std::mutex mutex_;                        // guards the next
+  Error why_failed_;
+
+  // The agent's.
+  struct Progress {
+    std::uint64_t seen = 0;  // this many starts
+    bool active = false;
+  };
+  std::vector<Progress> progress_;
+  std::size_t begun_ = 0;  // starts of parts: of use where there is an order, and one of each
+  bool given_up_ = false;
+};
+
+}  // namespace weft::gpu

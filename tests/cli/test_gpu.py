@@ -1,0 +1,121 @@
+"""Collectives in streams, under each MPI library and under Weft; the libraries' symbols.
+
+In place of CUDA's driver there is a stand-in (tests/device). No process gets CUDA by Weft.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from weft import installation, mpi_libraries
+
+LIB = installation.BUILD / "lib"
+STANDIN = LIB / "libweft-device-standin.so"
+HEADERS = ("weft_gpu.h", "weft_gpu_calls.h")
+
+
+def gpu_library(family):
+    path = LIB / f"libweft-gpu-{family}.so"
+    if not path.exists():
+        pytest.skip(f"{path} is not built")
+    return path
+
+
+@pytest.mark.parametrize("engine", ["", "thread"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_equal(mpi, engine, tmp_path):
+    """engine: of Weft; empty: without Weft.
+
+    Three ranks, so that the two neighbours on a ring differ.
+    """
+    library = mpi_libraries.implementation(mpi)
+    program = library.program("gpu_streams")
+    if not program.exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
+    summary = tmp_path / "summary.json"
+    weft = [installation.weft_command(), "run", "--engine", engine, f"--summary=json:{summary}"]
+    command = [*library.launcher(3), *([*weft, "--"] if engine else []), program, STANDIN]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+    if engine:
+        calls = {call["call"]: call for call in json.loads(summary.read_text())["calls"]}
+        for name in ("MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Ineighbor_alltoallw"):
+            assert calls[name]["handled"] > 0, calls[name]
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])
+def test_shows_what_the_headers_declare(family):
+    listing = subprocess.run(
+        ["nm", "-D", "-P", "--defined-only", gpu_library(family)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    shown = {line.split()[0].split("@")[0] for line in listing.splitlines()}
+    text = "".join((installation.ROOT / "include" / name).read_text() for name in HEADERS)
+    assert shown == set(re.findall(r"^WEFT_GPU_API [\w* ]+?\*?(weft_\w+)\(", text, re.M))
+    assert len(shown) == 2 * 22 + 6
+
+
+@pytest.mark.parametrize("name", ["weft-gpu", "weft", "weft-advise"])
+@pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])
+def test_needs_neither_cuda_nor_mpi(family, name):
+    path = LIB / f"lib{name}-{family}.so"
+    if not path.exists():
+        pytest.skip(f"{path} is not built")
+    listing = subprocess.run(
+        ["readelf", "-d", path], capture_output=True, text=True, check=True
+    ).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", listing)
+    assert [n for n in needed if re.match(r"libcu|libnv|libmpi|libstdc\+\+", n)] == []
+
+
+def test_no_process_gets_cuda_by_weft(tmp_path):
+    """Even where a driver could be found: the stand-in, under the driver's own name."""
+    library = mpi_libraries.implementation("mpich")
+    program = library.program("weft-probe")
+    if not program.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    files = tmp_path / "files"
+    command = [*library.launcher(1), "env", f"LD_DEBUG_OUTPUT={files}", "LD_DEBUG=libs"]
+    command += [f"LD_LIBRARY_PATH={LIB / 'standin'}", installation.weft_command(), "run", "--"]
+    done = subprocess.run(
+        [str(word) for word in [*command, program]],
+        env={**os.environ, **library.environment()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    said = "".join(path.read_text(errors="replace") for path in tmp_path.glob("files*"))
+    assert "libweft-mpich.so" in said, "nothing was observed"
+    assert not re.search(r"calling init: .*libcuda", said)
+
+
+def test_generated_code_is_up_to_date():
+    script = installation.ROOT / "tools" / "generate_gpu.py"
+    check = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert check.returncode == 0, check.stderr
+
+
+def test_headers_are_c(tmp_path):
+    source = tmp_path / "use.c"
+    source.write_text('#include <mpi.h>\n#include "weft_gpu.h"\nint main(void) { return 0; }\n')
+    library = mpi_libraries.implementation("mpich")
+    include = library.prefix / "include"
+    if not (include / "mpi.h").exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    words = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+    words += [f"-I{installation.ROOT / 'include'}", "-fsyntax-only", str(source)]
+    subprocess.run(words, check=True)

@@ -1,0 +1,54 @@
+// A stand-in for CUDA's driver, for machines without a device: memory that this processor can
+// neither read nor write (pages without permission; what is in it lies elsewhere in the process),
+// streams that are threads, graphs, and failures on demand. Only what Weft and its tests call, and
+// as strict as the driver: wrong contexts, pageable memory in asynchronous copies, allocation while
+// a stream is captured, captures that are not joined.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace standin {
+
+using Address = std::uintptr_t;
+
+constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201;
+constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700;
+constexpr int kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureUnjoined = 904;
+constexpr int kCaptureIsolation = 905, kCaptureWrongThread = 908;
+
+// What a call returns at once: a planted failure, the error of an earlier kernel, or that no
+// context is current; 0: it goes on.
+int stopped(const char* call);
+int stopped_without_context(const char* call);
+
+// Where the bytes of an address lie: the device's elsewhere, others there.
+std::byte* reachable(Address address);
+bool is_of_device(Address address);
+bool is_pinned(Address address, std::size_t bytes);
+
+// While any stream is captured, a thread allocates only where it has said that this is meant.
+bool may_allocate();
+
+// A kernel has failed: nothing runs from here on.
+void fail_for_good(int code);
+bool failed_for_good();
+
+}  // namespace standin
+
+#define DRIVER extern "C" __attribute__((visibility("default")))
+
+// For tests.
+extern "C" {
+// The nth call of this name from now on (1: the next) returns `code`.
+void standin_fail(const char* call, int nth, int code);
+// Ends the errors of kernels.
+void standin_forget_errors();
+// A kernel by this name, whose parameters have these sizes. It gets their copies; what they point
+// to is found by standin_data.
+void standin_add_kernel(const char* name, int parameters, const std::size_t* sizes,
+                        void (*run)(void* const* parameters));
+void* standin_data(const void* address);
+// Blocks of the device's and of pinned memory that nobody has freed.
+int standin_allocated();
+}

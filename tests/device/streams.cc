@@ -1,0 +1,467 @@
+// The stand-in's streams, events, kernels and graphs. A stream is a thread with a queue. What is
+// captured becomes nodes; each stream of a capture is a lane, and a launched graph has a thread for
+// each lane but the first, so that its branches run beside each other as on a device.
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "standin.h"
+#include "weft_gpu_device.h"
+
+namespace standin {
+namespace {
+
+using Task = std::function<void()>;
+
+// ---- Graphs
+// ---------------------------------------------------------------------------------------
+
+struct Node {
+  Task task;
+  std::vector<int> after;  // each is an earlier node
+  int lane;
+};
+
+// One of the user's that lives as long as graphs refer to it.
+using Kept = std::shared_ptr<void>;
+
+struct Graph {
+  std::vector<Node> nodes;
+  int lanes = 0;
+  std::vector<Kept> kept;
+};
+
+class Launch {
+ public:
+  explicit Launch(const Graph& graph) : graph_(graph), ended_(graph.nodes.size()) {}
+
+  void run() {
+    std::vector<std::thread> others;
+    for (int lane = 1; lane < graph_.lanes; ++lane) {
+      others.emplace_back([this, lane] { run(lane); });
+    }
+    run(0);
+    for (std::thread& one : others) one.join();
+  }
+
+ private:
+  void run(int lane) {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (node.lane != lane) continue;
+      {
+        std::unique_lock lock(mutex_);
+        one_ended_.wait(lock, [&] {
+          return std::all_of(node.after.begin(), node.after.end(),
+                             [&](int before) { return ended_[static_cast<std::size_t>(before)]; });
+        });
+      }
+      if (!failed_for_good()) node.task();
+      const std::lock_guard lock(mutex_);
+      ended_[i] = true;
+      one_ended_.notify_all();
+    }
+  }
+
+  const Graph& graph_;
+  std::mutex mutex_;
+  std::condition_variable one_ended_;
+  std::vector<bool> ended_;
+};
+
+// ---- Streams
+// --------------------------------------------------------------------------------------
+
+struct Stream;
+
+struct Capture {
+  std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+  Stream* origin = nullptr;
+  std::map<Stream*, std::vector<int>> tips;  // what the next node of a stream comes after
+  std::map<Stream*, int> lanes;
+  std::thread::id thread;
+  bool broken = false;
+
+  void join(Stream* stream) {
+    if (lanes.emplace(stream, graph->lanes).second) ++graph->lanes;
+  }
+  void add(Stream* stream, Task task) {
+    const int number = static_cast<int>(graph->nodes.size());
+    graph->nodes.push_back({std::move(task), tips[stream], lanes[stream]});
+    tips[stream] = {number};
+  }
+  // All nodes of other streams come before the origin's end.
+  bool joined() const {
+    std::vector<bool> before(graph->nodes.size());
+    for (const int tip : tips.at(origin)) before[static_cast<std::size_t>(tip)] = true;
+    for (std::size_t i = graph->nodes.size(); i-- > 0;) {
+      if (!before[i]) continue;
+      for (const int one : graph->nodes[i].after) before[static_cast<std::size_t>(one)] = true;
+    }
+    return std::all_of(before.begin(), before.end(), [](bool one) { return one; });
+  }
+};
+
+struct Stream {
+  std::shared_ptr<Capture> capture;  // guarded by `captures`
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Task> queue;
+  bool busy = false, ends = false;
+  std::thread thread{[this] { run(); }};
+
+  ~Stream() {
+    {
+      const std::lock_guard lock(mutex);
+      ends = true;
+      changed.notify_all();
+    }
+    thread.join();
+  }
+
+  void push(Task task) {
+    const std::lock_guard lock(mutex);
+    queue.push_back(std::move(task));
+    changed.notify_all();
+  }
+  void drain() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return queue.empty() && !busy; });
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return !queue.empty() || ends; });
+      if (queue.empty()) return;
+      Task task = std::move(queue.front());
+      queue.pop_front();
+      busy = true;
+      lock.unlock();
+      task();
+      task = nullptr;  // what it keeps may go before it counts as done
+      lock.lock();
+      busy = false;
+      changed.notify_all();
+    }
+  }
+};
+
+// Which of the recordings has been reached; waiting is for the one that was the last then.
+struct Event {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::uint64_t reached = 0;
+  };
+  std::shared_ptr<State> state = std::make_shared<State>();
+  std::uint64_t recorded = 0;
+  std::shared_ptr<Capture> capture;  // where the last recording was captured
+  std::vector<int> tips;
+};
+
+std::mutex captures;  // guards what captures and events are
+std::atomic<int> captures_active{0};
+thread_local int capture_mode = 0;
+
+Stream* stream_of(void* handle) {
+  static Stream shared, own;
+  if (handle == nullptr || handle == reinterpret_cast<void*>(1)) return &shared;
+  return handle == reinterpret_cast<void*>(2) ? &own : static_cast<Stream*>(handle);
+}
+
+// Into the stream, or into the graph that it is captured into.
+int enqueue(void* handle, Task task) {
+  Stream* const stream = stream_of(handle);
+  const std::lock_guard lock(captures);
+  if (const auto& capture = stream->capture) {
+    if (capture->broken) return kCaptureInvalidated;
+    capture->add(stream, std::move(task));
+    return kSuccess;
+  }
+  stream->push([task = std::move(task)] {
+    if (!failed_for_good()) task();
+  });
+  return kSuccess;
+}
+
+// ---- Kernels
+// --------------------------------------------------------------------------------------
+
+struct Kernel {
+  std::vector<std::size_t> sizes;
+  void (*run)(void* const* parameters);
+};
+
+weft_gpu_flags flags_in(void* const* parameters) {
+  weft_gpu_flags flags;
+  std::memcpy(&flags, parameters[0], sizeof flags);
+  for (std::uint64_t** one : {&flags.sent, &flags.ready, &flags.done}) {
+    *one = static_cast<std::uint64_t*>(standin_data(*one));
+  }
+  return flags;
+}
+
+std::mutex kernels_mutex;
+std::map<std::string, Kernel>& kernels() {
+  static std::map<std::string, Kernel> all = {
+      {"weft_start",
+       {{sizeof(weft_gpu_flags)}, [](void* const* p) { weft_device_start(flags_in(p)); }}},
+      {"weft_wait",
+       {{sizeof(weft_gpu_flags)}, [](void* const* p) { weft_device_wait(flags_in(p)); }}},
+      {"standin_fault", {{}, [](void* const*) { fail_for_good(kIllegalAddress); }}},
+  };
+  return all;
+}
+
+}  // namespace
+
+bool may_allocate() {
+  return captures_active == 0 || capture_mode == 2;
+}
+
+}  // namespace standin
+
+using namespace standin;
+
+extern "C" __attribute__((visibility("default"))) void standin_add_kernel(
+    const char* name, int parameters, const std::size_t* sizes, void (*run)(void* const*)) {
+  const std::lock_guard lock(kernels_mutex);
+  kernels()[name] = {{sizes, sizes + parameters}, run};
+}
+
+// ---- The driver's functions
+// -----------------------------------------------------------------------
+
+DRIVER int cuModuleLoadData(void** module, const void* image) {
+  if (const int code = stopped_without_context("cuModuleLoadData")) return code;
+  *module = const_cast<void*>(image);
+  return kSuccess;
+}
+
+DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
+  if (const int code = stopped("cuModuleGetFunction")) return code;
+  const std::lock_guard lock(kernels_mutex);
+  const auto found = kernels().find(name);
+  if (found == kernels().end()) return kNotFound;
+  *function = &found->second;
+  return kSuccess;
+}
+
+DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, unsigned, void* stream, void** parameters, void**) {
+  if (const int code = stopped_without_context("cuLaunchKernel")) return code;
+  const auto* const kernel = static_cast<const Kernel*>(function);
+  auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
+  for (std::size_t i = 0; i < kernel->sizes.size(); ++i) {
+    const auto* const begin = static_cast<const std::byte*>(parameters[i]);
+    copies->emplace_back(begin, begin + kernel->sizes[i]);
+  }
+  return enqueue(stream, [kernel, copies] {
+    std::vector<void*> given;
+    for (auto& one : *copies) given.push_back(one.data());
+    kernel->run(given.data());
+  });
+}
+
+DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
+                                     unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                     void* stream, void** parameters) {
+  return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, nullptr);
+}
+
+DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
+  if (const int code = stopped_without_context("cuMemcpyAsync")) return code;
+  for (const Address one : {to, from}) {
+    if (!is_of_device(one) && !is_pinned(one, bytes)) return kInvalidValue;
+  }
+  return enqueue(stream, [=] { std::memcpy(reachable(to), reachable(from), bytes); });
+}
+
+DRIVER int cuMemsetD8Async(Address to, unsigned char with, std::size_t bytes, void* stream) {
+  if (const int code = stopped_without_context("cuMemsetD8Async")) return code;
+  return enqueue(stream, [=] { std::memset(reachable(to), with, bytes); });
+}
+
+DRIVER int cuStreamCreate(void** made, unsigned) {
+  if (const int code = stopped_without_context("cuStreamCreate")) return code;
+  *made = new Stream;
+  return kSuccess;
+}
+
+DRIVER int cuStreamDestroy_v2(void* stream) {
+  delete static_cast<Stream*>(stream);
+  return kSuccess;
+}
+
+DRIVER int cuStreamSynchronize(void* handle) {
+  if (const int code = stopped("cuStreamSynchronize")) return code;
+  Stream* const stream = stream_of(handle);
+  {
+    const std::lock_guard lock(captures);
+    if (stream->capture) {
+      stream->capture->broken = true;
+      return kCaptureUnsupported;
+    }
+  }
+  stream->drain();
+  return stopped("cuStreamSynchronize");
+}
+
+DRIVER int cuEventCreate(void** made, unsigned) {
+  if (const int code = stopped_without_context("cuEventCreate")) return code;
+  *made = new Event;
+  return kSuccess;
+}
+
+DRIVER int cuEventDestroy_v2(void* event) {
+  delete static_cast<Event*>(event);
+  return kSuccess;
+}
+
+DRIVER int cuEventRecord(void* handle, void* stream_handle) {
+  if (const int code = stopped_without_context("cuEventRecord")) return code;
+  auto* const event = static_cast<Event*>(handle);
+  Stream* const stream = stream_of(stream_handle);
+  const std::lock_guard lock(captures);
+  event->capture = stream->capture;
+  if (stream->capture) {
+    event->tips = stream->capture->tips[stream];
+    return kSuccess;
+  }
+  const std::uint64_t number = ++event->recorded;
+  stream->push([state = event->state, number] {
+    const std::lock_guard lock(state->mutex);
+    state->reached = std::max(state->reached, number);
+    state->changed.notify_all();
+  });
+  return kSuccess;
+}
+
+DRIVER int cuEventQuery(void* handle) {
+  if (const int code = stopped("cuEventQuery")) return code;
+  if (!may_allocate()) return kCaptureUnsupported;
+  auto* const event = static_cast<Event*>(handle);
+  const std::lock_guard lock(captures);
+  const std::lock_guard state_lock(event->state->mutex);
+  return event->state->reached >= event->recorded ? kSuccess : kNotReady;
+}
+
+DRIVER int cuStreamWaitEvent(void* stream_handle, void* handle, unsigned) {
+  if (const int code = stopped_without_context("cuStreamWaitEvent")) return code;
+  auto* const event = static_cast<Event*>(handle);
+  Stream* const stream = stream_of(stream_handle);
+  const std::lock_guard lock(captures);
+  if (const auto& from = event->capture) {
+    if (!from->graph) return kInvalidValue;  // that capture has ended
+    if (stream->capture && stream->capture != from) return kCaptureIsolation;
+    stream->capture = from;
+    from->join(stream);
+    auto& tips = from->tips[stream];
+    tips.insert(tips.end(), event->tips.begin(), event->tips.end());
+    return kSuccess;
+  }
+  if (stream->capture) return kCaptureIsolation;
+  stream->push([state = event->state, number = event->recorded] {
+    std::unique_lock state_lock(state->mutex);
+    state->changed.wait(state_lock, [&] { return state->reached >= number; });
+  });
+  return kSuccess;
+}
+
+DRIVER int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, capture_mode);
+  return kSuccess;
+}
+
+DRIVER int cuStreamBeginCapture_v2(void* handle, int) {
+  if (const int code = stopped_without_context("cuStreamBeginCapture")) return code;
+  Stream* const stream = stream_of(handle);
+  const std::lock_guard lock(captures);
+  if (stream->capture) return kInvalidValue;
+  stream->capture = std::make_shared<Capture>();
+  stream->capture->origin = stream;
+  stream->capture->thread = std::this_thread::get_id();
+  stream->capture->join(stream);
+  stream->capture->tips[stream];
+  ++captures_active;
+  return kSuccess;
+}
+
+DRIVER int cuStreamEndCapture(void* handle, void** graph) {
+  Stream* const stream = stream_of(handle);
+  const std::lock_guard lock(captures);
+  const auto capture = stream->capture;
+  *graph = nullptr;
+  if (!capture || capture->origin != stream) return kInvalidValue;
+  if (capture->thread != std::this_thread::get_id()) return kCaptureWrongThread;
+  for (auto& [one, lane] : capture->lanes) one->capture = nullptr;
+  --captures_active;
+  const bool joined = capture->joined();
+  const auto captured = std::exchange(capture->graph, nullptr);
+  if (capture->broken) return kCaptureInvalidated;
+  if (!joined) return kCaptureUnjoined;
+  *graph = new std::shared_ptr<Graph>(captured);
+  return kSuccess;
+}
+
+DRIVER int cuStreamGetCaptureInfo_v2(void* handle, int* status, std::uint64_t* id, void** graph,
+                                     const void**, std::size_t*) {
+  if (const int code = stopped("cuStreamGetCaptureInfo")) return code;
+  Stream* const stream = stream_of(handle);
+  const std::lock_guard lock(captures);
+  const auto& capture = stream->capture;
+  *status = !capture ? 0 : capture->broken ? 2 : 1;
+  if (*status != 1) return kSuccess;
+  if (id) *id = reinterpret_cast<std::uint64_t>(capture.get());
+  if (graph) *graph = &capture->graph;
+  return kSuccess;
+}
+
+DRIVER int cuUserObjectCreate(void** object, void* data, void (*destroy)(void*), unsigned,
+                              unsigned) {
+  if (const int code = stopped("cuUserObjectCreate")) return code;
+  *object = new Kept(data, destroy);
+  return kSuccess;
+}
+
+DRIVER int cuGraphRetainUserObject(void* graph, void* object, unsigned, unsigned) {
+  if (const int code = stopped("cuGraphRetainUserObject")) return code;
+  auto* const kept = static_cast<Kept*>(object);
+  (*static_cast<std::shared_ptr<Graph>*>(graph))->kept.push_back(std::move(*kept));
+  delete kept;
+  return kSuccess;
+}
+
+DRIVER int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+  if (const int code = stopped_without_context("cuGraphInstantiate")) return code;
+  *exec = new std::shared_ptr<Graph>(*static_cast<std::shared_ptr<Graph>*>(graph));
+  return kSuccess;
+}
+
+DRIVER int cuGraphLaunch(void* exec, void* stream) {
+  if (const int code = stopped_without_context("cuGraphLaunch")) return code;
+  return enqueue(stream,
+                 [graph = *static_cast<std::shared_ptr<Graph>*>(exec)] { Launch(*graph).run(); });
+}
+
+DRIVER int cuGraphExecDestroy(void* exec) {
+  delete static_cast<std::shared_ptr<Graph>*>(exec);
+  return kSuccess;
+}
+
+DRIVER int cuGraphDestroy(void* graph) {
+  delete static_cast<std::shared_ptr<Graph>*>(graph);
+  return kSuccess;
+}

@@ -1,0 +1,309 @@
+// Collectives in streams, one by one: parts, order, graphs and how long they hold what they use,
+// and what is said where something fails. Nothing may wait for ever: each test ends by
+// synchronising.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "ranks.h"
+
+namespace weft::gpu {
+namespace {
+
+class Operations : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    use_device();
+    EXPECT_EQ(cuStreamCreate(&stream_, 1), kSuccess);
+  }
+  void TearDown() override {
+    runtime_.agent().stop();
+    standin_forget_errors();
+    EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+    cuStreamDestroy_v2(stream_);
+  }
+
+  static Numbers counting(std::size_t count) {
+    Numbers content(count);
+    std::iota(content.begin(), content.end(), 1);
+    return content;
+  }
+  // Of one rank: the sum is what it was.
+  Made made(std::size_t parts = 1, std::shared_ptr<Order> order = nullptr) {
+    return make_collective(&runtime_, &library_, 0, order ? -1 : next_number_++, What::sum, 0,
+                           from_, to_, parts, 1, order);
+  }
+  void* captured(Operation* operation) {
+    EXPECT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);
+    enqueue_affine(from_, 1, 1, stream_);
+    EXPECT_TRUE(operation->start(stream_));
+    EXPECT_TRUE(operation->wait(stream_));
+    void *graph = nullptr, *exec = nullptr;
+    EXPECT_EQ(cuStreamEndCapture(stream_, &graph), kSuccess);
+    EXPECT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), kSuccess);
+    cuGraphDestroy(graph);
+    return exec;
+  }
+  static std::string message(const Result<bool>& result) {
+    return result ? "" : result.error().message;
+  }
+
+  Library library_{1};
+  Runtime runtime_{**driver()};
+  Buffer from_{counting(100), true}, to_{Numbers(100), true};
+  Stream stream_ = nullptr;
+  int next_number_ = 0;
+};
+
+TEST_F(Operations, ArrivesInPartsInTheStream) {
+  Operation* const operation = made(7).operation;
+  enqueue_affine(from_, 2, 0, stream_);
+  ASSERT_TRUE(operation->start(stream_));
+  enqueue_affine(from_, 0, 0, stream_);  // what is sent has been copied before
+  ASSERT_TRUE(operation->wait(stream_));
+  enqueue_affine(to_, 1, 1, stream_);
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right(100);
+  for (std::size_t i = 0; i < 100; ++i) right[i] = 2 * (static_cast<Number>(i) + 1) + 1;
+  EXPECT_EQ(to_.content(), right);
+  runtime_.release(operation);
+}
+
+TEST_F(Operations, StartsNoOrderedOneBeforeTheOneEnqueuedBeforeIt) {
+  Stream late = nullptr;
+  ASSERT_EQ(cuStreamCreate(&late, 1), kSuccess);
+  const auto order = std::make_shared<Order>();
+  Operation *const first = made(2, order).operation, *const second = made(1, order).operation;
+  ASSERT_TRUE(second->start(stream_));
+  ASSERT_TRUE(second->wait(stream_));
+  void* ended = nullptr;
+  ASSERT_EQ(cuEventCreate(&ended, 2), kSuccess);
+  ASSERT_EQ(cuEventRecord(ended, stream_), kSuccess);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ((*driver())->query(ended), kNotReady);
+  ASSERT_TRUE(first->start(late));
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ((*driver())->query(ended), kSuccess);
+  EXPECT_EQ(cuStreamSynchronize(late), kSuccess);
+  runtime_.release(first);
+  runtime_.release(second);
+  cuEventDestroy_v2(ended);
+  cuStreamDestroy_v2(late);
+}
+
+TEST_F(Operations, AGraphIsLaunchedTenThousandTimes) {
+  Operation* const operation = made(2).operation;
+  void* const exec = captured(operation);
+  constexpr int kLaunches = 10'000;
+  for (int i = 0; i < kLaunches; ++i) ASSERT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right = counting(100);
+  for (Number& one : right) one += kLaunches;
+  EXPECT_EQ(to_.content(), right);
+  runtime_.release(operation);
+  cuGraphExecDestroy(exec);
+}
+
+TEST_F(Operations, AGraphKeepsWhatTheUserHasGivenBack) {
+  Operation* const operation = made(3).operation;
+  void* const exec = captured(operation);
+  runtime_.release(operation);
+  for (int i = 0; i < 5; ++i) {
+    Operation* const another = made(3).operation;
+    ASSERT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+    ASSERT_TRUE(another->start(stream_));
+    ASSERT_TRUE(another->wait(stream_));
+    runtime_.release(another);
+  }
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right = counting(100);
+  for (Number& one : right) one += 5;
+  EXPECT_EQ(to_.content(), right);
+  cuGraphExecDestroy(exec);
+}
+
+TEST_F(Operations, UsesMemoryAgain) {
+  for (int i = 0; i < 10; ++i) {
+    Operation* const operation = made(2, std::make_shared<Order>()).operation;
+    ASSERT_TRUE(operation->start(stream_));
+    ASSERT_TRUE(operation->wait(stream_));
+    runtime_.release(operation);
+  }
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  const int before = standin_allocated();
+  for (int i = 0; i < 1000; ++i) {
+    const bool in_graph = i % 3 == 0;
+    Operation* const operation =
+        in_graph ? made(2).operation : made(2, std::make_shared<Order>()).operation;
+    if (in_graph) {
+      void* const exec = captured(operation);
+      ASSERT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+      cuGraphExecDestroy(exec);
+    } else {
+      ASSERT_TRUE(operation->start(stream_));
+      ASSERT_TRUE(operation->wait(stream_));
+    }
+    runtime_.release(operation);
+    ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  }
+  // The agent may be behind by a few.
+  EXPECT_LE(standin_allocated(), before + 20);
+}
+
+TEST_F(Operations, AKernelStartsItItself) {
+  Buffer from(counting(10), false), to(Numbers(10), false);
+  Operation* const operation =
+      make_collective(&runtime_, &library_, 0, 0, What::sum, 0, from, to, 1, 1, nullptr).operation;
+  const auto flags = operation->flags();
+  ASSERT_TRUE(flags);
+  static weft_gpu_flags given;
+  given = *flags;
+  given.sent = static_cast<std::uint64_t*>(standin_data(given.sent));
+  standin_add_kernel("test_three_rounds", 0, nullptr, [](void* const*) {
+    for (int round = 0; round < 3; ++round) {
+      weft_device_start(given);
+      weft_device_wait(given);
+    }
+  });
+  void* kernel = nullptr;
+  ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "test_three_rounds"), kSuccess);
+  ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), kSuccess);
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ(to.content(), from.content());
+  Operation* const copied = made().operation;
+  EXPECT_NE(message(copied->flags() ? Result<bool>(true) : copied->flags().error()).find("copied"),
+            std::string::npos);
+  runtime_.release(operation);
+  runtime_.release(copied);
+}
+
+// ---- Failures
+// -------------------------------------------------------------------------------------
+
+TEST_F(Operations, EveryFailureOfTheDriversIsSaidByItsCall) {
+  for (const char* call :
+       {"cuMemcpyAsync", "cuLaunchKernel", "cuEventRecord", "cuStreamGetCaptureInfo"}) {
+    for (int nth = 1; nth <= (std::string(call) == "cuMemcpyAsync" ? 3 : 1); ++nth) {
+      Operation* const operation = made(3).operation;
+      standin_fail(call, nth, standin::kOutOfMemory);
+      const std::string said = message(operation->start(stream_));
+      EXPECT_EQ(said, std::string(call) + ": CUDA_ERROR_OUT_OF_MEMORY");
+      EXPECT_EQ(message(operation->wait(stream_)), said);  // and nothing waits
+      runtime_.release(operation);
+      standin_forget_errors();
+    }
+  }
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+}
+
+TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
+  for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc",
+                           "cuMemHostAlloc", "cuMemHostGetDevicePointer", "cuStreamCreate",
+                           "cuMemsetD8Async", "cuStreamSynchronize", "cuEventCreate"}) {
+    Runtime fresh(**driver());
+    standin_fail(call, 1, standin::kOutOfMemory);
+    const auto context = fresh.context();
+    std::string said = context ? "" : context.error().message;
+    if (context) {
+      auto collective =
+          std::make_unique<Planned>(&library_, 0, 0, What::sum, 0, std::vector<Range>(1), 1);
+      const auto added = fresh.add(*context, std::vector<Part>(1), std::move(collective), {}, {});
+      said = added ? "" : added.error().message;
+    }
+    EXPECT_NE(said.find("CUDA_ERROR_OUT_OF_MEMORY"), std::string::npos) << call << ": " << said;
+    standin_forget_errors();
+  }
+}
+
+TEST_F(Operations, AFailedCollectiveLetsTheStreamGoOn) {
+  for (const bool at_start : {true, false}) {
+    const Made both = made(2);
+    both.collective->plant("the network is gone", at_start);
+    ASSERT_TRUE(both.operation->start(stream_));
+    std::string said;
+    while (said.empty()) said = message(both.operation->wait(stream_));
+    EXPECT_EQ(said, "the network is gone");
+    EXPECT_EQ(message(both.operation->start(stream_)), said);
+    EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+    runtime_.release(both.operation);
+  }
+}
+
+TEST_F(Operations, AfterAFailureNothingElseStartsInItsOrder) {
+  const auto order = std::make_shared<Order>();
+  const Made first = made(1, order), second = made(1, order);
+  first.collective->plant("the network is gone", true);
+  ASSERT_TRUE(first.operation->start(stream_));
+  ASSERT_TRUE(second.operation->start(stream_));
+  std::string said;
+  while (said.empty()) said = message(second.operation->wait(stream_));
+  EXPECT_EQ(said, "an earlier collective on this communicator has failed");
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  runtime_.release(first.operation);
+  runtime_.release(second.operation);
+}
+
+TEST_F(Operations, AnErrorInAnEarlierKernelIsSaidAtTheNextCall) {
+  Operation* const operation = made().operation;
+  void* kernel = nullptr;
+  ASSERT_EQ(cuModuleGetFunction(&kernel, nullptr, "standin_fault"), kSuccess);
+  ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), kSuccess);
+  while (cuStreamSynchronize(stream_) == kSuccess) std::this_thread::yield();
+  EXPECT_NE(message(operation->start(stream_)).find("CUDA_ERROR_ILLEGAL_ADDRESS"),
+            std::string::npos);
+  runtime_.release(operation);
+}
+
+TEST_F(Operations, OneThatNobodyWaitedForIsNotStartedAgain) {
+  Library two(2);  // whose other rank never comes
+  Buffer from(counting(10), false), to(Numbers(10), false);
+  Operation* const operation =
+      make_collective(&runtime_, &two, 0, 0, What::sum, 0, from, to, 1, 1, nullptr).operation;
+  ASSERT_TRUE(operation->start(stream_));
+  ASSERT_TRUE(operation->start(stream_));
+  std::string said;
+  while (said.empty()) said = message(operation->wait(stream_));
+  EXPECT_EQ(said, "a collective was started again before it had been waited for");
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  runtime_.release(operation);
+}
+
+TEST_F(Operations, ACaptureTakesNothingFromOutside) {
+  Operation* const outside = made(1, std::make_shared<Order>()).operation;
+  ASSERT_TRUE(outside->start(stream_));
+  ASSERT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);
+  EXPECT_NE(message(outside->wait(stream_)).find("outside of a capture"), std::string::npos);
+  EXPECT_EQ(cuStreamSynchronize(stream_), standin::kCaptureUnsupported);  // breaks the capture
+  Operation* const inside = made().operation;
+  EXPECT_EQ(message(inside->start(stream_)),
+            "the stream's capture has been invalidated by an earlier call");
+  void* graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(stream_, &graph), standin::kCaptureInvalidated);
+  ASSERT_TRUE(outside->wait(stream_));
+  runtime_.release(outside);
+  runtime_.release(inside);
+}
+
+TEST_F(Operations, WhatHasNotEndedIsGivenUpAtTheEnd) {
+  Library two(2);  // whose other rank never comes
+  Operation* const operation =
+      make_collective(&runtime_, &two, 0, 0, What::sum, 0, from_, to_, 2, 1, nullptr).operation;
+  ASSERT_TRUE(operation->start(stream_));
+  ASSERT_TRUE(operation->wait(stream_));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(runtime_.agent().stop(), 1);
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ(message(operation->wait(stream_)), "MPI has been finalised");
+  runtime_.release(operation);
+}
+
+TEST_F(Operations, AThreadWithoutADeviceIsTold) {
+  std::string said;
+  std::thread([&] { said = runtime_.context().error().message; }).join();
+  EXPECT_EQ(said, "no device is current on this thread: call cudaSetDevice and cudaFree(0) before");
+}
+
+}  // namespace
+}  // namespace weft::gpu

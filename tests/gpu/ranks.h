@@ -1,0 +1,132 @@
+// Several ranks within one process: each has a runtime of its own, and all share one stand-in of an
+// MPI library, which finds out whether the ranks' collectives meet those that they should.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "driver_calls.h"
+#include "gpu/runtime.h"
+
+namespace weft::gpu {
+
+using Number = std::int64_t;
+using Numbers = std::vector<Number>;
+
+enum class What { sum, broadcast, rotate };  // rotate: from the next rank
+
+// What one rank gets of all ranks' contributions.
+Numbers outcome(What what, int root, int rank, const std::vector<Numbers>& given);
+
+class Library {
+ public:
+  explicit Library(int ranks) : ranks_(ranks), ordered_(static_cast<std::size_t>(ranks)) {}
+
+  int ranks() const { return ranks_; }
+  // Which of all collectives: number, part, round. Ordered ones are numbered as they start.
+  using Key = std::tuple<int, std::size_t, int>;
+  Key next_ordered(int rank);
+  void contribute(const Key& key, int rank, const std::string& description, Numbers given);
+  // Empty: somebody is missing.
+  std::vector<Numbers> all_of(const Key& key);
+  std::string problem();
+
+ private:
+  struct Meeting {
+    std::string description;
+    std::map<int, Numbers> given;
+    int asked = 0;
+  };
+  const int ranks_;
+  std::mutex mutex_;
+  std::vector<int> ordered_;
+  std::map<Key, Meeting> meetings_;
+  std::string problem_;
+};
+
+// A range of a collective's buffers, in memory of the processor's.
+struct Range {
+  const Number* from;
+  Number* to;
+  std::size_t count;
+};
+
+class Planned : public Collective {
+ public:
+  // number: -1 for an ordered one.
+  Planned(Library* library, int rank, int number, What what, int root, std::vector<Range> parts,
+          unsigned seed)
+      : library_(*library),
+        rank_(rank),
+        number_(number),
+        what_(what),
+        root_(root),
+        parts_(std::move(parts)),
+        keys_(parts_.size()),
+        rounds_(parts_.size()),
+        random_(seed) {}
+
+  Result<bool> start(std::size_t part) override;
+  Result<bool> test(std::size_t part) override;
+  // Before it is started: what it fails with, when it starts or later.
+  void plant(const std::string& error, bool at_start) {
+    planted_ = error, fails_at_start_ = at_start;
+  }
+
+ private:
+  Library& library_;
+  const int rank_, number_;
+  const What what_;
+  const int root_;
+  const std::vector<Range> parts_;
+  std::vector<Library::Key> keys_;
+  std::vector<int> rounds_;
+  std::minstd_rand random_;
+  std::string planted_;
+  bool fails_at_start_ = false;
+};
+
+// Memory of a device or pinned, in Numbers.
+class Buffer {
+ public:
+  Buffer(const Numbers& content, bool on_device);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  Address address() const { return address_; }
+  bool on_device() const { return on_device_; }
+  std::size_t count() const { return count_; }
+  Numbers content() const;
+
+ private:
+  const std::size_t count_;
+  const bool on_device_;
+  Address address_ = 0;
+};
+
+void use_device();  // on the calling thread
+
+// A collective of `from` into `to` in so many parts, as Weft's MPI side prepares it.
+struct Made {
+  Operation* operation;
+  Planned* collective;
+};
+Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
+                     const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
+                     std::shared_ptr<Order> order);
+
+// to = to * factor + addend, for all elements.
+void enqueue_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);
+
+}  // namespace weft::gpu

@@ -1,0 +1,302 @@
+// Every collective in a stream, on memory of a device that the processor cannot touch, on memory of
+// the processor's, and on both at once: enqueued, persistent, and in a graph that is launched
+// twice. An ordinary MPI program: `gpu_streams DRIVER`, where DRIVER is the stand-in of
+// tests/device. What must come out is what the MPI library makes of the same data in ordinary
+// memory.
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "weft_gpu.h"
+
+namespace {
+
+using Stream = weft_gpu_stream;
+
+#define DRIVER_CALLS(X)                                                                \
+  X(cuDevicePrimaryCtxRetain, (void** context, int device))                            \
+  X(cuCtxSetCurrent, (void* context))                                                  \
+  X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                      \
+  X(cuMemFree_v2, (std::uintptr_t address))                                            \
+  X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))             \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                 \
+  X(cuStreamSynchronize, (Stream stream))                                              \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                \
+  X(cuStreamEndCapture, (Stream stream, void** graph))                                 \
+  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags)) \
+  X(cuGraphLaunch, (void* exec, Stream stream))                                        \
+  X(cuGraphExecDestroy, (void* exec))                                                  \
+  X(cuGraphDestroy, (void* graph))
+
+#define DECLARE(name, parameters) int(*name) parameters;
+DRIVER_CALLS(DECLARE)
+
+bool load(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  bool complete = library != nullptr;
+#define FIND(name, parameters)                                                         \
+  name = reinterpret_cast<decltype(name)>(complete ? dlsym(library, #name) : nullptr); \
+  complete = complete && name;
+  DRIVER_CALLS(FIND)
+  return complete;
+}
+
+int failures = 0, cases = 0, rank = 0, ranks = 1;
+MPI_Comm world, ring;
+Stream stream;
+
+void good(int code, const char* what) {
+  if (code == 0) return;
+  std::printf("rank %d: %s: %s\n", rank, what, weft_gpu_error());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+std::uintptr_t address_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+// Ints of the device's or of the processor's.
+class Buffer {
+ public:
+  Buffer(const std::vector<int>& content, bool on_device) : host_(content) {
+    if (!on_device) return;
+    good(cuMemAlloc_v2(&device_, bytes()), "cuMemAlloc");
+    good(cuMemcpy(device_, address_of(host_.data()), bytes()), "cuMemcpy");
+  }
+  ~Buffer() {
+    if (device_) cuMemFree_v2(device_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  int* data() { return device_ ? reinterpret_cast<int*>(device_) : host_.data(); }
+  std::vector<int> content() {
+    if (device_) good(cuMemcpy(address_of(host_.data()), device_, bytes()), "cuMemcpy");
+    return host_;
+  }
+
+ private:
+  std::size_t bytes() const { return host_.size() * sizeof(int); }
+
+  std::vector<int> host_;
+  std::uintptr_t device_ = 0;
+};
+
+// Numbers of a collective, for `n` ints in a block.
+constexpr int kMost = 16;
+struct Numbers {
+  int n;
+  int counts[kMost], at[kMost], bytes_at[kMost];
+  MPI_Aint far_at[kMost];
+  MPI_Datatype ints[kMost];
+};
+
+// Blocks in reverse order, between which one int is left as it is.
+Numbers numbers(int n, int blocks) {
+  Numbers made{};
+  made.n = n;
+  for (int i = 0; i < blocks; ++i) {
+    made.counts[i] = n - 1;
+    made.at[i] = (blocks - 1 - i) * n;
+    made.bytes_at[i] = made.at[i] * static_cast<int>(sizeof(int));
+    made.far_at[i] = made.bytes_at[i];
+    made.ints[i] = MPI_INT;
+  }
+  return made;
+}
+
+struct Case {
+  const char* name;
+  std::function<void(const Numbers&, const int* from, int* to)> blocking;
+  std::function<int(const Numbers&, const int*from, int*to, weft_gpu_request*)> enqueue, prepare;
+};
+
+#define FORMS(Name, name, ...)                                                                  \
+  Case {                                                                                        \
+#Name, []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,                \
+              [[maybe_unused]] int* to) { MPI_##Name(__VA_ARGS__); },                             \
+        []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,                   \
+           [[maybe_unused]] int* to,                                                              \
+           weft_gpu_request* request) { return weft_i##name##_enqueue(__VA_ARGS__, stream, request); }, \
+        []([[maybe_unused]] const Numbers& m, [[maybe_unused]] const int* from,                   \
+           [[maybe_unused]] int* to,                                                              \
+           weft_gpu_request* request) { return weft_##name##_init(__VA_ARGS__, request); } \
+  }
+
+const std::vector<Case>& all_cases() {
+  static const std::vector<Case> all = {
+      FORMS(Barrier, barrier, world),
+      FORMS(Bcast, bcast, to, m.n, MPI_INT, 1, world),
+      FORMS(Reduce, reduce, from, to, m.n, MPI_INT, MPI_MAX, ranks - 1, world),
+      FORMS(Allreduce, allreduce, from, to, m.n, MPI_INT, MPI_SUM, world),
+      FORMS(Allreduce, allreduce, MPI_IN_PLACE, to, m.n, MPI_INT, MPI_SUM, world),
+      FORMS(Scan, scan, from, to, m.n, MPI_INT, MPI_SUM, world),
+      FORMS(Exscan, exscan, from, to, m.n, MPI_INT, MPI_SUM, world),
+      FORMS(Reduce_scatter_block, reduce_scatter_block, from, to, m.n, MPI_INT, MPI_SUM, world),
+      FORMS(Reduce_scatter, reduce_scatter, from, to, m.counts, MPI_INT, MPI_SUM, world),
+      FORMS(Gather, gather, from, m.n, MPI_INT, to, m.n, MPI_INT, 1, world),
+      FORMS(Gatherv, gatherv, from, m.n - 1, MPI_INT, to, m.counts, m.at, MPI_INT, 0, world),
+      FORMS(Scatter, scatter, from, m.n, MPI_INT, to, m.n, MPI_INT, 1, world),
+      FORMS(Scatterv, scatterv, from, m.counts, m.at, MPI_INT, to, m.n - 1, MPI_INT, 0, world),
+      FORMS(Allgather, allgather, from, m.n, MPI_INT, to, m.n, MPI_INT, world),
+      FORMS(Allgather, allgather, MPI_IN_PLACE, 0, MPI_INT, to, m.n, MPI_INT, world),
+      FORMS(Allgatherv, allgatherv, from, m.n - 1, MPI_INT, to, m.counts, m.at, MPI_INT, world),
+      FORMS(Alltoall, alltoall, from, m.n, MPI_INT, to, m.n, MPI_INT, world),
+      FORMS(Alltoallv, alltoallv, from, m.counts, m.at, MPI_INT, to, m.counts, m.at, MPI_INT,
+            world),
+      FORMS(Alltoallw, alltoallw, from, m.counts, m.bytes_at, m.ints, to, m.counts, m.bytes_at,
+            m.ints, world),
+      FORMS(Neighbor_allgather, neighbor_allgather, from, m.n, MPI_INT, to, m.n, MPI_INT, ring),
+      FORMS(Neighbor_allgatherv, neighbor_allgatherv, from, m.n - 1, MPI_INT, to, m.counts, m.at,
+            MPI_INT, ring),
+      FORMS(Neighbor_alltoall, neighbor_alltoall, from, m.n, MPI_INT, to, m.n, MPI_INT, ring),
+      FORMS(Neighbor_alltoallv, neighbor_alltoallv, from, m.counts, m.at, MPI_INT, to, m.counts,
+            m.at, MPI_INT, ring),
+      FORMS(Neighbor_alltoallw, neighbor_alltoallw, from, m.counts, m.far_at, m.ints, to, m.counts,
+            m.far_at, m.ints, ring),
+  };
+  return all;
+}
+
+std::vector<int> filled(int n, int seed) {
+  std::vector<int> content(static_cast<std::size_t>(n) *
+                           static_cast<std::size_t>(std::max(ranks, 2)));
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    content[i] = static_cast<int>(i * 7) + seed * 1000 + rank * 31;
+  }
+  return content;
+}
+
+void check(const Case& one, const char* form, int n, Buffer& to, std::vector<int> right) {
+  ++cases;
+  std::vector<int> found = to.content();
+  // What MPI leaves undefined.
+  if (std::string(one.name) == "Exscan" && rank == 0) found = right;
+  if (found == right) return;
+  ++failures;
+  std::printf("rank %d: wrong: %s, %s, %d ints\n", rank, one.name, form, n);
+}
+
+void run(const Case& one, int n, bool from_device, bool to_device) {
+  const bool beside = std::string(one.name).rfind("Neighbor", 0) == 0;
+  auto m = numbers(n, beside ? 2 : ranks);
+  std::vector<int> once = filled(n, 2);
+  one.blocking(m, filled(n, 1).data(), once.data());
+  std::vector<int> twice = once;
+  one.blocking(m, filled(n, 1).data(), twice.data());
+
+  Buffer from(filled(n, 1), from_device);
+  weft_gpu_request request = nullptr;
+  {
+    Buffer to(filled(n, 2), to_device);
+    auto gone = m;
+    good(one.enqueue(gone, from.data(), to.data(), &request), one.name);
+    gone = {};  // its arrays have been copied
+    good(weft_wait_enqueue(request, stream), "wait");
+    good(weft_gpu_request_free(&request), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    check(one, "enqueued", n, to, once);
+  }
+  {
+    Buffer to(filled(n, 2), to_device);
+    good(one.prepare(m, from.data(), to.data(), &request), one.name);
+    for (int i = 0; i < 2; ++i) {
+      good(weft_start_enqueue(request, stream), "start");
+      good(weft_wait_enqueue(request, stream), "wait");
+    }
+    good(weft_gpu_request_free(&request), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    check(one, "persistent", n, to, twice);
+  }
+  Buffer to(filled(n, 2), to_device);
+  void *graph = nullptr, *exec = nullptr;
+  good(cuStreamBeginCapture_v2(stream, 0), "capture");
+  good(one.enqueue(m, from.data(), to.data(), &request), one.name);
+  good(weft_wait_enqueue(request, stream), "wait");
+  good(cuStreamEndCapture(stream, &graph), "end of capture");
+  good(weft_gpu_request_free(&request), "free");
+  good(cuGraphInstantiateWithFlags(&exec, graph, 0), "instantiate");
+  good(cuGraphDestroy(graph), "destroy");
+  for (int i = 0; i < 2; ++i) good(cuGraphLaunch(exec, stream), "launch");
+  good(cuGraphExecDestroy(exec), "destroy");
+  good(cuStreamSynchronize(stream), "synchronize");
+  check(one, "in a graph", n, to, twice);
+}
+
+bool travels_in_parts(const Case& one) {
+  const std::string name = one.name;
+  return name == "Bcast" || name == "Reduce" || name == "Allreduce" || name == "Exscan";
+}
+
+void expect_refusal(int code, const char* sentence) {
+  ++cases;
+  if (code != MPI_SUCCESS && std::string(weft_gpu_error()).find(sentence) != std::string::npos)
+    return;
+  ++failures;
+  std::printf("rank %d: not refused: %s; said is: %s\n", rank, sentence, weft_gpu_error());
+}
+
+void refusals() {
+  weft_gpu_request request = nullptr;
+  Buffer device(filled(100, 1), true);
+  expect_refusal(weft_wait_enqueue(nullptr, stream), "there is no request");
+  expect_refusal(weft_gpu_request_free(&request), "there is no request");
+  expect_refusal(weft_reduce_local_enqueue(device.data(), device.data(), 1, WEFT_GPU_HALF,
+                                           WEFT_GPU_BAND, stream),
+                 "no such operator");
+  good(weft_ibarrier_enqueue(world, stream, &request), "barrier");
+  expect_refusal(weft_start_enqueue(request, stream), "only a persistent collective");
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Datatype spread;
+  MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
+  MPI_Type_commit(&spread);
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  expect_refusal(weft_ibcast_enqueue(device.data(), 10, spread, 0, own, stream, &request), "holes");
+  expect_refusal(weft_ibarrier_enqueue(own, stream, &request), "an earlier collective");
+  MPI_Comm_free(&own);
+  MPI_Type_free(&spread);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || !load(argv[1])) {
+    std::fprintf(stderr, "usage: gpu_streams DRIVER\n");
+    return 2;
+  }
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  if (level < MPI_THREAD_MULTIPLE) return 77;
+  world = MPI_COMM_WORLD;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &ranks);
+  const int around = 1;
+  MPI_Cart_create(world, 1, &ranks, &around, 0, &ring);
+  void* context = nullptr;
+  good(cuDevicePrimaryCtxRetain(&context, 0), "context");
+  good(cuCtxSetCurrent(context), "context");
+  good(cuStreamCreate(&stream, 1), "stream");
+  for (const Case& one : all_cases()) {
+    run(one, 2, true, true);
+    run(one, 1000, true, true);
+    run(one, 1000, rank % 2 == 0, rank % 2 != 0);
+    run(one, 1000, false, false);
+    if (travels_in_parts(one)) run(one, 300'000, true, rank != 0);
+  }
+  refusals();
+  MPI_Comm_free(&ring);
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, world);
+  if (rank == 0 && all == 0) std::printf("%d cases equal\n", cases);
+  MPI_Finalize();
+  return all > 0;
+}
