@@ -147,7 +147,7 @@ def exports_map(calls, library):
 {{
   global:
 {names}
-    pthread_create; pthread_sigmask; sigprocmask; sigaction; signal;
+    pthread_create; pthread_sigmask; sigprocmask; sigaction; sigaltstack; signal;
     fork; system; popen; posix_spawn; posix_spawnp;
   local:
     *;

@@ -53,6 +53,10 @@ struct Guard {
   // Whether its first and its last page hold other memory, too.
   bool shares_first() const { return begin != first; }
   bool shares_last() const { return end != last; }
+  bool near_stack(std::uintptr_t pointer) const {
+    return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
+  }
+  bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
 };
 
 Guard guards[kGuards];
@@ -68,24 +72,31 @@ std::atomic<std::int64_t> spent_ns{0};
 std::uint64_t chance = 0x9e3779b97f4a7c15;
 Unknown off = Unknown::switched_off;
 
-void select_for(Thread& thread, bool block) {
-  thread.selector = block && thread.inside == 0 ? kernel::kBlock : kernel::kAllow;
+// Whether this thread's system calls are dispatched. Others only ever switch that on, after they
+// have raised `live`; so what was read before is looked at again.
+void select_own(Thread& me) {
+  const auto wanted = [&] { return me.inside.load() == 0 && live.load() > 0; };
+  bool block = false;
+  do {
+    block = wanted();
+    me.selector = block ? kernel::kBlock : kernel::kAllow;
+  } while (!block && wanted());
 }
 
-// Holds the lock, with this thread's signals blocked and its system calls let through: the clock
-// may need one.
+// Holds the lock, with this thread's signals blocked. Its system calls are let through once it has
+// it, since who had it before may have switched them.
 class Locked {
  public:
   Locked() : mask_(kernel::block_all()), me_(this_record()) {
-    if (me_) me_->selector = kernel::kAllow;
-    began_ = now_ns();
     while (lock_flag.test_and_set(std::memory_order_acquire)) {
     }
+    if (me_) me_->selector = kernel::kAllow;
+    began_ = now_ns();
   }
   ~Locked() {
-    lock_flag.clear(std::memory_order_release);
     spent_ns.fetch_add(now_ns() - began_, std::memory_order_relaxed);
-    if (me_) select_for(*me_, live.load() > 0);
+    lock_flag.clear(std::memory_order_release);
+    if (me_) select_own(*me_);
     kernel::block_these(mask_);
   }
   Locked(const Locked&) = delete;
@@ -98,19 +109,27 @@ class Locked {
   std::int64_t began_;
 };
 
-void protect(std::uintptr_t first, std::uintptr_t last, int protection) {
-  kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
-                 protection);
+bool protect(std::uintptr_t first, std::uintptr_t last, int protection) {
+  return kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
+                        protection) == 0;
 }
 void open_pages(std::uintptr_t first, std::uintptr_t last) {
   protect(first, last, PROT_READ | PROT_WRITE);
 }
 
 // The pages that a guard shares with other memory.
-void protect_shared(const Guard& guard, int protection) {
-  if (guard.breakpoint >= 0) return;
-  if (guard.shares_first()) protect(guard.first, guard.first + kPage, protection);
-  if (guard.shares_last()) protect(guard.last - kPage, guard.last, protection);
+bool protect_shared(const Guard& guard, int protection) {
+  bool done = true;
+  if (guard.shares_first()) done = protect(guard.first, guard.first + kPage, protection);
+  if (guard.shares_last()) done = protect(guard.last - kPage, guard.last, protection) && done;
+  return done;
+}
+
+// Those that hold nothing but the result.
+bool close_inner(const Guard& guard) {
+  const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
+  const std::uintptr_t last = guard.last - (guard.shares_last() ? kPage : 0);
+  return first >= last || protect(first, last, PROT_NONE);
 }
 
 // With the lock held.
@@ -165,10 +184,10 @@ class Handler {
  public:
   Handler() : me_(this_record()) {
     if (me_) me_->selector = kernel::kAllow;
-    when_ns_ = now_ns();
+    when_ns_ = kernel::clock_ns();
   }
   ~Handler() {
-    if (me_) select_for(*me_, live.load() > 0);
+    if (me_) select_own(*me_);
     spent_ns.fetch_add(kSignal, std::memory_order_relaxed);
   }
   Handler(const Handler&) = delete;
@@ -192,8 +211,11 @@ greg_t* registers(void* context) {
 }
 
 // An access beside the result: its page is opened for this one instruction. Right before the result
-// it may be the begin of one that reaches into it.
+// it may be the begin of one that reaches into it. A page that serves as a stack stays open, since
+// who blocks signals there could not go on.
 void let_pass(Guard& guard, std::uintptr_t address, Thread* me, void* context) {
+  if (guard.near_stack(static_cast<std::uintptr_t>(registers(context)[REG_RSP])))
+    return unseen(guard, Unknown::on_the_stack);
   if (address < guard.begin && guard.begin - address < kAccess && !guard.near_ns)
     guard.near_ns = now_ns();
   if (!me || me->opened_page || ++guard.neighbours > kNeighbours)
@@ -214,21 +236,6 @@ bool came_too_late(std::uintptr_t address, Thread* me) {
   return false;
 }
 
-void on_fault(int, siginfo_t* info, void* context) {
-  const Handler handler;
-  const Locked locked;
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  for (Guard& guard : guards) {
-    if (!guard.live || !guard.covers(address)) continue;
-    if (!guard.has(address)) return let_pass(guard, address, handler.me(), context);
-    return touched(guard, handler.when_ns());
-  }
-  if (came_too_late(address, handler.me())) return;
-  // Somebody else's: it happens again, with the application's own handler.
-  all_unseen(Unknown::own_fault);
-  give_signals_back();
-}
-
 void let_application_have_it() {
   const Locked locked;
   all_unseen(Unknown::own_fault);
@@ -240,6 +247,22 @@ void pass_on(int signal, siginfo_t* info) {
   let_application_have_it();
   kernel::direct(SYS_rt_tgsigqueueinfo, kernel::direct(SYS_getpid), kernel::direct(SYS_gettid),
                  signal, reinterpret_cast<long>(info));
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const Handler handler;
+  if (info->si_code <= 0) return pass_on(signal, info);  // somebody has sent it
+  const Locked locked;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (Guard& guard : guards) {
+    if (!guard.live || !guard.covers(address)) continue;
+    if (!guard.has(address)) return let_pass(guard, address, handler.me(), context);
+    return touched(guard, handler.when_ns());
+  }
+  if (came_too_late(address, handler.me())) return;
+  // Somebody else's: it happens again, with the application's own handler.
+  all_unseen(Unknown::own_fault);
+  give_signals_back();
 }
 
 void stepped(Thread& me, void* context) {
@@ -264,6 +287,13 @@ void on_trap(int signal, siginfo_t* info, void* context) {
     if (guard.live && guard.breakpoint >= 0 && address + kAccess > guard.begin &&
         address < guard.end)
       return touched(guard, handler.when_ns());
+}
+
+// The signals that the interrupted program holds back, as the kernel counts them.
+std::uint64_t blocked_before(void* context) {
+  std::uint64_t mask = 0;
+  std::memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
+  return mask;
 }
 
 // Compares the memory of a system call with the guards.
@@ -315,7 +345,8 @@ void on_system_call(int signal, siginfo_t* info, void* context) {
   if (!(number == SYS_close && watches(static_cast<int>(arguments[0]))) &&
       memory_of_call(number, arguments, comparison) == Memory::known && live.load() > 0) {
     // Interruptible, and with the calls of the application's handlers dispatched as before.
-    if (handler.me()) select_for(*handler.me(), true);
+    if (handler.me()) select_own(*handler.me());
+    kernel::block_these(blocked_before(context));
     r[REG_RAX] = kernel::direct(number, arguments[0], arguments[1], arguments[2], arguments[3],
                                 arguments[4], arguments[5]);
     return;
@@ -357,7 +388,7 @@ void catch_signals() {
     kernel::get_action(kSignals[i], &now);
     if (now.handler == kHandlers[i]) continue;
     applications[i] = now;
-    kernel::set_action(kSignals[i], kernel::own_action(kHandlers[i], kSignals[i] != SIGSYS));
+    kernel::set_action(kSignals[i], kernel::own_action(kHandlers[i]));
   }
 }
 
@@ -400,9 +431,14 @@ bool fits_breakpoint(std::uintptr_t begin, std::size_t bytes) {
   return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && begin % bytes == 0;
 }
 
+std::uintptr_t stack_pointer() {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+}
+
+// This thread's, or the one that it runs on now.
 bool on_this_stack(const Guard& guard) {
   const Thread* const me = this_record();
-  return guard.begin < me->stack_end && me->stack_begin < guard.end;
+  return me->stack.meets(guard.begin, guard.end) || guard.near_stack(stack_pointer());
 }
 
 bool other_threads() {
@@ -442,20 +478,16 @@ Unknown set(Guard& slot, const Guard& wanted, bool small) {
   slot = wanted;
   slot.live = true;
   slot.breakpoint = small ? breakpoint_on(wanted.begin, wanted.end - wanted.begin) : -1;
-  const bool done = small
-                        ? slot.breakpoint >= 0
-                        : kernel::direct(SYS_mprotect, static_cast<long>(slot.first),
-                                         static_cast<long>(slot.last - slot.first), PROT_NONE) == 0;
+  const bool done = small ? slot.breakpoint >= 0 : close_inner(slot);
   Unknown why = done ? Unknown::none : small ? Unknown::breakpoint : Unknown::not_plain_memory;
   // After `live` is seen: whoever blocks signals from now on ends this guard first.
-  if (done && !all_known_and_open()) why = Unknown::threads;
-  if (why != Unknown::none) {
-    end_guard(slot);
-    return why;
-  }
   for (Thread& thread : threads)
-    if (thread.used) select_for(thread, true);
-  return Unknown::none;
+    if (thread.used && thread.inside.load() == 0) thread.selector = kernel::kBlock;
+  if (done &&
+      (!all_known_and_open() || (slot.shares_pages() && in_calls_elsewhere(slot.first, slot.last))))
+    why = Unknown::threads;
+  if (why != Unknown::none) end_guard(slot);
+  return why;
 }
 
 std::int64_t allowed_ns() {
@@ -467,8 +499,7 @@ std::int64_t allowed_ns() {
 bool pages_shared() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)
-    if (guard.live && guard.breakpoint < 0 && (guard.shares_first() || guard.shares_last()))
-      return true;
+    if (guard.live && guard.shares_pages()) return true;
   return false;
 }
 
@@ -526,6 +557,13 @@ void release_all_guards(Unknown why) {
   all_unseen(why);
 }
 
+void operation_begins() {
+  if (!pages_shared()) return;
+  const Locked locked;
+  for (Guard& guard : guards)
+    if (guard.live && guard.shares_pages()) unseen(guard, Unknown::shared_page);
+}
+
 void application_sets_handler(int signal) {
   if (signal > SIGSYS || (kernel::bit(signal) & kGuardSignals) == 0) return;
   const Locked locked;
@@ -567,7 +605,7 @@ void enter_mpi() {
   if (spent_ns.load(std::memory_order_relaxed) > allowed_ns() + kHead)
     all_unseen(Unknown::budget);  // each call of MPI opens and closes pages
   for (const Guard& guard : guards)
-    if (guard.live) protect_shared(guard, PROT_READ | PROT_WRITE);
+    if (guard.live && guard.shares_pages()) protect_shared(guard, PROT_READ | PROT_WRITE);
 }
 
 void leave_mpi() {
@@ -576,10 +614,15 @@ void leave_mpi() {
   const bool last = !me->of_library && threads_in_mpi.fetch_sub(1) == 1;
   if (last && pages_shared()) {
     const Locked locked;
-    for (const Guard& guard : guards)
-      if (guard.live && threads_in_mpi.load() == 0) protect_shared(guard, PROT_NONE);
+    for (Guard& guard : guards) {
+      if (!guard.live || !guard.shares_pages() || threads_in_mpi.load() > 0) continue;
+      if (guard.near_stack(stack_pointer()))
+        unseen(guard, Unknown::on_the_stack);
+      else if (!protect_shared(guard, PROT_NONE))
+        unseen(guard, Unknown::not_plain_memory);
+    }
   }
-  select_for(*me, live.load() > 0);
+  select_own(*me);
 }
 
 std::int64_t guarding_ns() {

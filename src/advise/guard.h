@@ -26,6 +26,9 @@ bool guard_affordable(std::size_t bytes);
 bool guards_exist();
 // All guards end without having seen a touch.
 void release_all_guards(Unknown why);
+// An operation has begun that other ranks may serve at any time: it may use what lies beside
+// results.
+void operation_begins();
 // Before the application sets, or asks for, the handler of this signal.
 void application_sets_handler(int signal);
 // After fork: nothing is watched there, and no other thread holds anything.

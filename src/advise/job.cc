@@ -14,10 +14,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "advise/guard.h"
 #include "advise/recorder.h"
+#include "advise/requests.h"
 #include "advise/variables.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -33,9 +35,9 @@ using interpose::library_calls;
 std::atomic<bool> running{false};
 MPI_Comm own{};
 int rank = 0, ranks = 1;
-// Of each rank: where it runs, and by which clock.
+// Of each rank: where it runs, by which clock, and whether it can record.
 struct Node {
-  std::uint64_t host, clock;
+  std::uint64_t host, clock, records;
 };
 std::vector<Node> nodes;
 
@@ -70,6 +72,12 @@ bool bind_all() {
   return true;
 }
 
+std::string host_name() {
+  utsname names{};
+  uname(&names);
+  return names.nodename;
+}
+
 void describe_this_rank(Header& header) {
   std::copy_n(kMagic, sizeof kMagic, header.magic);
   header.layout = kLayout;
@@ -80,23 +88,27 @@ void describe_this_rank(Header& header) {
   header.rank = static_cast<std::uint32_t>(rank);
   header.ranks = static_cast<std::uint32_t>(ranks);
   header.cores = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  utsname names{};
-  uname(&names);
-  std::snprintf(header.host, sizeof header.host, "%.63s", names.nodename);
-  header.node = hash(names.nodename);
+  std::snprintf(header.host, sizeof header.host, "%.63s", host_name().c_str());
+  header.node = hash(host_name().c_str());
   const ssize_t length = readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length > 0) header.program[length] = '\0';
   header.began_ns = header.ended_ns = now_ns();
 }
 
-void learn_nodes(Header& header) {
-  const Node here{header.node, boot()};
+// False: some rank cannot record.
+bool learn_nodes(bool records) {
+  const Node here{hash(host_name().c_str()), boot(), records};
   nodes.resize(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&here, sizeof here, handles.byte, nodes.data(), sizeof here, handles.byte,
                           own);
+  return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.records; });
+}
+
+void count_nodes(Header& header) {
   std::vector<std::uint64_t> hosts;
   for (const Node& node : nodes) hosts.push_back(node.host);
-  header.node_ranks = static_cast<std::uint32_t>(std::count(hosts.begin(), hosts.end(), here.host));
+  header.node_ranks =
+      static_cast<std::uint32_t>(std::count(hosts.begin(), hosts.end(), header.node));
   std::sort(hosts.begin(), hosts.end());
   header.nodes =
       static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
@@ -181,27 +193,28 @@ std::vector<char> packed(const Record& record) {
   return bytes;
 }
 
-// Rank 0's file: written under another name first, so that it is whole when it is there.
+// Rank 0's file: written under another name first, so that it is whole when it is there. It is
+// there from MPI_Init on, since a program that this one starts in its job would write the same.
 class JobFile {
  public:
-  JobFile() {
+  // False: there is none, and `why` says so.
+  bool open(std::string* why) {
     const char* const directory = std::getenv(kDirectoryVariable);
-    if (!directory) return;
+    if (!directory) return *why = "it has no directory for its record", false;
     name_ = std::string(directory) + "/job";
-    file_ = std::fopen((name_ + ".part").c_str(), "wbe");
-    if (!file_) say("advise cannot write " + name_ + ": " + std::strerror(errno));
+    file_ = std::fopen((name_ + ".part").c_str(), "wbxe");
+    if (!file_) *why = errno == EEXIST ? "another job is being recorded" : std::strerror(errno);
+    return file_ != nullptr;
   }
-  ~JobFile() {
-    if (!file_) return;
-    const bool written = std::fclose(file_) == 0 && good_;
-    if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) return;
-    say("advise could not write all of " + name_ + ": is the disk full?");
-  }
-  JobFile(const JobFile&) = delete;
-  JobFile& operator=(const JobFile&) = delete;
-  bool is_open() const { return file_ != nullptr; }
   void add(const std::vector<char>& bytes) {
-    if (file_ && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) good_ = false;
+    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) good_ = false;
+  }
+  // Whether all of it has been written.
+  bool close() {
+    const bool written = std::fclose(file_) == 0 && good_;
+    if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) return true;
+    say("advise could not write all of " + name_ + ": is the disk full?");
+    return false;
   }
 
  private:
@@ -209,16 +222,15 @@ class JobFile {
   std::FILE* file_ = nullptr;
   bool good_ = true;
 };
+JobFile file;
 
 // One rank after the other, when it is asked, so that rank 0 holds one at a time.
 void collect(const std::vector<char>& mine) {
-  JobFile file;
   file.add(mine);
   std::vector<char> theirs;
   for (int other = 1; other < ranks; ++other) {
-    std::int64_t count = file.is_open() ? 1 : 0;
+    std::int64_t count = 0;
     library_calls.Send(&count, sizeof count, handles.byte, other, kTag, own);
-    if (!file.is_open()) continue;
     library_calls.Recv(&count, sizeof count, handles.byte, other, kTag, own, MPI_STATUS_IGNORE);
     theirs.resize(static_cast<std::size_t>(count));
     library_calls.Recv(theirs.data(), static_cast<int>(count), handles.byte, other, kTag, own,
@@ -228,22 +240,19 @@ void collect(const std::vector<char>& mine) {
 }
 
 void hand_over(const std::vector<char>& mine) {
-  std::int64_t wanted = 0;
-  library_calls.Recv(&wanted, sizeof wanted, handles.byte, 0, kTag, own, MPI_STATUS_IGNORE);
-  if (!wanted) return;
+  std::int64_t turn = 0;
+  library_calls.Recv(&turn, sizeof turn, handles.byte, 0, kTag, own, MPI_STATUS_IGNORE);
   const auto count = static_cast<std::int64_t>(mine.size());
   library_calls.Send(&count, sizeof count, handles.byte, 0, kTag, own);
   library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
 }
 
-// Handles become what the record needs; a cache, since that takes time.
-struct Seen {
-  MPI_Comm comm;
-  bool used;
-  Communicator facts;
-};
-constexpr int kSeen = 64;
-Seen seen[kSeen];
+// Handles become what the record needs: of all communicators that there are, since one that were
+// looked at anew would count as another. Never destroyed, like all that an exit may still call.
+std::unordered_map<std::uint64_t, Communicator>& seen() {
+  static auto& all = *new std::unordered_map<std::uint64_t, Communicator>;
+  return all;
+}
 
 struct Group {
   std::uint64_t members;
@@ -290,17 +299,14 @@ Communicator facts_of(MPI_Comm comm) {
 }  // namespace
 
 Communicator& communicator(MPI_Comm comm) {
-  static std::size_t next = 0;
-  for (Seen& one : seen)
-    if (one.used && one.comm == comm) return one.facts;
-  Seen& place = seen[next++ % kSeen];
-  place = {comm, true, facts_of(comm)};
-  return place.facts;
+  const std::uint64_t number = number_of(comm);
+  const auto found = seen().find(number);
+  return found != seen().end() ? found->second
+                               : seen().emplace(number, facts_of(comm)).first->second;
 }
 
 void forget_communicator(MPI_Comm comm) {
-  for (Seen& one : seen)
-    if (one.used && one.comm == comm) one.used = false;
+  seen().erase(number_of(comm));
 }
 
 bool job_running() {
@@ -310,13 +316,17 @@ bool job_running() {
 void job_begins() {
   if (job_running() || !bind_all()) return;
   recorder.open();
-  if (!recorder.recording()) return;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
-  if (library_calls.Comm_split(handles.comm_world, 0, rank, &own) != MPI_SUCCESS) return;
+  std::string why = "there is no memory for its record";
+  const bool records = recorder.recording() && (rank > 0 || file.open(&why));
+  if (!records) say("advise records nothing of this job: " + why);
+  if (library_calls.Comm_split(handles.comm_world, 0, rank, &own) != MPI_SUCCESS ||
+      !learn_nodes(records))
+    return recorder.give_up();
   Header& header = recorder.record().header;
   describe_this_rank(header);
-  learn_nodes(header);
+  count_nodes(header);
   compare_clocks(header);
   const char* const overhead = std::getenv(kOverheadVariable);
   guards_begin((overhead ? std::atof(overhead) : 5) / 100);
@@ -340,8 +350,11 @@ void job_ends() {
     collect(mine);
   else
     hand_over(mine);
+  int written = rank == 0 && file.close();
+  library_calls.Bcast(&written, sizeof written, handles.byte, 0, own);
   library_calls.Comm_free(&own);
-  if (recorder.path()[0]) unlink(recorder.path());
+  // Without the job's file, what is left on each node is better than nothing.
+  if (written && recorder.path()[0]) unlink(recorder.path());
 }
 
 }  // namespace weft::advise

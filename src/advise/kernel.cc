@@ -3,6 +3,7 @@
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <cstddef>
 
@@ -83,6 +84,12 @@ constexpr std::size_t kMaskBytes = sizeof(std::uint64_t);
 constexpr unsigned long kRestorer = 0x04000000;
 }  // namespace
 
+std::int64_t clock_ns() {
+  timespec now{};
+  direct(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<long>(&now));
+  return now.tv_sec * INT64_C(1'000'000'000) + now.tv_nsec;
+}
+
 bool get_action(int signal, Action* action) {
   return direct(SYS_rt_sigaction, signal, 0, reinterpret_cast<long>(action), kMaskBytes) == 0;
 }
@@ -91,10 +98,8 @@ void set_action(int signal, const Action& action) {
   direct(SYS_rt_sigaction, signal, reinterpret_cast<long>(&action), 0, kMaskBytes);
 }
 
-Action own_action(void (*handler)(int, siginfo_t*, void*), bool holds_signals) {
-  const unsigned long nested = holds_signals ? 0 : SA_NODEFER;
-  return {handler, SA_SIGINFO | SA_ONSTACK | kRestorer | nested, weft_advise_restore,
-          holds_signals ? ~UINT64_C(0) : 0};
+Action own_action(void (*handler)(int, siginfo_t*, void*)) {
+  return {handler, SA_SIGINFO | SA_ONSTACK | kRestorer, weft_advise_restore, ~UINT64_C(0)};
 }
 
 std::uint64_t blocked() {

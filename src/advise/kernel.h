@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace weft::advise::kernel {
@@ -19,12 +20,16 @@ inline constexpr bool kCanGuard = false;
 // As the kernel gives it: a negative number is an error.
 long direct(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
 
-using Selector = volatile char;
+using Selector = std::atomic<char>;
+static_assert(sizeof(Selector) == 1 && Selector::is_always_lock_free);
 inline constexpr char kAllow = 0, kBlock = 1;
 
 // From now on system calls of this thread are dispatched while *selector says so.
 bool dispatch(Selector* selector);
 void dispatch_no_more();
+
+// The time of now_ns(), without a system call that may be dispatched.
+std::int64_t clock_ns();
 
 // What the kernel knows of a signal's handling.
 struct Action {
@@ -38,8 +43,8 @@ inline constexpr std::uint64_t bit(int signal) {
 }
 bool get_action(int signal, Action* action);
 void set_action(int signal, const Action& action);
-// One of ours: returns by our own code.
-Action own_action(void (*handler)(int, siginfo_t*, void*), bool holds_signals);
+// One of ours: it holds all signals back, and returns by our own code.
+Action own_action(void (*handler)(int, siginfo_t*, void*));
 
 // This thread's blocked signals.
 std::uint64_t blocked();

@@ -13,7 +13,8 @@ namespace weft::advise {
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
 inline constexpr std::uint32_t kLayout = 1;
 
-inline constexpr int kSites = 1024;  // the last takes what finds no place of its own
+inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
+inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWindows = 64;     // kept of each site, chosen at random

@@ -63,6 +63,12 @@ void Recorder::open() {
   if (memory != MAP_FAILED) record_ = static_cast<Record*>(memory);
 }
 
+void Recorder::give_up() {
+  if (path_[0]) unlink(path_);
+  if (record_) munmap(record_, sizeof(Record));
+  record_ = nullptr;
+}
+
 std::uint32_t Recorder::module_of(const char* file) {
   Header& header = record_->header;
   for (std::uint32_t i = 0; i < header.modules; ++i)
@@ -83,8 +89,19 @@ Site& Recorder::site(const Caller& caller, interpose::CallId call, const Communi
   while (keys[at] && keys[at] != key) at = (at + 1) % (2 * kSites);
   if (keys[at]) return record_->sites[places[at]];
   if (record_->header.sites == kSites) return record_->sites[kSites - 1];
+  if (record_->header.sites == kSites - 1) {
+    Site& others = another({1, kOthers}, call, comm);
+    others.next_window = UINT64_MAX;
+    return others;
+  }
   keys[at] = key;
   places[at] = static_cast<std::uint16_t>(record_->header.sites);
+  Site& site = another(caller, call, comm);
+  site.size_class = size_class;
+  return site;
+}
+
+Site& Recorder::another(const Caller& caller, interpose::CallId call, const Communicator& comm) {
   Site& site = record_->sites[record_->header.sites];
   const Place place = place_of(caller.address);
   site.offset = place.offset;
@@ -93,7 +110,6 @@ Site& Recorder::site(const Caller& caller, interpose::CallId call, const Communi
   site.comm_size = static_cast<std::uint32_t>(comm.size);
   site.comm_nodes = static_cast<std::uint32_t>(comm.nodes);
   site.comm_kind = static_cast<std::uint32_t>(comm.kind);
-  site.size_class = size_class;
   std::snprintf(site.where, sizeof site.where, "%s", caller.where);
   site.next_window = 1;
   site.address = caller.address;

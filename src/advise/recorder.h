@@ -25,6 +25,7 @@ class Recorder {
   // The file that holds the record while the rank runs; memory alone where there can be none.
   void open();
   bool recording() const { return record_ != nullptr; }
+  void give_up();
   Record& record() { return *record_; }
   const char* path() const { return path_; }
   std::mutex& lock() { return lock_; }
@@ -39,6 +40,7 @@ class Recorder {
 
  private:
   std::uint32_t module_of(const char* file);
+  Site& another(const Caller& caller, interpose::CallId call, const Communicator& comm);
   void thin_out();
 
   Record* record_ = nullptr;
@@ -49,7 +51,7 @@ class Recorder {
 
 extern Recorder recorder;
 
-// What this rank knows of a communicator; a reference that holds until one is freed.
+// What this rank knows of a communicator; a reference that holds until that one is freed.
 Communicator& communicator(MPI_Comm comm);
 void forget_communicator(MPI_Comm comm);
 

@@ -1,8 +1,6 @@
 // A table of a fixed size, by open addressing; when it is full, everything counts as pending.
 #include "advise/requests.h"
 
-#include <cstring>
-
 namespace weft::advise {
 namespace {
 
@@ -22,12 +20,6 @@ std::size_t after(std::size_t place) {
 }
 
 }  // namespace
-
-std::uint64_t number_of(MPI_Request request) {
-  std::uint64_t number = 0;
-  std::memcpy(&number, &request, sizeof request);
-  return number;
-}
 
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
   const std::uint64_t number = number_of(request);

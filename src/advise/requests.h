@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "advise/record.h"
 
@@ -16,7 +17,12 @@ struct Pending {
   std::uint32_t tests = 0;
 };
 
-std::uint64_t number_of(MPI_Request request);
+template <class Handle>
+std::uint64_t number_of(Handle handle) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, &handle, sizeof handle);
+  return number;
+}
 
 // All with the recorder's lock held.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns);

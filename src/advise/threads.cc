@@ -4,16 +4,22 @@
 #include "advise/threads.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "advise/guard.h"
+#include "advise/system_calls.h"
 #include "interpose/this_thread.h"
 
 #define WEFT_SHOWN extern "C" __attribute__((visibility("default")))
@@ -38,15 +44,49 @@ void find_stack(Thread& thread) {
     pthread_attr_getstack(&attributes, &begin, &bytes);
     pthread_attr_destroy(&attributes);
   }
-  thread.stack_begin = reinterpret_cast<std::uintptr_t>(begin);
-  thread.stack_end = thread.stack_begin + bytes;
+  thread.stack.begin = reinterpret_cast<std::uintptr_t>(begin);
+  thread.stack.end = thread.stack.begin + bytes;
   thread.control = control_block();
+}
+
+constexpr std::size_t kSpareStack = 1 << 20;  // as much as handlers of the application's may need
+
+void set_signal_stack(const stack_t& stack) {
+  kernel::direct(SYS_sigaltstack, reinterpret_cast<long>(&stack));
+}
+
+// The kernel puts the frame of a handler on the stack in use, which ends the program where that
+// page is closed. So every thread has another one: a result may lie beside the stack of a
+// user-level thread, which nobody knows of.
+void find_signal_stack(Thread& thread) {
+  stack_t now{};
+  kernel::direct(SYS_sigaltstack, 0, reinterpret_cast<long>(&now));
+  thread.signal_stack = {};
+  if ((now.ss_flags & SS_DISABLE) == 0 && now.ss_sp != thread.spare_stack) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(now.ss_sp);
+    thread.signal_stack = {begin, begin + now.ss_size};
+    return;
+  }
+  if (!thread.spare_stack) {
+    void* const memory = mmap(nullptr, kSpareStack, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return;
+    thread.spare_stack = memory;
+  }
+  set_signal_stack({thread.spare_stack, 0, kSpareStack});
+}
+
+bool on_spare_stack(const Thread& thread) {
+  stack_t now{};
+  kernel::direct(SYS_sigaltstack, 0, reinterpret_cast<long>(&now));
+  return thread.spare_stack && now.ss_sp == thread.spare_stack && (now.ss_flags & SS_DISABLE) == 0;
 }
 
 void forget(void*) {
   if (!own) return;
   Thread* const leaving = own;
   release_all_guards(Unknown::threads);
+  if (on_spare_stack(*leaving)) set_signal_stack({nullptr, SS_DISABLE, 0});
   leaving->selector = kernel::kAllow;
   kernel::dispatch_no_more();
   own = nullptr;
@@ -101,6 +141,48 @@ class MayBlock {
   MayBlock& operator=(const MayBlock&) = delete;
 };
 
+int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wanted,
+                        stack_t* old) {
+  const bool ours = own && on_spare_stack(*own);
+  const int code = ours && !wanted ? 0 : call(wanted, ours ? nullptr : old);
+  if (code != 0) return code;
+  if (ours && old) *old = {nullptr, SS_DISABLE, 0};
+  if (own) find_signal_stack(*own);
+  return code;
+}
+
+class Overlap final : public MemoryVisitor {
+ public:
+  explicit Overlap(Range range) : range_(range) {}
+  void visit(std::uintptr_t begin, std::size_t bytes) override {
+    found_ |= range_.meets(begin, begin + bytes);
+  }
+  bool found() const { return found_; }
+
+ private:
+  const Range range_;
+  bool found_ = false;
+};
+
+// The kernel says "running", or a number and its arguments; -1: the thread sleeps outside of any
+// call.
+bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t end) {
+  char path[64], text[256] = "";
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", static_cast<int>(thread.number));
+  const long file = kernel::direct(SYS_open, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  kernel::direct(SYS_read, file, reinterpret_cast<long>(text), sizeof text - 1);
+  kernel::direct(SYS_close, file);
+  char* rest = text;
+  const long number = std::strtol(text, &rest, 10);
+  if (rest == text) return true;
+  if (number < 0) return false;
+  long arguments[6] = {};
+  for (long& argument : arguments) argument = static_cast<long>(std::strtoul(rest, &rest, 16));
+  Overlap overlap({begin, end});
+  return memory_of_call(number, arguments, overlap) != Memory::known || overlap.found();
+}
+
 template <class Function>
 Function* next(Function*, const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -119,9 +201,11 @@ bool know_this_thread(bool of_library) {
   thread->selector = kernel::kAllow;
   thread->of_library = of_library;
   thread->inside = 0;
+  thread->number = gettid();
   thread->opened_page = thread->late_fault = 0;
   thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   find_stack(*thread);
+  find_signal_stack(*thread);
   if (!kernel::dispatch(&thread->selector)) {
     thread->used = false;
     return false;
@@ -146,9 +230,17 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
   constexpr std::uintptr_t kBefore = 64 << 10, kAfter = 8 << 10;  // its variables; its descriptor
   for (const Thread& thread : threads) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
-    if (begin < thread.stack_end && thread.stack_begin < end) return true;
+    if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
   }
+  return false;
+}
+
+bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end) {
+  for (const Thread& thread : threads)
+    if (thread.used.load(std::memory_order_acquire) && &thread != own &&
+        may_be_in_call(thread, begin, end))
+      return true;
   return false;
 }
 
@@ -196,6 +288,13 @@ WEFT_SHOWN sighandler_t signal(int number, sighandler_t handler) noexcept {
   NEXT(signal);
   if (number > 0) weft::advise::application_sets_handler(number);
   return call(number, handler);
+}
+
+// The application does not see ours.
+WEFT_SHOWN int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
+  NEXT(sigaltstack);
+  const MayBlock announced;
+  return weft::advise::change_signal_stack(call, wanted, old);
 }
 
 WEFT_SHOWN pid_t fork() noexcept {

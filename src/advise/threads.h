@@ -14,15 +14,26 @@ namespace weft::advise {
 
 inline constexpr int kThreads = 256;
 
+// A piece of memory that the kernel may write to without being asked.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+  bool meets(std::uintptr_t first, std::uintptr_t last) const {
+    return first < end && begin < last;
+  }
+};
+
 // Written by the thread itself, but for `selector`, which guards set.
 struct Thread {
   std::atomic<bool> used{false};
-  kernel::Selector selector = kernel::kAllow;
+  kernel::Selector selector{kernel::kAllow};
   bool of_library = false;             // started inside MPI
   std::atomic<int> inside{0};          // MPI calls that it is in
   std::atomic<bool> may_block{false};  // it blocks, or may be about to block, signals of a guard
-  std::uintptr_t stack_begin = 0, stack_end = 0;
-  std::uintptr_t control = 0;  // where its thread pointer points
+  Range stack;
+  Range signal_stack;           // the application's alternate one
+  void* spare_stack = nullptr;  // ours, for handlers, where it has none; kept for the next thread
+  std::uintptr_t control = 0;   // where its thread pointer points
+  pid_t number = 0;             // the kernel's
   // While one instruction touches memory beside a result.
   std::uintptr_t opened_page = 0;
   std::uintptr_t late_fault = 0;  // the last that another thread had dealt with before
@@ -42,5 +53,9 @@ bool know_this_thread(bool of_library);
 bool all_known_and_open();
 // Whether [begin, end) holds a part of some thread's stack or control block.
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end);
+
+// Whether another thread may be in a system call with memory in [begin, end), which began before
+// such calls were dispatched. One that runs may be: only of those that sleep the kernel says it.
+bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace weft::advise

@@ -144,6 +144,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     count_call(*site, bytes, left_ns_ - began_ns_, fingerprint(*call, bytes));
   }
   note_request(*request, site, left_ns_);
+  operation_begins();
   return code;
 }
 
@@ -151,6 +152,7 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   if (!records_ || code != MPI_SUCCESS) return code;
   const std::lock_guard held(recorder.lock());
   for (std::int64_t i = 0; i < count; ++i) note_request(requests[i], nullptr, began_ns_);
+  operation_begins();
   return code;
 }
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import mpi_libraries
+from weft import installation, mpi_libraries
 from weft.advise import analysis, places, record, store
 
 SOURCES = Path(__file__).parent / "programs"
@@ -105,8 +105,9 @@ def test_windows(mpi, program, advise, tmp_path, inside):
     assert "of the run time is in collectives" in page and "heap_case at" in page
 
 
-def test_nothing_is_disturbed(mpi, program, advise, environment):
-    safety = program(mpi, "advise_safety.c", "-w")
+@pytest.mark.parametrize("name", ["advise_safety.c", "advise_safety_rare.c"])
+def test_nothing_is_disturbed(mpi, program, advise, environment, name):
+    safety = program(mpi, name, "-w", "-fopenmp")
     launcher = [str(mpi.mpiexec), "-n", "2"]
     if mpi.name == "openmpi":
         launcher += ["--oversubscribe", "--bind-to", "none"]
@@ -228,10 +229,52 @@ def test_bad_input_gets_a_sentence(call, words, sentence):
     assert done.stderr.count("\n") == 1
 
 
+def test_each_communicator_is_itself_however_many_there_are(mpi, program, advise, tmp_path):
+    assert advise(mpi, [program(mpi, "advise_many.c"), "communicators"]).returncode == 0
+    arrivals = store.read(tmp_path / "weft-advise.sqlite")["arrival"]
+    assert len({one["comm"] for one in arrivals}) == 100
+    assert {one["sequence"] for one in arrivals} == {1, 2, 3}
+
+
+def test_sites_that_find_no_place_are_together(mpi, program, advise, tmp_path):
+    done = advise(mpi, [program(mpi, "advise_many.c"), "sites"])
+    assert done.returncode == 0, done.stderr
+    found = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite")).sites
+    others = [site for site in found if site.function == "call sites beyond the first 1023"]
+    assert [site.calls for site in others] == [1100 - 1023]
+    assert {site.calls for site in found if site not in others} == {1}
+
+
+def test_without_a_place_for_the_record(mpi, program, environment, tmp_path):
+    """The ranks' part alone, with a directory that does not exist: the program runs as ever."""
+    loaded = installation.preload_library(mpi.family)
+    library = loaded.with_name(f"libweft-advise-{mpi.family}.so")
+    extra = {"WEFT_ADVISE_DIRECTORY": str(tmp_path / "none"), "LD_PRELOAD": str(library)}
+    words = [mpi.mpiexec, "-n", "1", program(mpi, "advise_ends.c"), "exit"]
+    done = subprocess.run(
+        [str(word) for word in words],
+        env={**environment, **mpi.environment(), **HERE, **extra},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 3
+    assert done.stderr.count("advise records nothing of this job: No such file") == 1
+
+
 def test_a_program_without_mpi(call, tmp_path):
     done = call("advise", "--record", tmp_path / "r", "--", "true")
     assert done.returncode == 1
     assert "nothing was recorded" in done.stderr
+
+
+def test_a_record_that_was_cut_short_is_shown_as_far_as_it_goes(kept, call, tmp_path):
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[: len(whole) * 3 // 4])
+    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "of the run time is in collectives" in said and "cannot be read: " in said
 
 
 def test_a_file_that_is_no_record(call, tmp_path):

@@ -123,7 +123,7 @@ def test_generated_code_is_up_to_date():
 # The advisor's own libraries ---------------------------------------------------------------------
 
 THREADS_AND_SIGNALS = {
-    *("pthread_create", "pthread_sigmask", "sigprocmask", "sigaction", "signal"),
+    *("pthread_create", "pthread_sigmask", "sigprocmask", "sigaction", "sigaltstack", "signal"),
     *("fork", "system", "popen", "posix_spawn", "posix_spawnp"),
 }
 

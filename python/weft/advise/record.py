@@ -26,7 +26,7 @@ UNKNOWNS = (
     "the result shares a page with memory that a pending operation or one-sided communication uses",
     "the result is in memory that cannot be guarded",
     "the program holds back signals that are needed",
-    "the program has other threads",
+    "other threads may use memory beside the result, or are not known",
     "the system permits no hardware breakpoints",
     "too many accesses right beside the result",
     "a system call ended the observation",

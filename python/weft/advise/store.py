@@ -128,23 +128,34 @@ class Stored:
         return self.tables[table]
 
 
-NEEDED = ("rank", "call", "site")
-OTHERS = ("time_window", "unknown", "arrival", "frame")
+TABLE_NAMES = ("rank", "call", "site", "time_window", "unknown", "arrival", "frame")
 
 
-def rows_of(database: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
-    return [dict(row) for row in database.execute(f"SELECT * FROM {table}")]
+def rows_of(database: sqlite3.Connection, table: str, unread: list[str]) -> list[dict[str, Any]]:
+    """Its rows, up to the first that is damaged."""
+    found = []
+    try:
+        for row in database.execute(f"SELECT * FROM {table}"):
+            found.append(dict(row))
+    except sqlite3.Error as error:
+        unread.append(f"{table} ({error})")
+    return found
 
 
 def read(path: Path) -> Stored:
-    """What can be read; an error where even ranks, calls and sites cannot."""
+    """What can be read; an error where there is no rank left."""
     if not path.is_file():
         raise ResultError(f"there is no record {path}: weft advise -- COMMAND writes one")
+    unread: list[str] = []
     try:
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         database.row_factory = sqlite3.Row
-        about = {row["name"]: json.loads(row["value"]) for row in rows_of(database, "about")}
-        tables = {table: rows_of(database, table) for table in NEEDED}
+        # Else a file that was cut short is refused as a whole.
+        database.execute("PRAGMA writable_schema = ON")
+        rows = database.execute("SELECT * FROM about").fetchall()
+        about = {row["name"]: json.loads(row["value"]) for row in rows}
+        tables = {table: rows_of(database, table, unread) for table in TABLE_NAMES}
+        database.close()
     except (sqlite3.Error, ValueError) as error:
         raise ResultError(
             f"{path}: it cannot be read as a record of weft advise: {error}"
@@ -152,12 +163,6 @@ def read(path: Path) -> Stored:
     if about.get("schema") != SCHEMA:
         found = about.get("schema")
         raise ResultError(f"{path}: it has schema {found}, this Weft reads {SCHEMA}")
-    unread = []
-    for table in OTHERS:
-        try:
-            tables[table] = rows_of(database, table)
-        except sqlite3.Error as error:
-            tables[table] = []
-            unread.append(f"{table} ({error})")
-    database.close()
+    if not tables["rank"]:
+        raise ResultError(f"{path}: nothing is left of its ranks: {', '.join(unread)}")
     return Stored(path, about, tables, unread)

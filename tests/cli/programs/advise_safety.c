@@ -1,48 +1,19 @@
 /* What programs do with a collective's result that watching it must not disturb. advise_safety
    [CASE]: prints a checksum of what each case computed; the advisor must not change a digit. */
-#define _GNU_SOURCE
+#include "advise_safety.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#define COUNT 3000
 extern char** environ;
-static double in[COUNT];
-static int rank, round_number;
-static unsigned long sum;
-
-static void mix(const void* data, size_t bytes) {
-  const unsigned char* p = data;
-  for (size_t i = 0; i < bytes; ++i) sum = sum * 1099511628211ul + p[i];
-}
-static double* reduce_into(double* out) {
-  for (int i = 0; i < COUNT; ++i) in[i] = i * 0.5 + round_number;
-  MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  return out;
-}
-static double* fresh(void) {
-  return reduce_into(malloc(COUNT * sizeof(double)));
-}
-
-static int scratch_file(void) {
-  char name[] = "/tmp/weft-safety-XXXXXX";
-  int file = mkstemp(name);
-  unlink(name);
-  return file;
-}
 static void case_write(void) {
   double *out = fresh(), back[COUNT];
   int file = scratch_file();
@@ -388,10 +359,7 @@ static void case_sleep(void) {
   free(out);
 }
 
-static const struct {
-  const char* name;
-  void (*run)(void);
-} cases[] = {
+static const struct Case cases[] = {
     {"write", case_write},
     {"read", case_read},
     {"writev", case_writev},
@@ -419,16 +387,5 @@ static const struct {
 };
 
 int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (unsigned i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    if (argc > 1 && strcmp(argv[1], cases[i].name)) continue;
-    sum = 7;
-    for (round_number = 0; round_number < 3; ++round_number) cases[i].run();
-    if (rank == 0) printf("%s %lx\n", cases[i].name, sum);
-    fflush(stdout);
-  }
-  MPI_Finalize();
-  return 0;
+  return run_cases(argc, argv, cases, sizeof cases / sizeof *cases);
 }
