@@ -92,7 +92,7 @@ def body(call):
             return [*text, f"  return visit.blocking(call, {passed});"]
         request = argument(call, "request_out")
         return [*text, f"  return visit.started(&call, {request}, {passed});"]
-    if kind == "persistent_collective":
+    if kind in ("persistent_collective", "persistent_message"):
         return [f"  return {passed};"]
     request = argument(call, "request_out")
     if request:

@@ -24,7 +24,8 @@ CLASSES = {
     "persistent_collective": "offered to initialise(), else counted and passed on",
     "blocking_collective": "offered to carry_out() where wanted, else passed on, known to block",
     "completion": "complete::X, by hand; from inside MPI only where a request is Weft's",
-    "nonblocking_poll": "drives progress, then passed on",
+    "nonblocking_poll": "drives progress, then passed on; a large transfer is followed",
+    "persistent_message": "passed on; a large transfer is followed",
     "comm_new": "passed on, the new communicator announced",
     "blocking": "passed on, known to block",
     "special": "special::X, by hand",
@@ -288,6 +289,44 @@ def comm_new_body(call):
     ]
 
 
+def moves(call):
+    """What a call for a transfer moves, as "(count, datatype)"; another call, nothing."""
+    if call["class"] not in ("nonblocking_poll", "persistent_message"):
+        return []
+    factor = argument(call, "partitions")
+    sides = (
+        ("send_count", "send_datatype"),
+        ("recv_count", "recv_datatype"),
+        ("count", "datatype"),
+    )
+    counted = [[argument(call, role) for role in side] for side in sides]
+    return [
+        f"({f'{factor} * ' if factor else ''}{count}, {datatype})"
+        for count, datatype in counted
+        if count and argument(call, "request_out")
+    ]
+
+
+def followed(call, follow):
+    """What is passed on, and followed by Weft where it moves much."""
+    request, moved, passed = argument(call, "request_out"), moves(call), f"next({arguments(call)})"
+    if not moved:
+        return [f"  return {passed};"]
+    may_be, are = (
+        " || ".join(f"{asked}{what}" for what in moved) for asked in ("may_be_large", "is_large")
+    )
+    if len(moved) > 1:
+        may_be, are = f"({may_be})", f"({are})"
+    return [
+        f"  if (!{may_be}) [[likely]]",
+        f"    return {passed};",
+        f"  const int code = {passed};",
+        f"  if (code == MPI_SUCCESS && {are})",
+        f"    {follow}(*{request});",
+        "  return code;",
+    ]
+
+
 def body(call, calls):
     kind = call["class"]
     if kind == "nonblocking_collective":
@@ -297,12 +336,36 @@ def body(call, calls):
     if kind == "comm_new":
         return comm_new_body(call)
     if kind == "nonblocking_poll":
-        return ["  poll();", f"  return next({arguments(call)});"]
+        return ["  poll();", *followed(call, "transfer_started")]
+    if kind == "persistent_message":
+        return followed(call, "transfer_initialised")
     if kind == "completion":
         return [f"  return complete::{short(call)}({arguments(call)});"]
     if kind == "special":
         return [f"  return special::{short(call)}({arguments(call)});"]
     return blocking_body(call, calls)
+
+
+def goes_straight_on(call):
+    """When nothing of Weft's needs to know of a call for messages; None: at no time."""
+    kind, short_ones = call["class"], " && ".join(f"is_short{what}" for what in moves(call))
+    if short_ones:
+        return f"{short_ones} && nothing_under_way()"
+    if kind == "completion" and "get_status" not in call["name"]:
+        return "only_library()"
+    return "only_library()" if short(call) in ("Start", "Startall") else None
+
+
+def straight_on(call, form):
+    """The call itself, before anything else, where that is enough."""
+    when = goes_straight_on(call)
+    if not when:
+        return []
+    return [
+        f"  if ({when})",
+        f"    if (const auto straight = next_calls.{short(call)}.{form}_bound())",
+        f"      return straight({arguments(call)});",
+    ]
 
 
 def when_nested(call):
@@ -332,16 +395,24 @@ def wrapper(call, calls):
             f"  if ({when_nested(call)}) return next({passed});",
         ]
         text += [*body(call, calls), "}"]
-    names = {call["name"]: "false", f"P{call['name']}": "true, from_library(RETURN_ADDRESS)"}
-    for exported, named in names.items():
-        text += [
-            f"WEFT_WRAPPER {call['return']} {exported}({parameters(call)}) {{",
-            f"  const Entry entry({named});",
-            *(offered(call) if call["class"] == "blocking_collective" else []),
-            f"  return {name}({entered});",
-            "}",
-        ]
-    return "\n".join(wrap(line, 4 if line[0] in "sW" else 6) for line in text) + "\n"
+    names = {
+        call["name"]: ("mpi", "false"),
+        f"P{call['name']}": ("pmpi", "true, from_library(RETURN_ADDRESS)"),
+    }
+    for exported, (form, named) in names.items():
+        offer = offered(call) if call["class"] == "blocking_collective" else []
+        enter = [f"  const Entry entry({named});", *offer, f"  return {name}({entered});", "}"]
+        head = f"{call['return']} {exported}({parameters(call)}) {{"
+        if goes_straight_on(call):
+            # Apart, so that the way straight on saves no register.
+            entering, profiling = f"{exported}_entered", exported != call["name"]
+            enter = [line.replace("RETURN_ADDRESS", "caller") for line in enter]
+            taken = ("const void* caller, " if profiling else "") + parameters(call)
+            given = ("RETURN_ADDRESS, " if profiling else "") + passed
+            text += [f"[[gnu::noinline]] static {call['return']} {entering}({taken}) {{", *enter]
+            enter = [f"  return {entering}({given});", "}"]
+        text += [f"WEFT_WRAPPER {head}", *straight_on(call, form), *enter]
+    return "\n".join(wrap(line, 4 if line[0] in "sW[" else 6) for line in text) + "\n"
 
 
 # The files -------------------------------------------------------------------------------------
@@ -374,21 +445,23 @@ template <class Function>
 struct Next {{
   Function* mpi;
   Function* pmpi;
-  // The wrappers may run while another thread binds: pairs with the release in bind_next_calls.
-  operator Function*() const {{
-    return __atomic_load_n(this_thread & kProfiling ? &pmpi : &mpi, __ATOMIC_ACQUIRE);
-  }}
+  // The wrappers may run while another thread binds: pair with the release in bind_next_calls.
+  Function* mpi_bound() const {{ return __atomic_load_n(&mpi, __ATOMIC_ACQUIRE); }}
+  Function* pmpi_bound() const {{ return __atomic_load_n(&pmpi, __ATOMIC_ACQUIRE); }}
+  operator Function*() const {{ return this_thread & kProfiling ? pmpi_bound() : mpi_bound(); }}
 }};
 
 struct NextCalls {{
 {lines(calls, slot)}
 }};
 
-extern NextCalls next_calls;
+extern NextCalls next_calls __attribute__((visibility("hidden")));
 
 // Looks every call up by both names, "MPI_Iallreduce" and "PMPI_Iallreduce"; a call not found
 // keeps its pointer.
 void bind_next_calls(void* (*find)(const char* name));
+// Whether all that may go straight on goes to the library: no other tool is between.
+bool library_is_next(bool (*is_library)(const void* function));
 
 }}  // namespace weft::interpose
 """
@@ -398,6 +471,9 @@ void bind_next_calls(void* (*find)(const char* name));
 def next_calls_cc(calls, library):
     def bind(call):
         return f'  bind(next_calls.{short(call)}, find, "P{call["name"]}");'
+
+    def is_library(call):
+        return f"  all = all && is_next(next_calls.{short(call)}, is_library);"
 
     return (
         NOTICE.format(what="Binds the next definition of each intercepted call.")
@@ -416,12 +492,27 @@ void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {{
     __atomic_store_n(&slot.mpi, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
 }}
 
+// A call that no library has is no tool's.
+template <class Function>
+bool is_next(const Next<Function>& slot, bool (*is_library)(const void*)) {{
+  const auto is = [&](Function* function) {{
+    return !function || is_library(reinterpret_cast<const void*>(function));
+  }};
+  return is(slot.mpi) && is(slot.pmpi);
+}}
+
 }}  // namespace
 
 constinit NextCalls next_calls{{}};
 
 void bind_next_calls(void* (*find)(const char* name)) {{
 {lines(calls, bind)}
+}}
+
+bool library_is_next(bool (*is_library)(const void* function)) {{
+  bool all = true;
+{lines([call for call in calls if goes_straight_on(call)], is_library)}
+  return all;
 }}
 
 }}  // namespace weft::interpose
@@ -684,6 +775,7 @@ def wrappers_cc(calls, library):
 #include "interpose/generated/call_ids.h"
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/runtime.h"
 
 {BOUND}{lines(calls, lambda call: wrapper(call, by_name))}
 }}  // namespace weft::interpose

@@ -149,6 +149,21 @@ Result<std::int64_t> parse_duration(std::string_view text, const std::string& wh
   return error;
 }
 
+Result<std::int64_t> parse_transfers(std::string_view text) {
+  if (text == "auto") return Config::kLargeTransfer;
+  if (text == "off") return kNoTransfers;
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"", 1}, {"KiB", 1024}, {"MiB", 1024 * 1024}};
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [name, bytes] : kUnits)
+    if (failed == std::errc() && number > 0 && number <= INT32_MAX && unit == name)
+      return number * bytes;
+  return Error{"transfers is auto, off or a size such as 65536, 64KiB or 1MiB, not '" +
+               std::string(text) + "'"};
+}
+
 namespace {
 
 // Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
@@ -177,6 +192,11 @@ Result<Config> Config::from_environment() {
     auto backoff = parse_backoff(text);
     if (!backoff) return backoff.error();
     config.backoff = *backoff;
+  }
+  if (const char* text = std::getenv("WEFT_TRANSFERS")) {
+    auto bytes = parse_transfers(text);
+    if (!bytes) return bytes.error();
+    config.least_transfer_bytes = *bytes;
   }
   if (const char* text = std::getenv("WEFT_SPLIT")) {
     auto levels = parse_split(text);

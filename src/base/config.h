@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
 inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton";
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
+inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
 
 enum class Engine : std::uint8_t { native, assist, function, thread, tcc, automatic };
 inline constexpr int kEngines = 6;
@@ -57,10 +59,18 @@ Result<bool> parse_transport(std::string_view text);
 // Whether, or by which library, ranks of one node attach each other's memory.
 Result<std::string> parse_xpmem(std::string_view text);
 
+// "auto", "off" or a size such as 65536, 64KiB or 1MiB; in bytes, kNoTransfers for "off".
+inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::max();
+Result<std::int64_t> parse_transfers(std::string_view text);
+
 struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
   BackOff backoff;
+  // WEFT_TRANSFERS: from this size on the progress thread looks after the application's own
+  // messages and the like while it computes (interpose/transfers.h).
+  static constexpr std::int64_t kLargeTransfer = 128 * 1024;
+  std::int64_t least_transfer_bytes = kLargeTransfer;
   // WEFT_SPLIT: so many levels of a tree are the caller's part (coll/split_tree.h); kByModel: as
   // many as the model of the split tree says.
   static constexpr int kByModel = -1;

@@ -18,6 +18,9 @@ class Observer {
   // A caller waits for other ranks without a call of the MPI library: time for one, in which the
   // library brings its own messages forward. Another rank may not come before these are there.
   virtual void keep_library_going() {}
+  // Time for a look at the application's transfers, in which the library brings them forward. True
+  // if one has been found to have ended.
+  virtual bool look_at_transfers() { return false; }
   // The calling thread of Weft's turns to this from now on.
   virtual void activity(Activity what) = 0;
 };

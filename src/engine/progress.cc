@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/futex.h"
 #include "engine/thread.h"
 
 namespace weft {
@@ -158,9 +159,17 @@ bool Progress::thread_has_work() const {
 }
 
 void Progress::wake_thread() {
-  if (!asleep_.load() || !thread_has_work()) return;
+  if (asleep_.load() != Asleep::no && thread_has_work()) call_thread();
+}
+
+void Progress::call_thread() {
   wake_.fetch_add(1);
-  wake_.notify_one();
+  wake_one(wake_, FutexOf::this_process);
+}
+
+void Progress::leave_transfers(int change) {
+  transfers_.fetch_add(change);
+  if (change > 0 && asleep_.load() == Asleep::deeply) call_thread();
 }
 
 Result<bool> Progress::start() {
@@ -183,10 +192,10 @@ void Progress::ensure_thread() {
 
 void Progress::thread_main() {
   observer_.thread_started("progress", 0);
-  if (takes_turns()) prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
+  prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   while (!stopping_.load()) {
     if (!thread_has_work()) {
-      sleep_until_work();
+      if (!look_after_transfers()) sleep_until_work();
       pace_.begin(now_ns());
       continue;
     }
@@ -196,6 +205,7 @@ void Progress::thread_main() {
       const std::unique_lock lock(advancing_, std::try_to_lock);
       if (lock) progressed = advance_all(Who::thread);
     }
+    if (transfers_.load() > 0) look_at_transfers_if_due();
     observer_.activity(progressed ? Activity::working : Activity::polling);
     if (!progressed)
       back_off(calls_before);
@@ -207,13 +217,41 @@ void Progress::thread_main() {
 // asleep_ is published before the last look for work, and callers look at asleep_ after having
 // published work, so that one of the two always sees the other.
 void Progress::sleep_until_work() {
-  const int seen = wake_.load();
-  asleep_.store(true);
+  const std::uint32_t seen = wake_.load();
+  asleep_.store(Asleep::deeply);
+  if (!thread_has_work() && transfers_.load() == 0 && !stopping_.load()) {
+    observer_.activity(Activity::asleep);
+    sleep_on(wake_, seen, FutexOf::this_process);
+  }
+  asleep_.store(Asleep::no);
+}
+
+// False: there are none, and have been none lately.
+bool Progress::look_after_transfers() {
+  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns(), transfers_.load());
+  if (ns == 0) return false;
+  const std::uint32_t seen = wake_.load();
+  asleep_.store(Asleep::dozing);
   if (!thread_has_work() && !stopping_.load()) {
     observer_.activity(Activity::asleep);
-    wake_.wait(seen);
+    sleep_on(wake_, seen, FutexOf::this_process, ns);
   }
-  asleep_.store(false);
+  asleep_.store(Asleep::no);
+  if (transfers_.load() > 0) look_at_transfers();
+  return true;
+}
+
+void Progress::look_at_transfers() {
+  observer_.activity(Activity::polling);
+  if (observer_.look_at_transfers()) transfer_pace_.ended(now_ns());
+}
+
+// Beside operations, which may need nothing of the MPI library.
+void Progress::look_at_transfers_if_due() {
+  const std::int64_t now = now_ns();
+  if (now < next_look_ns_) return;
+  look_at_transfers();
+  next_look_ns_ = now + transfer_pace_.sleep_ns(now, transfers_.load());
 }
 
 void Progress::note_progress() {
@@ -255,8 +293,7 @@ void Progress::yield_core() {
 
 void Progress::stop() {
   stopping_.store(true);
-  wake_.fetch_add(1);
-  wake_.notify_all();
+  call_thread();
   // The MPI library may exit the process from inside the thread.
   const bool from_inside = thread_.get_id() == std::this_thread::get_id();
   if (thread_.joinable() && !from_inside) thread_.join();

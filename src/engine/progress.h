@@ -2,7 +2,9 @@
 // inside MPI calls (engine function), and a thread (engines thread and assist).
 // Why one set for both: the caller helps while it waits, and the thread takes over while a
 // caller is blocked inside the MPI library. Hoefler & Lumsdaine, "To Thread or not to Thread",
-// Cluster 2008. With nothing for it to do, the thread sleeps in the kernel.
+// Cluster 2008. With nothing for it to do, the thread sleeps in the kernel. Between the operations
+// it looks after transfers of the application's, which are the MPI library's: messages and the
+// like.
 #pragma once
 
 #include <atomic>
@@ -16,6 +18,7 @@
 #include "engine/observer.h"
 #include "engine/operation.h"
 #include "engine/pace.h"
+#include "engine/transfer_pace.h"
 
 namespace weft {
 
@@ -79,6 +82,10 @@ class Progress {
   bool caller_blocks();
   void caller_returns();
 
+  // So many transfers of the application's are left to the thread, which looks after them from time
+  // to time; or, negative, a caller has come for so many.
+  void leave_transfers(int change);
+
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
   // Ends the thread; what is under way stays as it is. For finalize and exit.
@@ -98,9 +105,13 @@ class Progress {
   void leave_to_callers(Entry& entry);
   bool thread_has_work() const;
   void wake_thread();
+  void call_thread();
   void ensure_thread();
   void thread_main();
   void sleep_until_work();
+  bool look_after_transfers();
+  void look_at_transfers_if_due();
+  void look_at_transfers();
   void note_progress();
   void back_off(std::uint32_t calls_before);
   bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
@@ -122,18 +133,23 @@ class Progress {
   std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
 
-  std::atomic<int> under_way_{0};    // in inbox_ or active_; written by submit and advance_all
-  std::atomic<int> for_thread_{0};   // of those, with wants_thread and not over
-  std::atomic<int> awaited_{0};      // of those, in which other ranks wait for later rounds
-  std::atomic<int> by_callers_{0};   // of those, left to callers
-  std::atomic<int> helping_{0};      // callers inside drive_until
-  std::atomic<int> blocked_{0};      // callers between caller_blocks and caller_returns
-  std::atomic<int> wake_{0};         // changes to wake the thread; pairs with asleep_
-  std::atomic<bool> asleep_{false};  // written by the thread, read by wake_thread
+  std::atomic<int> under_way_{0};       // in inbox_ or active_; written by submit and advance_all
+  std::atomic<int> for_thread_{0};      // of those, with wants_thread and not over
+  std::atomic<int> awaited_{0};         // of those, in which other ranks wait for later rounds
+  std::atomic<int> by_callers_{0};      // of those, left to callers
+  std::atomic<int> helping_{0};         // callers inside drive_until
+  std::atomic<int> blocked_{0};         // callers between caller_blocks and caller_returns
+  std::atomic<int> transfers_{0};       // left to the thread
+  std::atomic<std::uint32_t> wake_{0};  // changes to wake the thread; pairs with asleep_
+  // Written by the thread. Dozing, it wakes by itself soon enough for transfers.
+  enum class Asleep : std::uint8_t { no, dozing, deeply };
+  std::atomic<Asleep> asleep_{Asleep::no};
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   Baton baton_;
-  Pace pace_;              // of the thread
+  Pace pace_;                      // of the thread
+  TransferPace transfer_pace_;     // the same
+  std::int64_t next_look_ns_ = 0;  // the same: at transfers, while there are operations
   bool has_news_ = false;  // the same: it has got something done since it last called others
   std::thread thread_;
 };

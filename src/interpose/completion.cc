@@ -365,21 +365,7 @@ inline Runtime* involved() {
   return has_say || must_always_help(*runtime) ? runtime : nullptr;
 }
 
-}  // namespace
-
-namespace complete {
-
-bool any_is_ours(int count, const MPI_Request* requests) {
-  Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->requests.held() == 0 || count <= 0) return false;
-  return std::any_of(requests, requests + count, [&](MPI_Request request) {
-    const auto operation = runtime->requests.find(request);
-    if (!operation) return false;
-    return operation->persistent() ? operation->active() : !operation->done();
-  });
-}
-
-int Wait(MPI_Request* request, MPI_Status* status) {
+int wait(MPI_Request* request, MPI_Status* status) {
   const WatchedCall watched(CallId::Wait);
   Runtime* runtime = involved();
   if (!runtime) {
@@ -393,7 +379,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
   return wait_for_any(*runtime, request, status);
 }
 
-int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+int wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
   const WatchedCall watched(CallId::Waitall);
   Runtime* runtime = involved();
   if (!runtime) {
@@ -411,7 +397,7 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return completion.finish_array(code, statuses, nullptr, count);
 }
 
-int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+int wait_any(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   const WatchedCall watched(CallId::Waitany);
   Runtime* runtime = involved();
   if (!runtime) {
@@ -424,7 +410,8 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   return completion.finish_single(code, *index);
 }
 
-int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
+int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
+              MPI_Status* statuses) {
   const WatchedCall watched(CallId::Waitsome);
   Runtime* runtime = involved();
   if (!runtime) {
@@ -440,7 +427,7 @@ int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
   return completion.finish_array(code, statuses, indices, *completed);
 }
 
-int Test(MPI_Request* request, int* flag, MPI_Status* status) {
+int test(MPI_Request* request, int* flag, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
   if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
@@ -453,7 +440,7 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   return completion.finish_single(code, *flag ? 0 : MPI_UNDEFINED);
 }
 
-int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testall(count, requests, flag, statuses);
   Completion completion(*runtime, CallId::Testall, count, requests);
@@ -464,7 +451,7 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   return completion.finish_array(code, statuses, nullptr, *flag ? count : 0);
 }
 
-int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+int test_any(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testany(count, requests, index, flag, status);
   Completion completion(*runtime, CallId::Testany, count, requests);
@@ -473,13 +460,77 @@ int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
   return completion.finish_single(code, *flag ? *index : MPI_UNDEFINED);
 }
 
-int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
+int test_some(int count, MPI_Request* requests, int* completed, int* indices,
+              MPI_Status* statuses) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testsome(count, requests, completed, indices, statuses);
   Completion completion(*runtime, CallId::Testsome, count, requests);
   runtime->progress.poll();
   const int code = completion.test_some(completed, indices, statuses);
   return completion.finish_array(code, statuses, indices, *completed);
+}
+
+}  // namespace
+
+namespace complete {
+
+bool any_is_ours(int count, const MPI_Request* requests) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime || count <= 0) return false;
+  const bool transfers = active_transfers.load(std::memory_order_relaxed) > 0;
+  if (runtime->requests.held() == 0 && !transfers) return false;
+  return std::any_of(requests, requests + count, [&](MPI_Request request) {
+    if (transfers && runtime->transfers.knows(request)) return true;
+    const auto operation = runtime->requests.find(request);
+    if (!operation) return false;
+    return operation->persistent() ? operation->active() : !operation->done();
+  });
+}
+
+int Wait(MPI_Request* request, MPI_Status* status) {
+  TransfersInHand transfers(1, request);
+  return transfers.all_completed(wait(request, status));
+}
+
+int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  TransfersInHand transfers(count, requests);
+  return transfers.all_completed(wait_all(count, requests, statuses));
+}
+
+int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+  TransfersInHand transfers(count, requests);
+  const int code = wait_any(count, requests, index, status);
+  return transfers.completed(code, 1, index);
+}
+
+int Waitsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
+  TransfersInHand transfers(count, requests);
+  const int code = wait_some(count, requests, completed, indices, statuses);
+  return transfers.completed(code, *completed, indices);
+}
+
+int Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  TransfersInHand transfers(1, request);
+  const int code = test(request, flag, status);
+  return transfers.all_completed(code, *flag);
+}
+
+int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  TransfersInHand transfers(count, requests);
+  const int code = test_all(count, requests, flag, statuses);
+  return transfers.all_completed(code, *flag);
+}
+
+int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+  TransfersInHand transfers(count, requests);
+  const int code = test_any(count, requests, index, flag, status);
+  return transfers.completed(code, *flag ? 1 : 0, index);
+}
+
+int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) {
+  TransfersInHand transfers(count, requests);
+  const int code = test_some(count, requests, completed, indices, statuses);
+  return transfers.completed(code, *completed, indices);
 }
 
 namespace {

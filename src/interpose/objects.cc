@@ -136,6 +136,7 @@ int Request_free(bool, MPI_Request* request) {
   const auto operation =
       runtime && runtime->requests.held() > 0 ? runtime->requests.find(*request) : nullptr;
   auto* persistent = operation ? operation->persistent() : nullptr;
+  if (runtime && known_transfers.load() > 0) runtime->transfers.freed(*request);
   if (operation && operation->active()) {
     int complete = 0;
     if (!persistent) next_calls.Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
@@ -156,6 +157,7 @@ int Cancel(bool, MPI_Request* request) {
   if (runtime && runtime->requests.held() > 0)
     if (const auto operation = runtime->requests.find(*request))
       return call_error_handler(*operation, MPI_ERR_REQUEST);
+  if (runtime && known_transfers.load() > 0) runtime->transfers.cancelled(*request);
   return next_calls.Cancel(request);
 }
 

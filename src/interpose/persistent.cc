@@ -126,6 +126,15 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
   return MPI_SUCCESS;
 }
 
+// Among what the library has started may be transfers.
+inline int started_by_library(int count, const MPI_Request* requests, int code) {
+  Runtime* runtime = Runtime::active();
+  if (known_transfers.load(std::memory_order_relaxed) > 0 && runtime && code == MPI_SUCCESS)
+      [[unlikely]]
+    runtime->transfers.started_again(count, requests);
+  return code;
+}
+
 }  // namespace
 
 namespace object {
@@ -134,12 +143,14 @@ int Start(bool nested, MPI_Request* request) {
   if (!nested) poll();
   Runtime* runtime = Runtime::active();
   auto* const ours = runtime ? runtime->requests.find_persistent(*request) : nullptr;
-  return ours ? start_again(*runtime, *ours) : next_calls.Start(request);
+  return ours ? start_again(*runtime, *ours)
+              : started_by_library(1, request, next_calls.Start(request));
 }
 
 int Startall(bool nested, int count, MPI_Request* requests) {
   Runtime* runtime = Runtime::active();
-  if (!runtime || runtime->requests.held() == 0) return next_calls.Startall(count, requests);
+  if (!runtime || runtime->requests.held() == 0)
+    return started_by_library(count, requests, next_calls.Startall(count, requests));
   if (!nested) poll();
   std::vector<PersistentOperation*> ours;
   std::vector<MPI_Request> others;
@@ -149,9 +160,11 @@ int Startall(bool nested, int count, MPI_Request* requests) {
     else
       others.push_back(requests[i]);
   }
-  if (ours.empty()) return next_calls.Startall(count, requests);
+  const auto of_library = static_cast<int>(others.size());
   int code = MPI_SUCCESS;
-  if (!others.empty()) code = next_calls.Startall(static_cast<int>(others.size()), others.data());
+  if (!others.empty() || ours.empty())
+    code = started_by_library(of_library, others.data(),
+                              next_calls.Startall(of_library, others.data()));
   for (auto* operation : ours)
     if (code == MPI_SUCCESS) code = start_again(*runtime, *operation);
   return code;

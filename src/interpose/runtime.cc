@@ -164,8 +164,6 @@ bool wants_blocking(const Config& config) {
 
 }  // namespace
 
-std::atomic<Runtime*> Runtime::active_{nullptr};
-
 Runtime::Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope)
     : config(config),
       library(library),
@@ -219,6 +217,9 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
   blocking_taken.store(wants_blocking(config) && !runtime->native(), std::memory_order_release);
+  if (runtime->drives_transfers()) least_transfer_bytes.store(config.least_transfer_bytes);
+  if (runtime->lets_straight_on()) straight_epoch.store(1);
+  begin_epoch();
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
@@ -376,6 +377,9 @@ void Runtime::keep_library_going() {
 void Runtime::end() {
   Runtime* runtime = active();
   if (!runtime) return;
+  straight_epoch.store(0);
+  least_transfer_bytes.store(kNoTransfers);
+  begin_epoch();
   runtime->progress.stop();
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
@@ -385,12 +389,16 @@ void Runtime::end() {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config, runtime->remark(),
                           kLibraryWords[static_cast<std::size_t>(runtime->library)],
-                          runtime->reports_, rank, ranks);
+                          runtime->transfers.counts(), runtime->reports_, rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();
   blocking_taken.store(false, std::memory_order_release);
   active_.store(nullptr, std::memory_order_release);
+}
+
+bool Runtime::lets_straight_on() const {
+  return !several_callers_ && config.watchdog_s == 0 && library_is_next(&from_library);
 }
 
 const char* Runtime::remark() const {

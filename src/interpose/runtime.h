@@ -11,6 +11,7 @@
 #include "interpose/epoch.h"
 #include "interpose/requests.h"
 #include "interpose/summary.h"
+#include "interpose/transfers.h"
 #include "select/plan_cache.h"
 #include "select/selector.h"
 #include "select/split_rule.h"
@@ -65,6 +66,11 @@ class Runtime final : public Observer {
     return static_cast<int>(tags_ / 2 + sequence % (tags_ / 2));
   }
 
+  // Calls for messages may go straight to the library while nothing of Weft's is under way: no
+  // other thread of the application's may start something meanwhile, nobody wants to know where it
+  // waits, and no other tool is between, which would need the thread to be marked as inside MPI.
+  bool lets_straight_on() const;
+
   // Every completion call of the application reaches Weft first: no other tool is before it.
   bool completions_are_ours() const { return completions_are_ours_; }
 
@@ -81,6 +87,7 @@ class Runtime final : public Observer {
   void moves_to(int core) override;
   void activity(Activity what) override;
   void keep_library_going() override;
+  bool look_at_transfers() override { return transfers.look(); }
 
   const Config config;
   const Library library;
@@ -90,15 +97,18 @@ class Runtime final : public Observer {
   PlanCache plans;
   const std::string platform;  // where plans hold: machine and MPI library; read at start
   Progress progress;
+  Transfers transfers{progress};
 
  private:
+  bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
   void agree_on_threads(int rank, int asked_level);
   void prepare_initialisations(int rank);
   // A sentence about the whole run, for the summary; nullptr: none.
   const char* remark() const;
   void write_trace(int rank, int ranks);
 
-  static std::atomic<Runtime*> active_;
+  // Defined here, and so known to be of this library: one instruction less in every call.
+  static inline std::atomic<Runtime*> active_{nullptr};
 
   ThreadMay thread_may_;         // final before active()
   bool operators_stay_ = false;  // the same
@@ -113,5 +123,24 @@ class Runtime final : public Observer {
   Trace trace_;
   MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
 };
+
+// Of calls for messages: whether Weft has nothing to do with this one, whatever it is about. A
+// runtime is active where any may go straight on.
+inline bool only_library() {
+  if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
+  const Runtime* runtime = Runtime::active();
+  return runtime->requests.held() == 0 && !runtime->requests.watching() &&
+         known_transfers.load(std::memory_order_relaxed) == 0;
+}
+// The same of one that starts a message.
+template <class Count>  // as the call has it: each conversion is an instruction
+bool is_short(Count count, MPI_Datatype type) {
+  const KnownTypes::Known& known = known_types.at(type);
+  return known.type == type && count < known.least_count &&
+         known_types.epoch == straight_epoch.load(std::memory_order_acquire);
+}
+inline bool nothing_under_way() {
+  return Runtime::active()->progress.under_way() == 0;
+}
 
 }  // namespace weft::interpose

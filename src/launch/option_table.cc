@@ -27,6 +27,9 @@ constexpr Option kOptions[] = {
      "(yield), polls again (spin), sleeps for US microseconds (sleep:US), or sleeps for most of "
      "the time "
      "that rounds take and is called by the other threads on its core (baton)."},
+    {Group::engine, "--transfers", "SIZE", kTransfersChoices, "auto", "WEFT_TRANSFERS", nullptr,
+     "Lets the thread bring forward the program's own messages, too, while the program computes: "
+     "those of 128 KiB or more (auto), none (off), or those of SIZE or more."},
     {Group::engine, "--split", "S", kSplitChoices, "auto", "WEFT_SPLIT", nullptr,
      "Says how many levels of a tree of messages, those next to its leaves, run on the cores of "
      "the "

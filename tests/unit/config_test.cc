@@ -61,6 +61,16 @@ TEST(Config, LevelsOfASplitTree) {
   for (const char* bad : {"", "-1", "1.5", "model"}) EXPECT_FALSE(parse_split(bad)) << bad;
 }
 
+TEST(Config, TransfersFromASizeOn) {
+  EXPECT_EQ(*parse_transfers("auto"), 128 * 1024);
+  EXPECT_EQ(*parse_transfers("off"), kNoTransfers);
+  EXPECT_EQ(*parse_transfers("4096"), 4096);
+  EXPECT_EQ(*parse_transfers("64KiB"), 64 * 1024);
+  EXPECT_EQ(*parse_transfers("2MiB"), 2 * 1024 * 1024);
+  for (const char* bad : {"", "0", "-1", "64K", "1 MiB", "KiB", "on", "1GiB"})
+    EXPECT_FALSE(parse_transfers(bad)) << bad;
+}
+
 class ConfigEnvironment : public testing::Test {
  protected:
   void set(const char* name, const char* value) {

@@ -63,6 +63,11 @@ class Activities final : public Observer {
  public:
   void thread_started(const char*, int) override { threads.fetch_add(1); }
   void activity(Activity what) override { last = what; }
+  bool look_at_transfers() override {
+    looks.fetch_add(1);
+    return false;
+  }
+  std::atomic<int> looks{0};
   std::atomic<int> threads{0};
   std::atomic<Activity> last{Activity::polling};
 };
@@ -313,6 +318,51 @@ TEST(Progress, ThreadRoundsAsTheOneWhoSubmits) {
     EXPECT_TRUE(within_seconds(20, [&] { return operation->done() && progress.under_way() == 0; }));
     EXPECT_EQ(transport.rounding, mode);
   }
+}
+
+TEST(Progress, ThreadLooksAfterTransfersAsLongAsSomeAreLeftToIt) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::do_all, observer);
+  ASSERT_TRUE(progress.start());
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  for (int i = 0; i < 3; ++i) {
+    const int before = observer.looks;
+    progress.leave_transfers(2);
+    progress.leave_transfers(-1);
+    ASSERT_TRUE(within_seconds(20, [&] { return observer.looks > before + 3; }));
+    progress.leave_transfers(-1);
+    // A look under way may end later.
+    const int after = observer.looks;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_LE(observer.looks, after + 1);
+  }
+}
+
+TEST(Progress, ThreadLooksAfterTransfersBesideAnOperation) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::do_all, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, true);
+  progress.leave_transfers(1);
+  EXPECT_TRUE(within_seconds(20, [&] { return observer.looks > 3; }));
+  transport.open = 2;
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+  progress.leave_transfers(-1);
+}
+
+TEST(Progress, AThreadThatDozesForTransfersIsWokenByAnOperation) {
+  Activities observer;
+  Progress progress(kYield, ThreadMay::do_all, observer);
+  progress.leave_transfers(1);
+  for (int i = 0; i < 200; ++i) {
+    GatedTransport transport;
+    transport.open = 2;
+    auto operation = std::make_shared<TestOperation>(transport);
+    progress.submit(operation, true);
+    ASSERT_TRUE(within_seconds(20, [&] { return operation->done() && progress.under_way() == 0; }));
+  }
+  progress.leave_transfers(-1);
 }
 
 TEST(Progress, ErrorEndsTheOperationOnce) {

@@ -2399,6 +2399,778 @@ WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int*
       array_of_statuses);
 }
 
+static int Bsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Bsend_init, CallId::Bsend_init);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Bsend_init, false, RETURN_ADDRESS);
+  return Bsend_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Bsend_init, true, RETURN_ADDRESS);
+  return Bsend_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Bsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Bsend_init_c, CallId::Bsend_init_c);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Bsend_init_c, false, RETURN_ADDRESS);
+  return Bsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Bsend_init_c, true, RETURN_ADDRESS);
+  return Bsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Rsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Rsend_init, CallId::Rsend_init);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Rsend_init, false, RETURN_ADDRESS);
+  return Rsend_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Rsend_init, true, RETURN_ADDRESS);
+  return Rsend_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Rsend_init_c, CallId::Rsend_init_c);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Rsend_init_c, false, RETURN_ADDRESS);
+  return Rsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Rsend_init_c, true, RETURN_ADDRESS);
+  return Rsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Send_init([[maybe_unused]] Visit& visit, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Send_init, CallId::Send_init);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Send_init, false, RETURN_ADDRESS);
+  return Send_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Send_init, true, RETURN_ADDRESS);
+  return Send_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Send_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Send_init_c, CallId::Send_init_c);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Send_init_c, false, RETURN_ADDRESS);
+  return Send_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Send_init_c, true, RETURN_ADDRESS);
+  return Send_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Ssend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Ssend_init, CallId::Ssend_init);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Ssend_init, false, RETURN_ADDRESS);
+  return Ssend_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Ssend_init, true, RETURN_ADDRESS);
+  return Ssend_init(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Ssend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Ssend_init_c, CallId::Ssend_init_c);
+  return next(buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Ssend_init_c, false, RETURN_ADDRESS);
+  return Ssend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Ssend_init_c, true, RETURN_ADDRESS);
+  return Ssend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Recv_init([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Recv_init, CallId::Recv_init);
+  return next(buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Recv_init, false, RETURN_ADDRESS);
+  return Recv_init(visit, buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Recv_init, true, RETURN_ADDRESS);
+  return Recv_init(visit, buf, count, datatype, source, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Recv_init_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Recv_init_c, CallId::Recv_init_c);
+  return next(buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Recv_init_c, false, RETURN_ADDRESS);
+  return Recv_init_c(visit, buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  Visit visit(CallId::Recv_init_c, true, RETURN_ADDRESS);
+  return Recv_init_c(visit, buf, count, datatype, source, tag, comm, request);
+}
+
+#endif
+static int Precv_init([[maybe_unused]] Visit& visit, void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Precv_init, CallId::Precv_init);
+  return next(buf, partitions, count, datatype, source, tag, comm, info, request);
+}
+WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  Visit visit(CallId::Precv_init, false, RETURN_ADDRESS);
+  return Precv_init(visit, buf, partitions, count, datatype, source, tag, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  Visit visit(CallId::Precv_init, true, RETURN_ADDRESS);
+  return Precv_init(visit, buf, partitions, count, datatype, source, tag, comm, info, request);
+}
+
+static int Psend_init([[maybe_unused]] Visit& visit, const void* buf, int partitions,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Psend_init, CallId::Psend_init);
+  return next(buf, partitions, count, datatype, dest, tag, comm, info, request);
+}
+WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  Visit visit(CallId::Psend_init, false, RETURN_ADDRESS);
+  return Psend_init(visit, buf, partitions, count, datatype, dest, tag, comm, info, request);
+}
+WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  Visit visit(CallId::Psend_init, true, RETURN_ADDRESS);
+  return Psend_init(visit, buf, partitions, count, datatype, dest, tag, comm, info, request);
+}
+
+static int File_iread([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread, CallId::File_iread);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread, false, RETURN_ADDRESS);
+  return File_iread(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread, true, RETURN_ADDRESS);
+  return File_iread(visit, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_c, CallId::File_iread_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread_c, false, RETURN_ADDRESS);
+  return File_iread_c(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread_c, true, RETURN_ADDRESS);
+  return File_iread_c(visit, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_all([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_all, CallId::File_iread_all);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread_all, false, RETURN_ADDRESS);
+  return File_iread_all(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread_all, true, RETURN_ADDRESS);
+  return File_iread_all(visit, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_all_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_all_c, CallId::File_iread_all_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_all_c, false, RETURN_ADDRESS);
+  return File_iread_all_c(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_all_c, true, RETURN_ADDRESS);
+  return File_iread_all_c(visit, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset, void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at, CallId::File_iread_at);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at, false, RETURN_ADDRESS);
+  return File_iread_at(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at, true, RETURN_ADDRESS);
+  return File_iread_at(visit, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at_c, CallId::File_iread_at_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at_c, false, RETURN_ADDRESS);
+  return File_iread_at_c(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at_c, true, RETURN_ADDRESS);
+  return File_iread_at_c(visit, fh, offset, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at_all, CallId::File_iread_at_all);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at_all, false, RETURN_ADDRESS);
+  return File_iread_at_all(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at_all, true, RETURN_ADDRESS);
+  return File_iread_at_all(visit, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at_all_c, CallId::File_iread_at_all_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at_all_c, false, RETURN_ADDRESS);
+  return File_iread_at_all_c(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_at_all_c, true, RETURN_ADDRESS);
+  return File_iread_at_all_c(visit, fh, offset, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_shared([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_shared, CallId::File_iread_shared);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread_shared, false, RETURN_ADDRESS);
+  return File_iread_shared(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iread_shared, true, RETURN_ADDRESS);
+  return File_iread_shared(visit, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_shared_c, CallId::File_iread_shared_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_shared_c, false, RETURN_ADDRESS);
+  return File_iread_shared_c(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iread_shared_c, true, RETURN_ADDRESS);
+  return File_iread_shared_c(visit, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite, CallId::File_iwrite);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iwrite, false, RETURN_ADDRESS);
+  return File_iwrite(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  Visit visit(CallId::File_iwrite, true, RETURN_ADDRESS);
+  return File_iwrite(visit, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_c, CallId::File_iwrite_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_c, false, RETURN_ADDRESS);
+  return File_iwrite_c(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_c, true, RETURN_ADDRESS);
+  return File_iwrite_c(visit, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_all([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_all, CallId::File_iwrite_all);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_all, false, RETURN_ADDRESS);
+  return File_iwrite_all(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_all, true, RETURN_ADDRESS);
+  return File_iwrite_all(visit, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_all_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_all_c, CallId::File_iwrite_all_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_all_c, false, RETURN_ADDRESS);
+  return File_iwrite_all_c(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_all_c, true, RETURN_ADDRESS);
+  return File_iwrite_all_c(visit, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at, CallId::File_iwrite_at);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at, false, RETURN_ADDRESS);
+  return File_iwrite_at(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at, true, RETURN_ADDRESS);
+  return File_iwrite_at(visit, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at_c, CallId::File_iwrite_at_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at_c, false, RETURN_ADDRESS);
+  return File_iwrite_at_c(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at_c, true, RETURN_ADDRESS);
+  return File_iwrite_at_c(visit, fh, offset, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at_all, CallId::File_iwrite_at_all);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at_all, false, RETURN_ADDRESS);
+  return File_iwrite_at_all(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at_all, true, RETURN_ADDRESS);
+  return File_iwrite_at_all(visit, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset offset,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at_all_c, CallId::File_iwrite_at_all_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, offset, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at_all_c, false, RETURN_ADDRESS);
+  return File_iwrite_at_all_c(visit, fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_at_all_c, true, RETURN_ADDRESS);
+  return File_iwrite_at_all_c(visit, fh, offset, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_shared([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_shared, CallId::File_iwrite_shared);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_shared, false, RETURN_ADDRESS);
+  return File_iwrite_shared(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_shared, true, RETURN_ADDRESS);
+  return File_iwrite_shared(visit, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_shared_c, CallId::File_iwrite_shared_c);
+  visit.buffer(buf, count, datatype);
+  return visit.started(nullptr, request, next(fh, buf, count, datatype, request));
+}
+WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_shared_c, false, RETURN_ADDRESS);
+  return File_iwrite_shared_c(visit, fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  Visit visit(CallId::File_iwrite_shared_c, true, RETURN_ADDRESS);
+  return File_iwrite_shared_c(visit, fh, buf, count, datatype, request);
+}
+
+#endif
+static int Raccumulate([[maybe_unused]] Visit& visit, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Raccumulate, CallId::Raccumulate);
+  visit.buffer(origin_addr, origin_count, origin_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, op, win, request));
+}
+WEFT_WRAPPER int MPI_Raccumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Raccumulate, false, RETURN_ADDRESS);
+  return Raccumulate(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+}
+WEFT_WRAPPER int PMPI_Raccumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Raccumulate, true, RETURN_ADDRESS);
+  return Raccumulate(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Raccumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Raccumulate_c, CallId::Raccumulate_c);
+  visit.buffer(origin_addr, origin_count, origin_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, op, win, request));
+}
+WEFT_WRAPPER int MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Raccumulate_c, false, RETURN_ADDRESS);
+  return Raccumulate_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+}
+WEFT_WRAPPER int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Raccumulate_c, true, RETURN_ADDRESS);
+  return Raccumulate_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+}
+
+#endif
+static int Rget([[maybe_unused]] Visit& visit, void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget, CallId::Rget);
+  visit.buffer(origin_addr, origin_count, origin_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, win, request));
+}
+WEFT_WRAPPER int MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget, false, RETURN_ADDRESS);
+  return Rget(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget, true, RETURN_ADDRESS);
+  return Rget(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rget_c([[maybe_unused]] Visit& visit, void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget_c, CallId::Rget_c);
+  visit.buffer(origin_addr, origin_count, origin_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, win, request));
+}
+WEFT_WRAPPER int MPI_Rget_c(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget_c, false, RETURN_ADDRESS);
+  return Rget_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget_c, true, RETURN_ADDRESS);
+  return Rget_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+
+#endif
+static int Rget_accumulate([[maybe_unused]] Visit& visit, const void* origin_addr,
+    int origin_count, MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget_accumulate, CallId::Rget_accumulate);
+  visit.buffer(origin_addr);
+  visit.buffer(result_addr, result_count, result_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win, request));
+}
+WEFT_WRAPPER int MPI_Rget_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget_accumulate, false, RETURN_ADDRESS);
+  return Rget_accumulate(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+WEFT_WRAPPER int PMPI_Rget_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget_accumulate, true, RETURN_ADDRESS);
+  return Rget_accumulate(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rget_accumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+    MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Rget_accumulate_c, CallId::Rget_accumulate_c);
+  visit.buffer(origin_addr);
+  visit.buffer(result_addr, result_count, result_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win, request));
+}
+WEFT_WRAPPER int MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget_accumulate_c, false, RETURN_ADDRESS);
+  return Rget_accumulate_c(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+WEFT_WRAPPER int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rget_accumulate_c, true, RETURN_ADDRESS);
+  return Rget_accumulate_c(visit, origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+
+#endif
+static int Rput([[maybe_unused]] Visit& visit, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rput, CallId::Rput);
+  visit.buffer(origin_addr, origin_count, origin_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, win, request));
+}
+WEFT_WRAPPER int MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rput, false, RETURN_ADDRESS);
+  return Rput(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rput, true, RETURN_ADDRESS);
+  return Rput(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rput_c([[maybe_unused]] Visit& visit, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rput_c, CallId::Rput_c);
+  visit.buffer(origin_addr, origin_count, origin_datatype);
+  return visit.started(nullptr, request, next(origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, win, request));
+}
+WEFT_WRAPPER int MPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rput_c, false, RETURN_ADDRESS);
+  return Rput_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  Visit visit(CallId::Rput_c, true, RETURN_ADDRESS);
+  return Rput_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+
+#endif
 static int Ibsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);

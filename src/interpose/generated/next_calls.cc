@@ -16,6 +16,15 @@ void bind(Next<Function>& slot, void* (*find)(const char*), const char* name) {
     __atomic_store_n(&slot.mpi, reinterpret_cast<Function*>(found), __ATOMIC_RELEASE);
 }
 
+// A call that no library has is no tool's.
+template <class Function>
+bool is_next(const Next<Function>& slot, bool (*is_library)(const void*)) {
+  const auto is = [&](Function* function) {
+    return !function || is_library(reinterpret_cast<const void*>(function));
+  };
+  return is(slot.mpi) && is(slot.pmpi);
+}
+
 }  // namespace
 
 constinit NextCalls next_calls{};
@@ -176,6 +185,84 @@ void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Waitall, find, "PMPI_Waitall");
   bind(next_calls.Waitany, find, "PMPI_Waitany");
   bind(next_calls.Waitsome, find, "PMPI_Waitsome");
+  bind(next_calls.Bsend_init, find, "PMPI_Bsend_init");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Bsend_init_c, find, "PMPI_Bsend_init_c");
+#endif
+  bind(next_calls.Rsend_init, find, "PMPI_Rsend_init");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Rsend_init_c, find, "PMPI_Rsend_init_c");
+#endif
+  bind(next_calls.Send_init, find, "PMPI_Send_init");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Send_init_c, find, "PMPI_Send_init_c");
+#endif
+  bind(next_calls.Ssend_init, find, "PMPI_Ssend_init");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Ssend_init_c, find, "PMPI_Ssend_init_c");
+#endif
+  bind(next_calls.Recv_init, find, "PMPI_Recv_init");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Recv_init_c, find, "PMPI_Recv_init_c");
+#endif
+  bind(next_calls.Precv_init, find, "PMPI_Precv_init");
+  bind(next_calls.Psend_init, find, "PMPI_Psend_init");
+  bind(next_calls.File_iread, find, "PMPI_File_iread");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iread_c, find, "PMPI_File_iread_c");
+#endif
+  bind(next_calls.File_iread_all, find, "PMPI_File_iread_all");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iread_all_c, find, "PMPI_File_iread_all_c");
+#endif
+  bind(next_calls.File_iread_at, find, "PMPI_File_iread_at");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iread_at_c, find, "PMPI_File_iread_at_c");
+#endif
+  bind(next_calls.File_iread_at_all, find, "PMPI_File_iread_at_all");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iread_at_all_c, find, "PMPI_File_iread_at_all_c");
+#endif
+  bind(next_calls.File_iread_shared, find, "PMPI_File_iread_shared");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iread_shared_c, find, "PMPI_File_iread_shared_c");
+#endif
+  bind(next_calls.File_iwrite, find, "PMPI_File_iwrite");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iwrite_c, find, "PMPI_File_iwrite_c");
+#endif
+  bind(next_calls.File_iwrite_all, find, "PMPI_File_iwrite_all");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iwrite_all_c, find, "PMPI_File_iwrite_all_c");
+#endif
+  bind(next_calls.File_iwrite_at, find, "PMPI_File_iwrite_at");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iwrite_at_c, find, "PMPI_File_iwrite_at_c");
+#endif
+  bind(next_calls.File_iwrite_at_all, find, "PMPI_File_iwrite_at_all");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iwrite_at_all_c, find, "PMPI_File_iwrite_at_all_c");
+#endif
+  bind(next_calls.File_iwrite_shared, find, "PMPI_File_iwrite_shared");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.File_iwrite_shared_c, find, "PMPI_File_iwrite_shared_c");
+#endif
+  bind(next_calls.Raccumulate, find, "PMPI_Raccumulate");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Raccumulate_c, find, "PMPI_Raccumulate_c");
+#endif
+  bind(next_calls.Rget, find, "PMPI_Rget");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Rget_c, find, "PMPI_Rget_c");
+#endif
+  bind(next_calls.Rget_accumulate, find, "PMPI_Rget_accumulate");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Rget_accumulate_c, find, "PMPI_Rget_accumulate_c");
+#endif
+  bind(next_calls.Rput, find, "PMPI_Rput");
+#if !defined(WEFT_FAMILY_OPENMPI)
+  bind(next_calls.Rput_c, find, "PMPI_Rput_c");
+#endif
   bind(next_calls.Ibsend, find, "PMPI_Ibsend");
 #if !defined(WEFT_FAMILY_OPENMPI)
   bind(next_calls.Ibsend_c, find, "PMPI_Ibsend_c");
@@ -470,6 +557,131 @@ void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Win_unlock, find, "PMPI_Win_unlock");
   bind(next_calls.Win_unlock_all, find, "PMPI_Win_unlock_all");
   bind(next_calls.Win_wait, find, "PMPI_Win_wait");
+}
+
+bool library_is_next(bool (*is_library)(const void* function)) {
+  bool all = true;
+  all = all && is_next(next_calls.Start, is_library);
+  all = all && is_next(next_calls.Startall, is_library);
+  all = all && is_next(next_calls.Test, is_library);
+  all = all && is_next(next_calls.Testall, is_library);
+  all = all && is_next(next_calls.Testany, is_library);
+  all = all && is_next(next_calls.Testsome, is_library);
+  all = all && is_next(next_calls.Wait, is_library);
+  all = all && is_next(next_calls.Waitall, is_library);
+  all = all && is_next(next_calls.Waitany, is_library);
+  all = all && is_next(next_calls.Waitsome, is_library);
+  all = all && is_next(next_calls.Bsend_init, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Bsend_init_c, is_library);
+#endif
+  all = all && is_next(next_calls.Rsend_init, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Rsend_init_c, is_library);
+#endif
+  all = all && is_next(next_calls.Send_init, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Send_init_c, is_library);
+#endif
+  all = all && is_next(next_calls.Ssend_init, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Ssend_init_c, is_library);
+#endif
+  all = all && is_next(next_calls.Recv_init, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Recv_init_c, is_library);
+#endif
+  all = all && is_next(next_calls.Precv_init, is_library);
+  all = all && is_next(next_calls.Psend_init, is_library);
+  all = all && is_next(next_calls.File_iread, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iread_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iread_all, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iread_all_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iread_at, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iread_at_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iread_at_all, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iread_at_all_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iread_shared, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iread_shared_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iwrite, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iwrite_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iwrite_all, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iwrite_all_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iwrite_at, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iwrite_at_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iwrite_at_all, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iwrite_at_all_c, is_library);
+#endif
+  all = all && is_next(next_calls.File_iwrite_shared, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.File_iwrite_shared_c, is_library);
+#endif
+  all = all && is_next(next_calls.Raccumulate, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Raccumulate_c, is_library);
+#endif
+  all = all && is_next(next_calls.Rget, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Rget_c, is_library);
+#endif
+  all = all && is_next(next_calls.Rget_accumulate, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Rget_accumulate_c, is_library);
+#endif
+  all = all && is_next(next_calls.Rput, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Rput_c, is_library);
+#endif
+  all = all && is_next(next_calls.Ibsend, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Ibsend_c, is_library);
+#endif
+  all = all && is_next(next_calls.Imrecv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Imrecv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Irecv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Irecv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Irsend, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Irsend_c, is_library);
+#endif
+  all = all && is_next(next_calls.Isend, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Isend_c, is_library);
+#endif
+  all = all && is_next(next_calls.Isendrecv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Isendrecv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Isendrecv_replace, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Isendrecv_replace_c, is_library);
+#endif
+  all = all && is_next(next_calls.Issend, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Issend_c, is_library);
+#endif
+  return all;
 }
 
 }  // namespace weft::interpose

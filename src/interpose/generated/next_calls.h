@@ -17,10 +17,10 @@ template <class Function>
 struct Next {
   Function* mpi;
   Function* pmpi;
-  // The wrappers may run while another thread binds: pairs with the release in bind_next_calls.
-  operator Function*() const {
-    return __atomic_load_n(this_thread & kProfiling ? &pmpi : &mpi, __ATOMIC_ACQUIRE);
-  }
+  // The wrappers may run while another thread binds: pair with the release in bind_next_calls.
+  Function* mpi_bound() const { return __atomic_load_n(&mpi, __ATOMIC_ACQUIRE); }
+  Function* pmpi_bound() const { return __atomic_load_n(&pmpi, __ATOMIC_ACQUIRE); }
+  operator Function*() const { return this_thread & kProfiling ? pmpi_bound() : mpi_bound(); }
 };
 
 struct NextCalls {
@@ -258,6 +258,97 @@ struct NextCalls {
   Next<int(int, MPI_Request*, MPI_Status*)> Waitall;
   Next<int(int, MPI_Request*, int*, MPI_Status*)> Waitany;
   Next<int(int, MPI_Request*, int*, int*, MPI_Status*)> Waitsome;
+  Next<int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Bsend_init;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Bsend_init_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Rsend_init;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Rsend_init_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Send_init;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Send_init_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Ssend_init;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Ssend_init_c;
+#endif
+  Next<int(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Recv_init;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Recv_init_c;
+#endif
+  Next<int(void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info,
+      MPI_Request*)> Precv_init;
+  Next<int(const void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info,
+      MPI_Request*)> Psend_init;
+  Next<int(MPI_File, void*, int, MPI_Datatype, MPI_Request*)> File_iread;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iread_c;
+#endif
+  Next<int(MPI_File, void*, int, MPI_Datatype, MPI_Request*)> File_iread_all;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iread_all_c;
+#endif
+  Next<int(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Request*)> File_iread_at;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iread_at_c;
+#endif
+  Next<int(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Request*)> File_iread_at_all;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype,
+      MPI_Request*)> File_iread_at_all_c;
+#endif
+  Next<int(MPI_File, void*, int, MPI_Datatype, MPI_Request*)> File_iread_shared;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iread_shared_c;
+#endif
+  Next<int(MPI_File, const void*, int, MPI_Datatype, MPI_Request*)> File_iwrite;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iwrite_c;
+#endif
+  Next<int(MPI_File, const void*, int, MPI_Datatype, MPI_Request*)> File_iwrite_all;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iwrite_all_c;
+#endif
+  Next<int(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Request*)> File_iwrite_at;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype,
+      MPI_Request*)> File_iwrite_at_c;
+#endif
+  Next<int(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Request*)> File_iwrite_at_all;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype,
+      MPI_Request*)> File_iwrite_at_all_c;
+#endif
+  Next<int(MPI_File, const void*, int, MPI_Datatype, MPI_Request*)> File_iwrite_shared;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)> File_iwrite_shared_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op, MPI_Win,
+      MPI_Request*)> Raccumulate;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op,
+      MPI_Win, MPI_Request*)> Raccumulate_c;
+#endif
+  Next<int(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win,
+      MPI_Request*)> Rget;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win,
+      MPI_Request*)> Rget_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Aint, int,
+      MPI_Datatype, MPI_Op, MPI_Win, MPI_Request*)> Rget_accumulate;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Aint,
+      MPI_Count, MPI_Datatype, MPI_Op, MPI_Win, MPI_Request*)> Rget_accumulate_c;
+#endif
+  Next<int(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win,
+      MPI_Request*)> Rput;
+#if !defined(WEFT_FAMILY_OPENMPI)
+  Next<int(const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win,
+      MPI_Request*)> Rput_c;
+#endif
   Next<int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Ibsend;
 #if !defined(WEFT_FAMILY_OPENMPI)
   Next<int(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)> Ibsend_c;
@@ -589,10 +680,12 @@ struct NextCalls {
   Next<int(MPI_Win)> Win_wait;
 };
 
-extern NextCalls next_calls;
+extern NextCalls next_calls __attribute__((visibility("hidden")));
 
 // Looks every call up by both names, "MPI_Iallreduce" and "PMPI_Iallreduce"; a call not found
 // keeps its pointer.
 void bind_next_calls(void* (*find)(const char* name));
+// Whether all that may go straight on goes to the library: no other tool is between.
+bool library_is_next(bool (*is_library)(const void* function));
 
 }  // namespace weft::interpose

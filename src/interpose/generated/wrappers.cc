@@ -6,6 +6,7 @@
 #include "interpose/generated/call_ids.h"
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
+#include "interpose/runtime.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
 #define RETURN_ADDRESS __builtin_return_address(0)
@@ -169,26 +170,51 @@ static int Start(bool nested, MPI_Request* request) {
   bound(next_calls.Start, CallId::Start);
   return object::Start(nested, request);
 }
-WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
+[[gnu::noinline]] static int MPI_Start_entered(MPI_Request* request) {
   const Entry entry(false);
   return Start(entry.nested(), request);
 }
-WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
+  if (only_library())
+    if (const auto straight = next_calls.Start.mpi_bound())
+      return straight(request);
+  return MPI_Start_entered(request);
+}
+[[gnu::noinline]] static int PMPI_Start_entered(const void* caller, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Start(entry.nested(), request);
+}
+WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
+  if (only_library())
+    if (const auto straight = next_calls.Start.pmpi_bound())
+      return straight(request);
+  return PMPI_Start_entered(RETURN_ADDRESS, request);
 }
 
 static int Startall(bool nested, int count, MPI_Request* array_of_requests) {
   bound(next_calls.Startall, CallId::Startall);
   return object::Startall(nested, count, array_of_requests);
 }
-WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
+[[gnu::noinline]] static int MPI_Startall_entered(int count, MPI_Request* array_of_requests) {
   const Entry entry(false);
   return Startall(entry.nested(), count, array_of_requests);
 }
-WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
+  if (only_library())
+    if (const auto straight = next_calls.Startall.mpi_bound())
+      return straight(count, array_of_requests);
+  return MPI_Startall_entered(count, array_of_requests);
+}
+[[gnu::noinline]] static int PMPI_Startall_entered(const void* caller, int count,
+    MPI_Request* array_of_requests) {
+  const Entry entry(true, from_library(caller));
   return Startall(entry.nested(), count, array_of_requests);
+}
+WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
+  if (only_library())
+    if (const auto straight = next_calls.Startall.pmpi_bound())
+      return straight(count, array_of_requests);
+  return PMPI_Startall_entered(RETURN_ADDRESS, count, array_of_requests);
 }
 
 static int Type_free(bool nested, MPI_Datatype* datatype) {
@@ -2875,13 +2901,27 @@ static int Test(bool nested, MPI_Request* request, int* flag, MPI_Status* status
   if (nested && !complete::any_is_ours(1, request)) return next(request, flag, status);
   return complete::Test(request, flag, status);
 }
-WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+[[gnu::noinline]] static int MPI_Test_entered(MPI_Request* request, int* flag,
+    MPI_Status* status) {
   const Entry entry(false);
   return Test(entry.nested(), request, flag, status);
 }
-WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (only_library())
+    if (const auto straight = next_calls.Test.mpi_bound())
+      return straight(request, flag, status);
+  return MPI_Test_entered(request, flag, status);
+}
+[[gnu::noinline]] static int PMPI_Test_entered(const void* caller, MPI_Request* request, int* flag,
+    MPI_Status* status) {
+  const Entry entry(true, from_library(caller));
   return Test(entry.nested(), request, flag, status);
+}
+WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (only_library())
+    if (const auto straight = next_calls.Test.pmpi_bound())
+      return straight(request, flag, status);
+  return PMPI_Test_entered(RETURN_ADDRESS, request, flag, status);
 }
 
 static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* flag,
@@ -2891,15 +2931,29 @@ static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* 
       array_of_requests, flag, array_of_statuses);
   return complete::Testall(count, array_of_requests, flag, array_of_statuses);
 }
+[[gnu::noinline]] static int MPI_Testall_entered(int count, MPI_Request* array_of_requests,
+    int* flag, MPI_Status* array_of_statuses) {
+  const Entry entry(false);
+  return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
+}
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+  if (only_library())
+    if (const auto straight = next_calls.Testall.mpi_bound())
+      return straight(count, array_of_requests, flag, array_of_statuses);
+  return MPI_Testall_entered(count, array_of_requests, flag, array_of_statuses);
+}
+[[gnu::noinline]] static int PMPI_Testall_entered(const void* caller, int count,
+    MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
+  const Entry entry(true, from_library(caller));
   return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
+  if (only_library())
+    if (const auto straight = next_calls.Testall.pmpi_bound())
+      return straight(count, array_of_requests, flag, array_of_statuses);
+  return PMPI_Testall_entered(RETURN_ADDRESS, count, array_of_requests, flag, array_of_statuses);
 }
 
 static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* index, int* flag,
@@ -2909,15 +2963,29 @@ static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* 
       array_of_requests, index, flag, status);
   return complete::Testany(count, array_of_requests, index, flag, status);
 }
+[[gnu::noinline]] static int MPI_Testany_entered(int count, MPI_Request* array_of_requests,
+    int* index, int* flag, MPI_Status* status) {
+  const Entry entry(false);
+  return Testany(entry.nested(), count, array_of_requests, index, flag, status);
+}
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  const Entry entry(false);
+  if (only_library())
+    if (const auto straight = next_calls.Testany.mpi_bound())
+      return straight(count, array_of_requests, index, flag, status);
+  return MPI_Testany_entered(count, array_of_requests, index, flag, status);
+}
+[[gnu::noinline]] static int PMPI_Testany_entered(const void* caller, int count,
+    MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
+  const Entry entry(true, from_library(caller));
   return Testany(entry.nested(), count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Testany(entry.nested(), count, array_of_requests, index, flag, status);
+  if (only_library())
+    if (const auto straight = next_calls.Testany.pmpi_bound())
+      return straight(count, array_of_requests, index, flag, status);
+  return PMPI_Testany_entered(RETURN_ADDRESS, count, array_of_requests, index, flag, status);
 }
 
 static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
@@ -2928,17 +2996,34 @@ static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, in
   return complete::Testsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
+[[gnu::noinline]] static int MPI_Testsome_entered(int incount, MPI_Request* array_of_requests,
+    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Entry entry(false);
+  return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
+}
 WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+  if (only_library())
+    if (const auto straight = next_calls.Testsome.mpi_bound())
+      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return MPI_Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
+}
+[[gnu::noinline]] static int PMPI_Testsome_entered(const void* caller, int incount,
+    MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
+    MPI_Status* array_of_statuses) {
+  const Entry entry(true, from_library(caller));
   return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  if (only_library())
+    if (const auto straight = next_calls.Testsome.pmpi_bound())
+      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return PMPI_Testsome_entered(RETURN_ADDRESS, incount, array_of_requests, outcount,
+      array_of_indices, array_of_statuses);
 }
 
 static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
@@ -2946,13 +3031,26 @@ static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
   if (nested && !complete::any_is_ours(1, request)) return next(request, status);
   return complete::Wait(request, status);
 }
-WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+[[gnu::noinline]] static int MPI_Wait_entered(MPI_Request* request, MPI_Status* status) {
   const Entry entry(false);
   return Wait(entry.nested(), request, status);
 }
-WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (only_library())
+    if (const auto straight = next_calls.Wait.mpi_bound())
+      return straight(request, status);
+  return MPI_Wait_entered(request, status);
+}
+[[gnu::noinline]] static int PMPI_Wait_entered(const void* caller, MPI_Request* request,
+    MPI_Status* status) {
+  const Entry entry(true, from_library(caller));
   return Wait(entry.nested(), request, status);
+}
+WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (only_library())
+    if (const auto straight = next_calls.Wait.pmpi_bound())
+      return straight(request, status);
+  return PMPI_Wait_entered(RETURN_ADDRESS, request, status);
 }
 
 static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
@@ -2962,15 +3060,29 @@ static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
       array_of_requests, array_of_statuses);
   return complete::Waitall(count, array_of_requests, array_of_statuses);
 }
-WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
+[[gnu::noinline]] static int MPI_Waitall_entered(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
   const Entry entry(false);
   return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
 }
+WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
+    MPI_Status* array_of_statuses) {
+  if (only_library())
+    if (const auto straight = next_calls.Waitall.mpi_bound())
+      return straight(count, array_of_requests, array_of_statuses);
+  return MPI_Waitall_entered(count, array_of_requests, array_of_statuses);
+}
+[[gnu::noinline]] static int PMPI_Waitall_entered(const void* caller, int count,
+    MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
+  const Entry entry(true, from_library(caller));
+  return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
+}
 WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
+  if (only_library())
+    if (const auto straight = next_calls.Waitall.pmpi_bound())
+      return straight(count, array_of_requests, array_of_statuses);
+  return PMPI_Waitall_entered(RETURN_ADDRESS, count, array_of_requests, array_of_statuses);
 }
 
 static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* index,
@@ -2980,15 +3092,29 @@ static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* 
       array_of_requests, index, status);
   return complete::Waitany(count, array_of_requests, index, status);
 }
+[[gnu::noinline]] static int MPI_Waitany_entered(int count, MPI_Request* array_of_requests,
+    int* index, MPI_Status* status) {
+  const Entry entry(false);
+  return Waitany(entry.nested(), count, array_of_requests, index, status);
+}
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  const Entry entry(false);
+  if (only_library())
+    if (const auto straight = next_calls.Waitany.mpi_bound())
+      return straight(count, array_of_requests, index, status);
+  return MPI_Waitany_entered(count, array_of_requests, index, status);
+}
+[[gnu::noinline]] static int PMPI_Waitany_entered(const void* caller, int count,
+    MPI_Request* array_of_requests, int* index, MPI_Status* status) {
+  const Entry entry(true, from_library(caller));
   return Waitany(entry.nested(), count, array_of_requests, index, status);
 }
 WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Waitany(entry.nested(), count, array_of_requests, index, status);
+  if (only_library())
+    if (const auto straight = next_calls.Waitany.pmpi_bound())
+      return straight(count, array_of_requests, index, status);
+  return PMPI_Waitany_entered(RETURN_ADDRESS, count, array_of_requests, index, status);
 }
 
 static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
@@ -2999,35 +3125,1734 @@ static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, in
   return complete::Waitsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
+[[gnu::noinline]] static int MPI_Waitsome_entered(int incount, MPI_Request* array_of_requests,
+    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
+  const Entry entry(false);
+  return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
+}
 WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+  if (only_library())
+    if (const auto straight = next_calls.Waitsome.mpi_bound())
+      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return MPI_Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses);
+}
+[[gnu::noinline]] static int PMPI_Waitsome_entered(const void* caller, int incount,
+    MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
+    MPI_Status* array_of_statuses) {
+  const Entry entry(true, from_library(caller));
   return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  if (only_library())
+    if (const auto straight = next_calls.Waitsome.pmpi_bound())
+      return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return PMPI_Waitsome_entered(RETURN_ADDRESS, incount, array_of_requests, outcount,
+      array_of_indices, array_of_statuses);
 }
 
+static int Bsend_init(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Bsend_init, CallId::Bsend_init);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Bsend_init_entered(const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Bsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Bsend_init.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Bsend_init_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Bsend_init_entered(const void* caller, const void* buf,
+    int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Bsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Bsend_init.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Bsend_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Bsend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Bsend_init_c, CallId::Bsend_init_c);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Bsend_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Bsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Bsend_init_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Bsend_init_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Bsend_init_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Bsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Bsend_init_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Bsend_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Rsend_init(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Rsend_init, CallId::Rsend_init);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rsend_init_entered(const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Rsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rsend_init.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Rsend_init_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Rsend_init_entered(const void* caller, const void* buf,
+    int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rsend_init.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Rsend_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rsend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Rsend_init_c, CallId::Rsend_init_c);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rsend_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Rsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rsend_init_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Rsend_init_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Rsend_init_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rsend_init_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Rsend_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Send_init(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Send_init, CallId::Send_init);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Send_init_entered(const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Send_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Send_init.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Send_init_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Send_init_entered(const void* caller, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Send_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Send_init.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Send_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Send_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Send_init_c, CallId::Send_init_c);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Send_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Send_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Send_init_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Send_init_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Send_init_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Send_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Send_init_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Send_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Ssend_init(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Ssend_init, CallId::Ssend_init);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Ssend_init_entered(const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Ssend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ssend_init.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Ssend_init_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Ssend_init_entered(const void* caller, const void* buf,
+    int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Ssend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ssend_init.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Ssend_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Ssend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Ssend_init_c, CallId::Ssend_init_c);
+  if (nested) return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Ssend_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Ssend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ssend_init_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Ssend_init_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Ssend_init_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Ssend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ssend_init_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Ssend_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+}
+
+#endif
+static int Recv_init(bool nested, void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Recv_init, CallId::Recv_init);
+  if (nested) return next(buf, count, datatype, source, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, source, tag, comm, request);
+  const int code = next(buf, count, datatype, source, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Recv_init_entered(void* buf, int count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Recv_init(entry.nested(), buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Recv_init.mpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return MPI_Recv_init_entered(buf, count, datatype, source, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Recv_init_entered(const void* caller, void* buf, int count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Recv_init(entry.nested(), buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Recv_init.pmpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return PMPI_Recv_init_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Recv_init_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  const auto next = bound(next_calls.Recv_init_c, CallId::Recv_init_c);
+  if (nested) return next(buf, count, datatype, source, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, source, tag, comm, request);
+  const int code = next(buf, count, datatype, source, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Recv_init_c_entered(void* buf, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Recv_init_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Recv_init_c.mpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return MPI_Recv_init_c_entered(buf, count, datatype, source, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Recv_init_c_entered(const void* caller, void* buf,
+    MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Recv_init_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
+}
+WEFT_WRAPPER int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Recv_init_c.pmpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return PMPI_Recv_init_c_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm,
+      request);
+}
+
+#endif
+static int Precv_init(bool nested, void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Precv_init, CallId::Precv_init);
+  if (nested) return next(buf, partitions, count, datatype, source, tag, comm, info, request);
+  if (!may_be_large(partitions * count, datatype)) [[likely]]
+    return next(buf, partitions, count, datatype, source, tag, comm, info, request);
+  const int code = next(buf, partitions, count, datatype, source, tag, comm, info, request);
+  if (code == MPI_SUCCESS && is_large(partitions * count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Precv_init_entered(void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Precv_init(entry.nested(), buf, partitions, count, datatype, source, tag, comm, info,
+      request);
+}
+WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  if (is_short(partitions * count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Precv_init.mpi_bound())
+      return straight(buf, partitions, count, datatype, source, tag, comm, info, request);
+  return MPI_Precv_init_entered(buf, partitions, count, datatype, source, tag, comm, info,
+      request);
+}
+[[gnu::noinline]] static int PMPI_Precv_init_entered(const void* caller, void* buf, int partitions,
+    MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Precv_init(entry.nested(), buf, partitions, count, datatype, source, tag, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  if (is_short(partitions * count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Precv_init.pmpi_bound())
+      return straight(buf, partitions, count, datatype, source, tag, comm, info, request);
+  return PMPI_Precv_init_entered(RETURN_ADDRESS, buf, partitions, count, datatype, source, tag,
+      comm, info, request);
+}
+
+static int Psend_init(bool nested, const void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const auto next = bound(next_calls.Psend_init, CallId::Psend_init);
+  if (nested) return next(buf, partitions, count, datatype, dest, tag, comm, info, request);
+  if (!may_be_large(partitions * count, datatype)) [[likely]]
+    return next(buf, partitions, count, datatype, dest, tag, comm, info, request);
+  const int code = next(buf, partitions, count, datatype, dest, tag, comm, info, request);
+  if (code == MPI_SUCCESS && is_large(partitions * count, datatype))
+    transfer_initialised(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Psend_init_entered(const void* buf, int partitions,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Psend_init(entry.nested(), buf, partitions, count, datatype, dest, tag, comm, info,
+      request);
+}
+WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  if (is_short(partitions * count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Psend_init.mpi_bound())
+      return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
+  return MPI_Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request);
+}
+[[gnu::noinline]] static int PMPI_Psend_init_entered(const void* caller, const void* buf,
+    int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Info info, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Psend_init(entry.nested(), buf, partitions, count, datatype, dest, tag, comm, info,
+      request);
+}
+WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  if (is_short(partitions * count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Psend_init.pmpi_bound())
+      return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
+  return PMPI_Psend_init_entered(RETURN_ADDRESS, buf, partitions, count, datatype, dest, tag, comm,
+      info, request);
+}
+
+static int File_iread(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread, CallId::File_iread);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_entered(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iread_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_entered(const void* caller, MPI_File fh, void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iread_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_c, CallId::File_iread_c);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_c_entered(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_c.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iread_c_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_c_entered(const void* caller, MPI_File fh, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_c.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iread_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_all(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_all, CallId::File_iread_all);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_all_entered(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_all(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_all.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iread_all_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_all_entered(const void* caller, MPI_File fh,
+    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_all(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_all.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iread_all_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_all_c, CallId::File_iread_all_c);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_all_c_entered(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_all_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_all_c.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iread_all_c_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_all_c_entered(const void* caller, MPI_File fh,
+    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_all_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_all_c.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iread_all_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_at(bool nested, MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at, CallId::File_iread_at);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_at_entered(MPI_File fh, MPI_Offset offset, void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_at(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iread_at_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_at_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_at(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iread_at_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_at_c(bool nested, MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at_c, CallId::File_iread_at_c);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_at_c_entered(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at_c.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iread_at_c_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_at_c_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at_c.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iread_at_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+}
+
+#endif
+static int File_iread_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at_all, CallId::File_iread_at_all);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_at_all_entered(MPI_File fh, MPI_Offset offset,
+    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at_all.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iread_at_all_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_at_all_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at_all.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iread_at_all_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_at_all_c, CallId::File_iread_at_all_c);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_at_all_c_entered(MPI_File fh, MPI_Offset offset,
+    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at_all_c.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iread_at_all_c_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_at_all_c_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_at_all_c.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iread_at_all_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype,
+      request);
+}
+
+#endif
+static int File_iread_shared(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_shared, CallId::File_iread_shared);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_shared_entered(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_shared(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_shared.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iread_shared_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_shared_entered(const void* caller, MPI_File fh,
+    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_shared(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_shared.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iread_shared_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iread_shared_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iread_shared_c, CallId::File_iread_shared_c);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iread_shared_c_entered(MPI_File fh, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iread_shared_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_shared_c.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iread_shared_c_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iread_shared_c_entered(const void* caller, MPI_File fh,
+    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iread_shared_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iread_shared_c.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iread_shared_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite(bool nested, MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite, CallId::File_iwrite);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_entered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iwrite_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_entered(const void* caller, MPI_File fh,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iwrite_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_c, CallId::File_iwrite_c);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_c_entered(MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_c.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iwrite_c_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_c_entered(const void* caller, MPI_File fh,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_c.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iwrite_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_all(bool nested, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_all, CallId::File_iwrite_all);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_all_entered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_all(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_all.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iwrite_all_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_all_entered(const void* caller, MPI_File fh,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_all(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_all.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iwrite_all_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_all_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_all_c, CallId::File_iwrite_all_c);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_all_c_entered(MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_all_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_all_c.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iwrite_all_c_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_all_c_entered(const void* caller, MPI_File fh,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_all_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_all_c.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iwrite_all_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_at(bool nested, MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at, CallId::File_iwrite_at);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_at_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_at(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iwrite_at_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_at_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_at(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iwrite_at_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_at_c(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at_c, CallId::File_iwrite_at_c);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_at_c_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at_c.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iwrite_at_c_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_at_c_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at_c.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iwrite_at_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+}
+
+#endif
+static int File_iwrite_at_all(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at_all, CallId::File_iwrite_at_all);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_at_all_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at_all.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iwrite_at_all_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_at_all_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at_all.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iwrite_at_all_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype,
+      request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_at_all_c, CallId::File_iwrite_at_all_c);
+  if (nested) return next(fh, offset, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, offset, buf, count, datatype, request);
+  const int code = next(fh, offset, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_at_all_c_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at_all_c.mpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return MPI_File_iwrite_at_all_c_entered(fh, offset, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_at_all_c_entered(const void* caller, MPI_File fh,
+    MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_at_all_c.pmpi_bound())
+      return straight(fh, offset, buf, count, datatype, request);
+  return PMPI_File_iwrite_at_all_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype,
+      request);
+}
+
+#endif
+static int File_iwrite_shared(bool nested, MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_shared, CallId::File_iwrite_shared);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_shared_entered(MPI_File fh, const void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_shared(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_shared.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iwrite_shared_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_shared_entered(const void* caller, MPI_File fh,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_shared(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_shared.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iwrite_shared_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int File_iwrite_shared_c(bool nested, MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  const auto next = bound(next_calls.File_iwrite_shared_c, CallId::File_iwrite_shared_c);
+  if (nested) return next(fh, buf, count, datatype, request);
+  poll();
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(fh, buf, count, datatype, request);
+  const int code = next(fh, buf, count, datatype, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_File_iwrite_shared_c_entered(MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(false);
+  return File_iwrite_shared_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_shared_c.mpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return MPI_File_iwrite_shared_c_entered(fh, buf, count, datatype, request);
+}
+[[gnu::noinline]] static int PMPI_File_iwrite_shared_c_entered(const void* caller, MPI_File fh,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return File_iwrite_shared_c(entry.nested(), fh, buf, count, datatype, request);
+}
+WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request) {
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.File_iwrite_shared_c.pmpi_bound())
+      return straight(fh, buf, count, datatype, request);
+  return PMPI_File_iwrite_shared_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+}
+
+#endif
+static int Raccumulate(bool nested, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Raccumulate, CallId::Raccumulate);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Raccumulate_entered(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const Entry entry(false);
+  return Raccumulate(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request);
+}
+WEFT_WRAPPER int MPI_Raccumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Raccumulate.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  return MPI_Raccumulate_entered(origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request);
+}
+[[gnu::noinline]] static int PMPI_Raccumulate_entered(const void* caller, const void* origin_addr,
+    int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Raccumulate(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request);
+}
+WEFT_WRAPPER int PMPI_Raccumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Raccumulate.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  return PMPI_Raccumulate_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, op, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Raccumulate_c(bool nested, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Raccumulate_c, CallId::Raccumulate_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Raccumulate_c_entered(const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Raccumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request);
+}
+WEFT_WRAPPER int MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Raccumulate_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  return MPI_Raccumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request);
+}
+[[gnu::noinline]] static int PMPI_Raccumulate_c_entered(const void* caller,
+    const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+    MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
+    MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Raccumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request);
+}
+WEFT_WRAPPER int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Raccumulate_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request);
+  return PMPI_Raccumulate_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, op, win, request);
+}
+
+#endif
+static int Rget(bool nested, void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget, CallId::Rget);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rget_entered(void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(false);
+  return Rget(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return MPI_Rget_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+[[gnu::noinline]] static int PMPI_Rget_entered(const void* caller, void* origin_addr,
+    int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rget(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return PMPI_Rget_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rget_c(bool nested, void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget_c, CallId::Rget_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rget_c_entered(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(false);
+  return Rget_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int MPI_Rget_c(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return MPI_Rget_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+[[gnu::noinline]] static int PMPI_Rget_c_entered(const void* caller, void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rget_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return PMPI_Rget_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, win, request);
+}
+
+#endif
+static int Rget_accumulate(bool nested, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget_accumulate, CallId::Rget_accumulate);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  poll();
+  if (!may_be_large(result_count, result_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  if (code == MPI_SUCCESS && is_large(result_count, result_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rget_accumulate_entered(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const Entry entry(false);
+  return Rget_accumulate(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+WEFT_WRAPPER int MPI_Rget_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget_accumulate.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  return MPI_Rget_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+[[gnu::noinline]] static int PMPI_Rget_accumulate_entered(const void* caller,
+    const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
+    int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+    int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rget_accumulate(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+WEFT_WRAPPER int PMPI_Rget_accumulate(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, int result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget_accumulate.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  return PMPI_Rget_accumulate_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
+      result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rget_accumulate_c(bool nested, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rget_accumulate_c, CallId::Rget_accumulate_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  poll();
+  if (!may_be_large(result_count, result_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  if (code == MPI_SUCCESS && is_large(result_count, result_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rget_accumulate_c_entered(const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
+    MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Rget_accumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+WEFT_WRAPPER int MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget_accumulate_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  return MPI_Rget_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+[[gnu::noinline]] static int PMPI_Rget_accumulate_c_entered(const void* caller,
+    const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+    void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
+    MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
+    MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rget_accumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request);
+}
+WEFT_WRAPPER int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
+    MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  if (is_short(result_count, result_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rget_accumulate_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
+      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  return PMPI_Rget_accumulate_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
+      result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
+      target_datatype, op, win, request);
+}
+
+#endif
+static int Rput(bool nested, const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rput, CallId::Rput);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rput_entered(const void* origin_addr, int origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(false);
+  return Rput(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rput.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return MPI_Rput_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+[[gnu::noinline]] static int PMPI_Rput_entered(const void* caller, const void* origin_addr,
+    int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rput(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+    int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
+    MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rput.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return PMPI_Rput_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win, request);
+}
+
+#if !defined(WEFT_FAMILY_OPENMPI)
+static int Rput_c(bool nested, const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const auto next = bound(next_calls.Rput_c, CallId::Rput_c);
+  if (nested) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  poll();
+  if (!may_be_large(origin_count, origin_datatype)) [[likely]]
+    return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+      target_datatype, win, request);
+  const int code = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  if (code == MPI_SUCCESS && is_large(origin_count, origin_datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Rput_c_entered(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(false);
+  return Rput_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int MPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rput_c.mpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return MPI_Rput_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+}
+[[gnu::noinline]] static int PMPI_Rput_c_entered(const void* caller, const void* origin_addr,
+    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
+  return Rput_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, win, request);
+}
+WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  if (is_short(origin_count, origin_datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Rput_c.pmpi_bound())
+      return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request);
+  return PMPI_Rput_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
+      target_rank, target_disp, target_count, target_datatype, win, request);
+}
+
+#endif
 static int Ibsend(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Ibsend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ibsend.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Ibsend_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Ibsend_entered(const void* caller, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ibsend.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Ibsend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3036,17 +4861,37 @@ static int Ibsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Ibsend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ibsend_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Ibsend_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Ibsend_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Ibsend_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Ibsend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
@@ -3073,17 +4918,36 @@ static int Imrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_
   const auto next = bound(next_calls.Imrecv, CallId::Imrecv);
   if (nested) return next(buf, count, datatype, message, request);
   poll();
-  return next(buf, count, datatype, message, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, message, request);
+  const int code = next(buf, count, datatype, message, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Imrecv_entered(void* buf, int count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Request* request) {
+  const Entry entry(false);
+  return Imrecv(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Imrecv.mpi_bound())
+      return straight(buf, count, datatype, message, request);
+  return MPI_Imrecv_entered(buf, count, datatype, message, request);
+}
+[[gnu::noinline]] static int PMPI_Imrecv_entered(const void* caller, void* buf, int count,
+    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Imrecv(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Imrecv(entry.nested(), buf, count, datatype, message, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Imrecv.pmpi_bound())
+      return straight(buf, count, datatype, message, request);
+  return PMPI_Imrecv_entered(RETURN_ADDRESS, buf, count, datatype, message, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3092,17 +4956,36 @@ static int Imrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype dataty
   const auto next = bound(next_calls.Imrecv_c, CallId::Imrecv_c);
   if (nested) return next(buf, count, datatype, message, request);
   poll();
-  return next(buf, count, datatype, message, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, message, request);
+  const int code = next(buf, count, datatype, message, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Imrecv_c_entered(void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+  const Entry entry(false);
+  return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Imrecv_c.mpi_bound())
+      return straight(buf, count, datatype, message, request);
+  return MPI_Imrecv_c_entered(buf, count, datatype, message, request);
+}
+[[gnu::noinline]] static int PMPI_Imrecv_c_entered(const void* caller, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Imrecv_c.pmpi_bound())
+      return straight(buf, count, datatype, message, request);
+  return PMPI_Imrecv_c_entered(RETURN_ADDRESS, buf, count, datatype, message, request);
 }
 
 #endif
@@ -3126,17 +5009,36 @@ static int Irecv(bool nested, void* buf, int count, MPI_Datatype datatype, int s
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
   if (nested) return next(buf, count, datatype, source, tag, comm, request);
   poll();
-  return next(buf, count, datatype, source, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, source, tag, comm, request);
+  const int code = next(buf, count, datatype, source, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Irecv_entered(void* buf, int count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irecv.mpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return MPI_Irecv_entered(buf, count, datatype, source, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Irecv_entered(const void* caller, void* buf, int count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irecv.pmpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return PMPI_Irecv_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3145,17 +5047,36 @@ static int Irecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
   if (nested) return next(buf, count, datatype, source, tag, comm, request);
   poll();
-  return next(buf, count, datatype, source, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, source, tag, comm, request);
+  const int code = next(buf, count, datatype, source, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Irecv_c_entered(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irecv_c.mpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return MPI_Irecv_c_entered(buf, count, datatype, source, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Irecv_c_entered(const void* caller, void* buf, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irecv_c.pmpi_bound())
+      return straight(buf, count, datatype, source, tag, comm, request);
+  return PMPI_Irecv_c_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm, request);
 }
 
 #endif
@@ -3164,17 +5085,36 @@ static int Irsend(bool nested, const void* buf, int count, MPI_Datatype datatype
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Irsend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irsend.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Irsend_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Irsend_entered(const void* caller, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irsend.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Irsend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3183,17 +5123,37 @@ static int Irsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Irsend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irsend_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Irsend_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Irsend_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Irsend_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Irsend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
@@ -3202,17 +5162,36 @@ static int Isend(bool nested, const void* buf, int count, MPI_Datatype datatype,
   const auto next = bound(next_calls.Isend, CallId::Isend);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Isend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isend.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Isend_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Isend_entered(const void* caller, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isend.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Isend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3221,17 +5200,37 @@ static int Isend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Isend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isend_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Isend_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Isend_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isend_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Isend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif
@@ -3242,22 +5241,48 @@ static int Isendrecv(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
   if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
   poll();
-  return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+  if (!(may_be_large(sendcount, sendtype) || may_be_large(recvcount, recvtype))) [[likely]]
+    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, request);
+  const int code = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+  if (code == MPI_SUCCESS && (is_large(sendcount, sendtype) || is_large(recvcount, recvtype)))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Isendrecv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
+    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+  return MPI_Isendrecv_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Isendrecv_entered(const void* caller, const void* sendbuf,
+    int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
+    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-      recvtype, source, recvtag, comm, request);
+  if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+  return PMPI_Isendrecv_entered(RETURN_ADDRESS, sendbuf, sendcount, sendtype, dest, sendtag,
+      recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3268,22 +5293,49 @@ static int Isendrecv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   if (nested) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
   poll();
-  return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+  if (!(may_be_large(sendcount, sendtype) || may_be_large(recvcount, recvtype))) [[likely]]
+    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, request);
+  const int code = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+  if (code == MPI_SUCCESS && (is_large(sendcount, sendtype) || is_large(recvcount, recvtype)))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Isendrecv_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+      recvcount, recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+  return MPI_Isendrecv_c_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Isendrecv_c_entered(const void* caller, const void* sendbuf,
+    MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-      recvcount, recvtype, source, recvtag, comm, request);
+  if (is_short(sendcount, sendtype) && is_short(recvcount, recvtype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, request);
+  return PMPI_Isendrecv_c_entered(RETURN_ADDRESS, sendbuf, sendcount, sendtype, dest, sendtag,
+      recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 }
 
 #endif
@@ -3292,19 +5344,42 @@ static int Isendrecv_replace(bool nested, void* buf, int count, MPI_Datatype dat
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
   if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const int code = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Isendrecv_replace_entered(void* buf, int count,
+    MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv_replace.mpi_bound())
+      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  return MPI_Isendrecv_replace_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+      request);
+}
+[[gnu::noinline]] static int PMPI_Isendrecv_replace_entered(const void* caller, void* buf,
+    int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
-      comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv_replace.pmpi_bound())
+      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  return PMPI_Isendrecv_replace_entered(RETURN_ADDRESS, buf, count, datatype, dest, sendtag,
+      source, recvtag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3313,19 +5388,42 @@ static int Isendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Data
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
   if (nested) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const int code = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Isendrecv_replace_c_entered(void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv_replace_c.mpi_bound())
+      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  return MPI_Isendrecv_replace_c_entered(buf, count, datatype, dest, sendtag, source, recvtag,
+      comm, request);
+}
+[[gnu::noinline]] static int PMPI_Isendrecv_replace_c_entered(const void* caller, void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+    MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
-      comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Isendrecv_replace_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  return PMPI_Isendrecv_replace_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, sendtag,
+      source, recvtag, comm, request);
 }
 
 #endif
@@ -3334,17 +5432,36 @@ static int Issend(bool nested, const void* buf, int count, MPI_Datatype datatype
   const auto next = bound(next_calls.Issend, CallId::Issend);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Issend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Issend.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Issend_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Issend_entered(const void* caller, const void* buf, int count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Issend.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Issend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3353,17 +5470,37 @@ static int Issend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
   if (nested) return next(buf, count, datatype, dest, tag, comm, request);
   poll();
-  return next(buf, count, datatype, dest, tag, comm, request);
+  if (!may_be_large(count, datatype)) [[likely]]
+    return next(buf, count, datatype, dest, tag, comm, request);
+  const int code = next(buf, count, datatype, dest, tag, comm, request);
+  if (code == MPI_SUCCESS && is_large(count, datatype))
+    transfer_started(*request);
+  return code;
+}
+[[gnu::noinline]] static int MPI_Issend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Entry entry(false);
+  return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Issend_c.mpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return MPI_Issend_c_entered(buf, count, datatype, dest, tag, comm, request);
+}
+[[gnu::noinline]] static int PMPI_Issend_c_entered(const void* caller, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(caller));
   return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  if (is_short(count, datatype) && nothing_under_way())
+    if (const auto straight = next_calls.Issend_c.pmpi_bound())
+      return straight(buf, count, datatype, dest, tag, comm, request);
+  return PMPI_Issend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
 }
 
 #endif

@@ -1,0 +1,31 @@
+// Futex: sleep in the kernel until a word changes. Why not std::atomic's wait(): that has no time
+// limit, and does not reach into other processes.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+
+namespace weft {
+
+// The words of several processes, or of this one alone.
+enum class FutexOf : int { processes = 0, this_process = FUTEX_PRIVATE_FLAG };
+
+// Until the next wake_one(); not at all where the word is no longer `seen`. ns: at most so long.
+inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, FutexOf of) {
+  syscall(SYS_futex, &word, FUTEX_WAIT | static_cast<int>(of), seen, nullptr, nullptr, 0);
+}
+inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, FutexOf of,
+                     std::int64_t ns) {
+  const timespec at_most{ns / 1'000'000'000, ns % 1'000'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT | static_cast<int>(of), seen, &at_most, nullptr, 0);
+}
+inline void wake_one(std::atomic<std::uint32_t>& word, FutexOf of) {
+  syscall(SYS_futex, &word, FUTEX_WAKE | static_cast<int>(of), 1, nullptr, nullptr, 0);
+}
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+/* own_transfers FILE SECONDS plain|persistent: messages of 2 MiB in both directions, once for each
+   completion call. Rank 0 makes no MPI call until rank 1, which has completed its part, says so in
+   memory that both share by FILE. Prints "helped"; or "alone", where nobody has brought rank 0's
+   messages forward for so many seconds. */
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COUNT = 1 << 18 };
+
+static volatile int* said;
+static int rank;
+static double *out, *in;
+
+static void fail(const char* what) {
+  fprintf(stderr, "rank %d: %s is wrong\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* False: not for so many seconds. */
+static int becomes(volatile int* word, int value, int seconds) {
+  const time_t since = time(NULL);
+  while (*word != value)
+    if (time(NULL) - since > seconds) return 0;
+  return 1;
+}
+
+static void fill(int round) {
+  for (int i = 0; i < COUNT; ++i) out[i] = rank + round + i, in[i] = -1;
+}
+
+static void check(int round) {
+  for (int i = 0; i < COUNT; ++i)
+    if (in[i] != 1 - rank + round + i) fail("what was received");
+}
+
+static const char* const calls[] = {"wait",    "waitall", "waitany",  "waitsome", "test",
+                                    "testall", "testany", "testsome", NULL};
+
+static void complete(const char* how, int count, MPI_Request* requests) {
+  int flag = 0, index, done = 0, some, indices[2];
+  if (strcmp(how, "wait") == 0)
+    for (int i = 0; i < count; ++i) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+  else if (strcmp(how, "waitany") == 0)
+    for (int i = 0; i < count; ++i) MPI_Waitany(count, requests, &index, MPI_STATUS_IGNORE);
+  else if (strcmp(how, "waitsome") == 0)
+    for (; done < count; done += some)
+      MPI_Waitsome(count, requests, &some, indices, MPI_STATUSES_IGNORE);
+  else if (strcmp(how, "test") == 0)
+    for (int i = 0; i < count; ++i)
+      for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+  else if (strcmp(how, "testsome") == 0)
+    for (; done < count; done += some)
+      MPI_Testsome(count, requests, &some, indices, MPI_STATUSES_IGNORE);
+  else if (strcmp(how, "testany") == 0)
+    for (; done < count; done += flag)
+      MPI_Testany(count, requests, &index, &flag, MPI_STATUS_IGNORE);
+  else if (strcmp(how, "testall") == 0)
+    while (!flag) MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE);
+  else
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+}
+
+int main(int argc, char** argv) {
+  const int seconds = atoi(argv[2]), persistent = strcmp(argv[3], "persistent") == 0;
+  const int other = 1, file = open(argv[1], O_RDWR | O_CREAT, 0600);
+  int helped = 1;
+  MPI_Request requests[2];
+  if (ftruncate(file, 4096) != 0) return 1;
+  said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  out = malloc(COUNT * sizeof *out);
+  in = malloc(COUNT * sizeof *in);
+  if (persistent && rank == 0) {
+    MPI_Recv_init(in, COUNT, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(out, COUNT, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, &requests[1]);
+  }
+  for (int round = 1; calls[round - 1] && helped; ++round) {
+    fill(round);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+      if (persistent) {
+        MPI_Startall(2, requests);
+      } else {
+        MPI_Irecv(in, COUNT, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(out, COUNT, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, &requests[1]);
+      }
+      said[0] = round;
+      helped = becomes(&said[1], round, seconds) && helped;
+      if (round % 2) usleep(50000); /* computes on, so that the thread sees the end */
+      complete(calls[round - 1], 2, requests);
+    } else {
+      /* The messages begin after rank 0's last call. */
+      while (said[0] != round) continue;
+      MPI_Sendrecv(out, COUNT, MPI_DOUBLE, 0, 0, in, COUNT, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
+      said[1] = round;
+    }
+    check(round);
+    MPI_Bcast(&helped, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  if (persistent && rank == 0) {
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+  }
+  if (rank == 0) printf("%s\n", helped ? "helped" : "alone");
+  MPI_Finalize();
+  free(out);
+  free(in);
+  return 0;
+}

@@ -1,0 +1,64 @@
+"""What Weft adds to calls for messages too small for its thread: instructions, which no other load
+changes."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from weft import installation, mpi_libraries
+
+MPICH = mpi_libraries.implementation("mpich")
+STARTS = ("Isend", "Irecv", "Start", "Startall")
+COMPLETIONS = ("Wait", "Waitany", "Waitsome", "Waitall", "Test", "Testany", "Testsome", "Testall")
+MOST_INSTRUCTIONS = 25
+TIMES = 200
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory):
+    """Of rank 0, by callgrind: the job begins and ends in both."""
+    place = tmp_path_factory.mktemp("message_cost")
+    source = installation.ROOT / "tests/cli/programs/message_cost.c"
+    program, library = place / "message_cost", f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
+    command = [MPICH.prefix / "bin/mpicc", "-O1", source, "-o", program, library]
+    subprocess.run(command, check=True, timeout=60)
+    callgrind = ["valgrind", "-q", "--tool=callgrind", "--compress-strings=no"]
+    callgrind += ["--separate-threads=yes", f"--callgrind-out-file={place / 'out'}"]
+    weft = [installation.weft_command(), "run", "--engine=thread", "--"]
+    job = [program, TIMES, 1]
+    command = [MPICH.mpiexec, "-n", 1, *weft, *callgrind, *job, ":", "-n", 1, *weft, *job]
+    done = subprocess.run([str(word) for word in command], capture_output=True, timeout=110)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (place / "out-01").read_text()
+
+
+def added_by_weft(profile_text, name):
+    """Instructions of each call from the program, less those of the library's own call in it."""
+    inclusive, calls, caller, called = 0, 0, "", ""
+    lines = iter(profile_text.splitlines())
+    for line in lines:
+        if line.startswith("fn="):
+            caller = line[3:]
+        elif line.startswith("cfn="):
+            called = line[4:]
+        elif line.startswith("calls="):
+            instructions = int(next(lines).split()[1])
+            if called == f"MPI_{name}" and caller == "main":
+                calls += int(re.match(r"calls=(\d+)", line)[1])
+                inclusive += instructions
+            elif called == f"PMPI_{name}":
+                inclusive -= instructions
+    assert calls >= TIMES, f"{name} was called {calls} times"
+    return inclusive / calls
+
+
+@pytest.mark.skipif(
+    not shutil.which("valgrind"), reason="needs valgrind: sudo apt-get install -y valgrind"
+)
+def test_instructions_of_short_messages(profile, capsys):
+    added = {name: added_by_weft(profile, name) for name in STARTS + COMPLETIONS}
+    with capsys.disabled():
+        print("", *(f"{name} {count:.1f}" for name, count in added.items()), sep="  ")
+    assert max(added[name] for name in STARTS) <= MOST_INSTRUCTIONS

@@ -1,0 +1,91 @@
+"""The application's own messages go on while it computes: rank 0 makes no MPI call until rank 1 has
+received from it and sent to it, which without Weft's thread never happens."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from weft import installation, mpi_libraries
+
+PROGRAMS = installation.ROOT / "tests/cli/programs"
+CALLS = 8  # by which messages are completed, in both directions
+PATIENCE = 60  # seconds that rank 0 waits for what must come
+
+
+@pytest.fixture(scope="module", params=["mpich", "openmpi", "intelmpi"])
+def library(request):
+    library = mpi_libraries.implementation(request.param)
+    if not library.mpiexec.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target(request.param)}")
+    return library
+
+
+@pytest.fixture(scope="module")
+def built(library, tmp_path_factory):
+    """Compiles a program for the library, or for another one of its ABI."""
+    place = tmp_path_factory.mktemp("transfers")
+    compiler = mpi_libraries.implementation(library.family).prefix / "bin/mpicc"
+
+    def build(name):
+        command = [compiler, "-O1", PROGRAMS / f"{name}.c", "-o", place / name]
+        subprocess.run(command, check=True, timeout=60)
+        return place / name
+
+    return build
+
+
+@pytest.fixture
+def run(library, environment, tmp_path):
+    """Runs a job of two ranks under Weft; returns what it said and what became of its transfers."""
+
+    def job(*command, options=("--engine=thread",)):
+        summary = tmp_path / "summary.json"
+        variables = {**environment, **library.environment()}
+        path = [str(library.prefix / "lib"), variables.get("LD_LIBRARY_PATH", "")]
+        variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, path))
+        weft = [installation.weft_command(), "run", *options, f"--summary=json:{summary}", "--"]
+        done = subprocess.run(
+            [str(word) for word in [*library.launcher(2), *weft, *command]],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip(), json.loads(summary.read_text())["transfers"]
+
+    return job
+
+
+@pytest.fixture(scope="module")
+def program(built):
+    return built("own_transfers")
+
+
+@pytest.mark.parametrize("way", ["plain", "persistent"])
+def test_messages_go_on_while_the_program_computes(run, program, tmp_path, way):
+    """By every completion call. Some have not quite ended on this rank when it asks."""
+    said, transfers = run(program, tmp_path / "shared", PATIENCE, way)
+    assert said == "helped"
+    assert transfers["started"] == 2 * CALLS
+    assert 0 < transfers["ended"] <= 2 * CALLS
+
+
+def test_alone_without(run, program, tmp_path):
+    """So that the tests above show something: two seconds are enough to say so."""
+    options = ("--engine=thread", "--transfers=off")
+    said, transfers = run(program, tmp_path / "shared", 2, "plain", options=options)
+    assert said == "alone"
+    assert transfers == {"started": 0, "ended": 0}
+
+
+@pytest.mark.parametrize("what", ["rget", "file", "partitioned"])
+def test_accesses_and_partitioned_messages(run, built, tmp_path, what):
+    """Alone, no library goes on with partitioned messages; a one-sided access in memory that ranks
+    share, and a file's, need nobody."""
+    program = built("own_accesses")
+    said, transfers = run(program, tmp_path / "shared", PATIENCE, what, tmp_path / "written")
+    assert said == "helped"
+    assert transfers["started"] == (1 if what == "rget" else 2)
