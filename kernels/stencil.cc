@@ -64,7 +64,8 @@ Box whole(const Block& block) {
   return {{1, 1, 1}, {block.size[0] + 1, block.size[1] + 1, block.size[2] + 1}};
 }
 
-// What needs the halo is cut off as boxes, one for each side with a neighbour; the rest is interior.
+// What needs the halo is cut off as boxes, one for each side with a neighbour; the rest is
+// interior.
 Box interior_of(const Block& block, std::vector<Box>* outermost) {
   Box rest = whole(block);
   for (int axis = 0; axis < 3; ++axis) {
@@ -398,8 +399,8 @@ int run(int argc, char** argv) {
       [&](trials::Variant& one) { simulation.carry_out(halos[at(&one - all.data())].get()); },
       [&](trials::Variant& one) {
         const std::vector<double> found = simulation.result();
-        trials::compare_bits(&one, std::memcmp(found.data(), first.data(),
-                                               first.size() * sizeof(double)) == 0);
+        trials::compare_bits(
+            &one, std::memcmp(found.data(), first.data(), first.size() * sizeof(double)) == 0);
         return simulation.error() < tolerance;
       });
   const std::string text = std::to_string(settings.steps) + " steps, " + in_words(settings.grid) +

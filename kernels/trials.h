@@ -100,6 +100,19 @@ class Options {
       return std::all_of(n, n + 3, [](int extent) { return extent >= 1 && extent <= 4096; });
     });
   }
+  // As many extents as there are.
+  void extents(const std::string& name, std::vector<int>* place) {
+    add(name, "numbers from 1 to 2^30, such as 32x32x32", [=](const std::string& text) {
+      place->clear();
+      for (const std::string& word : split(text, 'x')) {
+        char* end = nullptr;
+        const long value = std::strtol(word.c_str(), &end, 10);
+        if (word.empty() || *end != 0 || value < 1 || value > 1 << 30) return false;
+        place->push_back(static_cast<int>(value));
+      }
+      return !place->empty();
+    });
+  }
 
   // The sentence that says what is wrong; empty: nothing.
   std::string read(int argc, char** argv) const {

@@ -18,7 +18,7 @@ from weft import __version__, installation, mpi_libraries
 
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "plan", "idle", "weft-probe", "iallreduce_kernel")
-PROGRAMS += ("gemv_alltoall", "pipecg", "stencil")
+PROGRAMS += ("gemv_alltoall", "pipecg", "stencil", "cpals")
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",

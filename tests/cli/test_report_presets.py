@@ -13,7 +13,7 @@ from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
-NAMES += ("pipecg", "fft3d", "stencil")
+NAMES += ("pipecg", "fft3d", "stencil", "cpals")
 
 
 def collective(found, name):
@@ -101,6 +101,15 @@ def test_stencil_holds_where_the_interior_hides_the_halo():
     assert text.startswith("The finding holds in direction")
     assert "thread, it is 1.25 times as fast as blocking (published: about 1.20)" in text
     assert "does not show" in judge(kernel(blocking=1000.0, thread=1100.0))
+
+
+def test_cpals_compares_the_forms_of_the_exchange():
+    judge = presets.presets(2)["cpals"].judge
+    text = judge(kernel(blocking=1000.0, thread=700.0, messages=900.0, **{"rows, thread": 600.0}))
+    assert "Of the forms of the exchange, rows, thread is fastest" in text
+    assert "it takes 40 % less time than blocking" in text
+    text = judge(kernel(blocking=1000.0, thread=700.0, messages=701.0))
+    assert "the fastest, thread, does not lead all others beyond the spread" in text
 
 
 def test_a_variant_is_called_by_its_engine_and_what_else_it_does():

@@ -30,6 +30,7 @@ PresetName = Literal[
     "pipecg",
     "fft3d",
     "stencil",
+    "cpals",
 ]
 # With --resume, the run's own settings hold; these may be named anew.
 OF_RESUME = {"resume", "retry", "time_budget", "json_file", "csv_file"}
@@ -130,7 +131,7 @@ def bench(
         Optional[PresetName],
         typer.Option(
             help="A published experiment: tcc, threads-per-core, placement, split-tree, nbc-eff,"
-            " iallreduce-kernel, pipecg, fft3d, stencil. Other options win over its own.",
+            " iallreduce-kernel, pipecg, fft3d, stencil, cpals. Other options win over its own.",
             metavar="NAME",
             rich_help_panel=WHAT,
         ),

@@ -57,6 +57,7 @@ def presets(cores: int) -> dict[str, Preset]:
         pipecg(),
         fft3d(),
         stencil(),
+        cpals(),
     )
     return {preset.name: preset for preset in found}
 
@@ -279,6 +280,22 @@ def stencil() -> Preset:
     )
 
 
+def cpals() -> Preset:
+    words = "--dimensions 3000x2000x1500 --entries 1000000 --rank 16 --iterations 2"
+    return Preset(
+        name="cpals",
+        title="Sparse tensors: the rows of one mode travel behind the product of the next",
+        published=(
+            "Nanri et al., jh250041: the exchange of rows that the products of a sparse tensor need"
+            " (SPLATT) is not directly supported by MPI's collectives; implementations of it are"
+            " being examined, without figures."
+        ),
+        program="cpals",
+        runs=[{"arguments": words, "engines": "native,thread,auto", "lab": LAB}],
+        judge=judge_cpals,
+    )
+
+
 # ---- Judgements -------------------------------------------------------------------------------
 
 
@@ -478,4 +495,17 @@ def judge_stencil(run: Run) -> str:
     return (
         f"The finding {verdict} ({run.title}): with the interior first, {best}, it is {fast:.2f}"
         f" times as fast as blocking (published: about 1.20). {_share(run)}"
+    )
+
+
+def judge_cpals(run: Run) -> str:
+    best, rest = run.best, [name for name in run.engines if name != run.best]
+    leaves = [name for name in rest if leads(run.engines[best], run.engines[name])]
+    if len(leaves) == len(rest):
+        found = f"{best} is fastest"
+    else:
+        found = f"the fastest, {best}, does not lead all others beyond the spread"
+    return (
+        f"The finding gives no figures. Of the forms of the exchange, {found} ({run.title}): it"
+        f" takes {_less(run.engines[best], run.blocking)} than blocking. {_share(run)}"
     )

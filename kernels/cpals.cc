@@ -1,0 +1,526 @@
+// cpals: decomposes a sparse tensor into a sum of few products of vectors (CP, by alternating least
+// squares). Each mode's factor takes a product over all entries (MTTKRP), then rows of it travel
+// to their owners, are solved for, and travel to those who use them.
+// Why: this exchange of rows is not directly supported by MPI's collectives (jh250041). Here its
+// forms are compared, and it is hidden: on its way to the users behind the part of the next mode's
+// product that needs owned rows alone, on its way to the owners behind the rows that stay.
+// The tensor is divided and stored as in SPLATT (medium grain; compressed sparse fibres): Smith,
+// Ravindran, Sidiropoulos, Karypis, IPDPS 2015 and 2016.
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "row_exchange.h"
+#include "tensor.h"
+#include "trials.h"
+
+namespace {
+
+using rows::Exchange;
+using rows::How;
+using tensor::at;
+using tensor::Part;
+
+struct Settings {
+  tensor::Problem problem;
+  std::vector<int> blocks;  // of ranks, along each mode; empty: chosen
+  int rank = 16, iterations = 5;
+};
+
+// ---- Compressed sparse fibres -------------------------------------------------------------------
+
+// The entries as a tree for one mode: its rows, below each of them the fibres by the rows of the
+// mode that was updated before, below these what is left. Level l's node n has the children from
+// start[l][n] to before start[l][n + 1]. Owned rows come before those of others.
+struct Fibres {
+  std::vector<int> modes;  // of each level
+  std::vector<std::vector<int>> row, start;
+  std::vector<double> value;       // of the last level
+  int foreign_row = 0;             // the first node of level 0 whose row is another rank's
+  std::vector<int> foreign_fibre;  // of each node of level 0, the first such child
+
+  int levels() const { return static_cast<int>(modes.size()); }
+  int rows() const { return static_cast<int>(row[0].size()); }
+};
+
+Fibres fibres_of(const Part& part, int mode) {
+  const tensor::Tensor& entries = part.tensor;
+  const int order = entries.order();
+  Fibres made;
+  for (int level = 0; level < order; ++level) made.modes.push_back((mode + order - level) % order);
+  std::vector<std::int64_t> sorted(entries.value.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::sort(sorted.begin(), sorted.end(), [&](std::int64_t a, std::int64_t b) {
+    for (const int one : made.modes) {
+      const int left = entries.entry(a)[one], right = entries.entry(b)[one];
+      if (left != right) return left < right;
+    }
+    return false;
+  });
+  made.row.resize(at(order)), made.start.resize(at(order));
+  const int* last = nullptr;
+  for (const std::int64_t e : sorted) {
+    const int* entry = entries.entry(e);
+    bool fresh = last == nullptr;
+    for (int level = 0; level < order; ++level) {
+      const int one = made.modes[at(level)];
+      fresh = fresh || level == order - 1 || last[one] != entry[one];
+      if (!fresh) continue;
+      if (level + 1 < order) {
+        made.start[at(level)].push_back(static_cast<int>(made.row[at(level + 1)].size()));
+      }
+      made.row[at(level)].push_back(entry[one]);
+    }
+    made.value.push_back(entries.value[at(e)]);
+    last = entry;
+  }
+  for (int level = 0; level + 1 < order; ++level) {
+    made.start[at(level)].push_back(static_cast<int>(made.row[at(level + 1)].size()));
+  }
+  const auto foreign = [&](int level, int first, int last) {
+    const auto begin = made.row[at(level)].begin();
+    const int owned = part.modes[at(made.modes[at(level)])].owned;
+    return static_cast<int>(std::lower_bound(begin + first, begin + last, owned) - begin);
+  };
+  made.foreign_row = foreign(0, 0, made.rows());
+  for (std::size_t node = 0; node < made.row[0].size(); ++node) {
+    made.foreign_fibre.push_back(foreign(1, made.start[0][node], made.start[0][node + 1]));
+  }
+  return made;
+}
+
+// ---- Who needs which rows -----------------------------------------------------------------------
+
+// Between the ranks of a mode's layer. Partial rows travel to their owner, where they wait in `in`
+// by rank; the finished rows travel from the owner to the same ranks.
+struct Traffic {
+  MPI_Comm layer = MPI_COMM_NULL;
+  rows::Lists to_owners, to_users;
+  int waiting = 0;  // rows of `in`
+};
+
+Traffic traffic_of(const tensor::Mode& mode) {
+  Traffic made;
+  MPI_Comm_split(MPI_COMM_WORLD, mode.layer, mode.place, &made.layer);
+  const auto members = at(trials::size_of(made.layer));
+  for (rows::Lists* lists : {&made.to_owners, &made.to_users}) {
+    lists->sent.resize(members), lists->received.resize(members);
+  }
+  std::vector<int> asked(members), wanted(members), from(members), places(members);
+  std::size_t owner = 0;
+  for (std::size_t i = 0; i < mode.foreign.size(); ++i) {
+    while (mode.foreign[i] >= mode.starts[owner + 1]) ++owner;
+    const int row = mode.owned + static_cast<int>(i);
+    made.to_owners.sent[owner].push_back(row), made.to_users.received[owner].push_back(row);
+    ++asked[owner];
+  }
+  MPI_Alltoall(asked.data(), 1, MPI_INT, wanted.data(), 1, MPI_INT, made.layer);
+  std::exclusive_scan(asked.begin(), asked.end(), places.begin(), 0);
+  std::exclusive_scan(wanted.begin(), wanted.end(), from.begin(), 0);
+  made.waiting = std::accumulate(wanted.begin(), wanted.end(), 0);
+  std::vector<int> numbers(at(made.waiting));
+  MPI_Alltoallv(mode.foreign.data(), asked.data(), places.data(), MPI_INT, numbers.data(),
+                wanted.data(), from.data(), MPI_INT, made.layer);
+  for (std::size_t user = 0; user < members; ++user) {
+    for (int i = from[user]; i < from[user] + wanted[user]; ++i) {
+      made.to_users.sent[user].push_back(numbers[at(i)] - mode.first);
+      made.to_owners.received[user].push_back(i);
+    }
+  }
+  return made;
+}
+
+// ---- The decomposition --------------------------------------------------------------------------
+
+struct Outcome {
+  double fit = 0, square = 0;  // 1: exact; of what is left
+  std::string end;             // empty: all iterations were made
+};
+
+class Decomposition {
+ public:
+  Decomposition(const Settings& settings, const Part& part)
+      : settings_(settings), part_(part), length_(settings.rank) {
+    for (int mode = 0; mode < modes(); ++mode) {
+      const tensor::Mode& one = part.modes[at(mode)];
+      trees_.push_back(fibres_of(part, mode));
+      traffic_.push_back(traffic_of(one));
+      factor_.emplace_back(size(one.rows())), product_.emplace_back(size(one.rows()));
+      in_.emplace_back(size(traffic_.back().waiting));
+    }
+    scratch_.resize(at(modes() * length_));
+    grams_.resize(at(modes()), Square(at(length_ * length_)));
+    begin_anew();
+    start_grams_ = grams_;
+  }
+  ~Decomposition() {
+    for (Traffic& one : traffic_) MPI_Comm_free(&one.layer);
+  }
+  Decomposition(const Decomposition&) = delete;
+  Decomposition& operator=(const Decomposition&) = delete;
+
+  int modes() const { return part_.tensor.order(); }
+
+  // All rows' beginnings depend on their numbers alone.
+  void begin_anew() {
+    for (int mode = 0; mode < modes(); ++mode) {
+      const tensor::Mode& one = part_.modes[at(mode)];
+      std::vector<double>& factor = factor_[at(mode)];
+      for (int row = 0; row < one.rows(); ++row) {
+        for (int r = 0; r < length_; ++r) {
+          factor[at(row * length_ + r)] =
+              tensor::random_at(at(1000 + mode), at(std::int64_t{one.global(row)} * length_ + r));
+        }
+      }
+      if (start_grams_.empty()) {
+        const Square mine = gram_of(mode);
+        MPI_Allreduce(mine.data(), grams_[at(mode)].data(), length_ * length_, MPI_DOUBLE, MPI_SUM,
+                      MPI_COMM_WORLD);
+      }
+    }
+    if (!start_grams_.empty()) grams_ = start_grams_;
+  }
+
+  // How one variant communicates.
+  struct Ways {
+    trials::Variant* variant;
+    bool overlapped;
+    std::vector<std::unique_ptr<Exchange>> to_owners, to_users;
+  };
+  Ways ways(How how, trials::Variant* variant) {
+    Ways made{variant, how != How::blocking, {}, {}};
+    for (std::size_t mode = 0; mode < traffic_.size(); ++mode) {
+      const Traffic& one = traffic_[mode];
+      made.to_owners.push_back(std::make_unique<Exchange>(how, one.to_owners, length_,
+                                                          product_[mode].data(), in_[mode].data(),
+                                                          one.layer, variant));
+      made.to_users.push_back(std::make_unique<Exchange>(how, one.to_users, length_,
+                                                         factor_[mode].data(), factor_[mode].data(),
+                                                         one.layer, variant));
+    }
+    return made;
+  }
+
+  Outcome carry_out(Ways* ways) {
+    Outcome outcome;
+    if (ways->overlapped) begin_product(0);
+    const int steps = settings_.iterations * modes();
+    for (int step = 0; step < steps && outcome.end.empty(); ++step) {
+      const int mode = step % modes(), next = (step + 1) % modes();
+      const int rows = trees_[at(mode)].rows(), foreign = trees_[at(mode)].foreign_row;
+      if (ways->overlapped) {
+        multiply(mode, foreign, rows, Fibre::foreign);
+        ways->to_owners[at(mode)]->begin();
+        multiply(mode, 0, foreign, Fibre::foreign);
+      } else {
+        clear(mode);
+        multiply(mode, 0, rows, Fibre::any);
+        ways->to_owners[at(mode)]->begin();
+      }
+      ways->to_owners[at(mode)]->end();
+      Square sums = solve(mode, &outcome.end);
+      ways->to_users[at(mode)]->begin();
+      MPI_Request request = add_over_ranks(ways, &sums);
+      if (ways->overlapped && step + 1 < steps) begin_product(next);
+      ways->to_users[at(mode)]->end();
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      std::copy_n(sums.begin(), length_ * length_, grams_[at(mode)].begin());
+      if (next == 0) judge(sums.back(), &outcome);
+      if (!outcome.end.empty()) {
+        outcome.end += " in iteration " + std::to_string(step / modes() + 1);
+      }
+    }
+    return outcome;
+  }
+
+  // What is left, from the entries one by one.
+  double square_of_rest() const {
+    double sum = 0;
+    for (std::int64_t e = 0; e < part_.tensor.entries(); ++e) {
+      const int* entry = part_.tensor.entry(e);
+      for (int r = 0; r < length_; ++r) {
+        double term = part_.tensor.value[at(e)];
+        for (int mode = 0; mode < modes(); ++mode) {
+          term *= factor_[at(mode)][at(entry[mode] * length_ + r)];
+        }
+        sum += term;
+      }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return part_.square - 2 * sum + square_of_model();
+  }
+
+  std::vector<double> result() const {
+    std::vector<double> all;
+    for (const auto& one : factor_) all.insert(all.end(), one.begin(), one.end());
+    return all;
+  }
+
+ private:
+  using Square = std::vector<double>;  // length x length, or one more
+  std::size_t size(int rows) const { return at(std::int64_t{rows} * length_); }
+  const double* row(int mode, int number) const {
+    return factor_[at(mode)].data() + std::ptrdiff_t{number} * length_;
+  }
+
+  // ---- The product over all entries
+
+  // Adds, for the nodes of a level, what is below them times their rows.
+  void add_below(const Fibres& tree, int level, int first, int last, double* out) {
+    const int mode = tree.modes[at(level)];
+    for (int node = first; node < last; ++node) {
+      const double* factor = row(mode, tree.row[at(level)][at(node)]);
+      if (level + 1 == tree.levels()) {
+        const double value = tree.value[at(node)];
+        for (int r = 0; r < length_; ++r) out[r] += value * factor[r];
+        continue;
+      }
+      double* sum = scratch_.data() + level * length_;
+      std::fill_n(sum, length_, 0.0);
+      add_below(tree, level + 1, tree.start[at(level)][at(node)],
+                tree.start[at(level)][at(node + 1)], sum);
+      for (int r = 0; r < length_; ++r) out[r] += sum[r] * factor[r];
+    }
+  }
+  // The part of the product that needs no row of others: it is computed while those travel.
+  void begin_product(int mode) {
+    clear(mode);
+    multiply(mode, 0, trees_[at(mode)].rows(), Fibre::owned);
+  }
+  void clear(int mode) { std::fill(product_[at(mode)].begin(), product_[at(mode)].end(), 0.0); }
+
+  // Adds to some rows of the product the fibres whose row, of the mode before, is owned, or is not.
+  enum class Fibre { owned, foreign, any };
+  void multiply(int mode, int first, int last, Fibre which) {
+    const Fibres& tree = trees_[at(mode)];
+    for (int node = first; node < last; ++node) {
+      double* out = product_[at(mode)].data() + std::ptrdiff_t{tree.row[0][at(node)]} * length_;
+      const int middle = tree.foreign_fibre[at(node)];
+      const int begin = which == Fibre::foreign ? middle : tree.start[0][at(node)];
+      const int end = which == Fibre::owned ? middle : tree.start[0][at(node + 1)];
+      add_below(tree, 1, begin, end, out);
+    }
+  }
+
+  // ---- The least squares
+
+  // Adds the partial rows in the order of the ranks, solves for the owned rows of the factor, and
+  // returns this rank's part of its Gram matrix and of its product with the tensor.
+  Square solve(int mode, std::string* end) {
+    const tensor::Mode& one = part_.modes[at(mode)];
+    const Traffic& traffic = traffic_[at(mode)];
+    std::vector<double> total(size(one.owned), 0.0);
+    for (int rank = 0; rank < static_cast<int>(traffic.to_users.sent.size()); ++rank) {
+      if (rank == one.place) {
+        for (std::size_t i = 0; i < total.size(); ++i) total[i] += product_[at(mode)][i];
+        continue;
+      }
+      const std::vector<int>& here = traffic.to_users.sent[at(rank)];
+      const std::vector<int>& there = traffic.to_owners.received[at(rank)];
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        const double* in = in_[at(mode)].data() + std::ptrdiff_t{there[i]} * length_;
+        for (int r = 0; r < length_; ++r) total[at(here[i] * length_ + r)] += in[r];
+      }
+    }
+    Square matrix(at(length_ * length_), 1.0);
+    for (int other = 0; other < modes(); ++other) {
+      if (other == mode) continue;
+      for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] *= grams_[at(other)][i];
+    }
+    if (!decompose(&matrix)) *end = "breakdown: the components are linearly dependent";
+    std::vector<double>& factor = factor_[at(mode)];
+    std::copy(total.begin(), total.end(), factor.begin());
+    double inner = 0;
+    for (int i = 0; i < one.owned; ++i) {
+      double* values = factor.data() + std::ptrdiff_t{i} * length_;
+      substitute(matrix, values);
+      for (int r = 0; r < length_; ++r) inner += values[r] * total[at(i * length_ + r)];
+    }
+    Square sums = gram_of(mode);
+    sums.push_back(inner);
+    return sums;
+  }
+
+  // Cholesky, in the lower half; false: not positive definite, as far as can be told.
+  bool decompose(Square* matrix) const {
+    const auto a = [&](int i, int j) -> double& { return (*matrix)[at(i * length_ + j)]; };
+    bool good = true;
+    for (int j = 0; j < length_; ++j) {
+      const double diagonal = a(j, j);
+      for (int k = 0; k < j; ++k) a(j, j) -= a(j, k) * a(j, k);
+      good &= a(j, j) > 4 * length_ * std::numeric_limits<double>::epsilon() * diagonal;
+      a(j, j) = std::sqrt(good ? a(j, j) : 1.0);
+      for (int i = j + 1; i < length_; ++i) {
+        for (int k = 0; k < j; ++k) a(i, j) -= a(i, k) * a(j, k);
+        a(i, j) /= a(j, j);
+      }
+    }
+    return good;
+  }
+  void substitute(const Square& lower, double* x) const {
+    for (int i = 0; i < length_; ++i) {
+      for (int k = 0; k < i; ++k) x[i] -= lower[at(i * length_ + k)] * x[k];
+      x[i] /= lower[at(i * length_ + i)];
+    }
+    for (int i = length_ - 1; i >= 0; --i) {
+      for (int k = i + 1; k < length_; ++k) x[i] -= lower[at(k * length_ + i)] * x[k];
+      x[i] /= lower[at(i * length_ + i)];
+    }
+  }
+
+  Square gram_of(int mode) const {
+    Square made(at(length_ * length_), 0.0);
+    for (int i = 0; i < part_.modes[at(mode)].owned; ++i) {
+      const double* values = row(mode, i);
+      for (int r = 0; r < length_; ++r) {
+        for (int s = 0; s < length_; ++s) made[at(r * length_ + s)] += values[r] * values[s];
+      }
+    }
+    return made;
+  }
+
+  MPI_Request add_over_ranks(Ways* ways, Square* sums) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int count = static_cast<int>(sums->size());
+    if (ways->overlapped) {
+      MPI_Iallreduce(MPI_IN_PLACE, sums->data(), count, MPI_DOUBLE, MPI_SUM, ways->variant->comm,
+                     &request);
+      return request;
+    }
+    const double begin = MPI_Wtime();
+    MPI_Allreduce(MPI_IN_PLACE, sums->data(), count, MPI_DOUBLE, MPI_SUM, ways->variant->comm);
+    ways->variant->communicating_s += MPI_Wtime() - begin;
+    return request;
+  }
+
+  double square_of_model() const {
+    double sum = 0;
+    for (int r = 0; r < length_; ++r) {
+      for (int s = 0; s < length_; ++s) {
+        double term = 1;
+        for (const Square& one : grams_) term *= one[at(r * length_ + s)];
+        sum += term;
+      }
+    }
+    return sum;
+  }
+  void judge(double inner, Outcome* outcome) const {
+    outcome->square = part_.square - 2 * inner + square_of_model();
+    outcome->fit = 1 - std::sqrt(std::max(0.0, outcome->square) / part_.square);
+    if (outcome->end.empty() && !std::isfinite(outcome->square)) outcome->end = "diverged";
+  }
+
+  const Settings& settings_;
+  const Part& part_;
+  const int length_;  // of a row: the rank of the decomposition
+  std::vector<Fibres> trees_;
+  std::vector<Traffic> traffic_;
+  std::vector<std::vector<double>> factor_, product_, in_;
+  std::vector<Square> grams_, start_grams_;
+  std::vector<double> scratch_;
+};
+
+// ---- The program --------------------------------------------------------------------------------
+
+constexpr double tolerance = 1e-10;  // of squares, relative to the tensor's
+
+const char* name_of(How how) {
+  if (how == How::neighbours) return "neighbours";
+  return how == How::rows ? "rows" : "overlapped";
+}
+
+int measure(const Settings& settings, const trials::Settings& trial, const Part& part) {
+  std::vector<trials::Variant> all = {trials::variant("blocking")};
+  std::vector<How> how = {How::blocking};
+  for (const How one : {How::alltoallv, How::neighbours, How::rows}) {
+    for (const std::string& engine : trial.engines) {
+      if (!rows::there(one)) continue;
+      all.push_back(trials::variant(name_of(one), engine)), how.push_back(one);
+    }
+  }
+  all.push_back(trials::variant("messages")), how.push_back(How::messages);
+
+  int status = 1;
+  {
+    Decomposition decomposition(settings, part);
+    std::vector<Decomposition::Ways> ways;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ways.push_back(decomposition.ways(how[i], &all[i]));
+    }
+    Outcome outcome = decomposition.carry_out(&ways[0]);
+    const std::vector<double> first = decomposition.result();
+    const double rest = decomposition.square_of_rest(), found = outcome.square;
+    if (trials::rank_in(MPI_COMM_WORLD) == 0) {
+      std::printf("%d components, %d iterations: fit %.12f, %s\n", settings.rank,
+                  settings.iterations, outcome.fit,
+                  outcome.end.empty() ? "no breakdown" : outcome.end.c_str());
+    }
+    if (outcome.end.empty()) {
+      const bool agrees = std::fabs(rest - found) <= tolerance * part.square;
+      const int wrong = trials::measure(
+          trial, &all, [&](trials::Variant&) { decomposition.begin_anew(); },
+          [&](trials::Variant& one) {
+            outcome = decomposition.carry_out(&ways[at(&one - all.data())]);
+          },
+          [&](trials::Variant& one) {
+            const std::vector<double> result = decomposition.result();
+            trials::compare_bits(
+                &one, std::memcmp(result.data(), first.data(), first.size() * sizeof(double)) == 0);
+            return std::fabs(outcome.square - found) <= tolerance * part.square;
+          });
+      std::string blocks;
+      for (const int one : part.blocks) blocks += (blocks.empty() ? "" : "x") + std::to_string(one);
+      const std::string text = std::to_string(settings.rank) + " components, " +
+                               settings.problem.in_words() + ", blocks " + blocks;
+      status = trials::report(trial, "cpals", text, all, wrong + (agrees ? 0 : 1));
+    }
+  }
+  trials::release(&all);
+  return status;
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  trials::Settings trial;
+  trials::Options options;
+  options.text("tensor", &settings.problem.file);
+  options.extents("dimensions", &settings.problem.dimensions);
+  options.number("entries", &settings.problem.entries, 1, 1 << 26);
+  options.real("skew", &settings.problem.skew);
+  options.extents("blocks", &settings.blocks);
+  options.number("rank", &settings.rank, 1, 256);
+  options.number("iterations", &settings.iterations);
+  trial.offer(&options);
+  std::string wrong = options.read(argc, argv);
+  const std::size_t order = settings.problem.dimensions.size();
+  if (wrong.empty() && (order < 3 || order > 8)) wrong = "--dimensions takes 3 to 8 numbers";
+  Part part;
+  if (wrong.empty()) {
+    tensor::Tensor all;
+    if (settings.problem.file.empty()) {
+      all = tensor::generate(settings.problem);
+    } else {
+      wrong = tensor::read(settings.problem.file, &all);
+    }
+    if (wrong.empty()) wrong = tensor::distribute(all, settings.blocks, &part);
+  }
+  if (!wrong.empty()) return trials::refuse("cpals", wrong);
+  return measure(settings, trial, part);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int status = run(argc, argv);
+  MPI_Finalize();
+  return status;
+}
