@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from weft import gpu as weft_gpu
 from weft import installation, mpi_libraries
 
 LIB = installation.BUILD / "lib"
@@ -52,6 +53,38 @@ def test_equal(mpi, engine, tmp_path):
         calls = {call["call"]: call for call in json.loads(summary.read_text())["calls"]}
         for name in ("MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Ineighbor_alltoallw"):
             assert calls[name]["handled"] > 0, calls[name]
+
+
+def stencil(*options):
+    library = mpi_libraries.implementation("mpich")
+    program = library.program("gpu_stencil")
+    if not program.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    return subprocess.run(
+        [str(word) for word in [*library.launcher(3), program, *options]],
+        env={**os.environ, **library.environment()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_stencil_is_right_by_every_method():
+    if not weft_gpu.has_kernels():
+        pytest.skip("the stencil refuses to run in a build without nvcc: run tools/setup-cuda")
+    small = ("--order", 24, "--steps", 6, "--repetitions", 1)
+    done = stencil(*small, "--check", "--driver", STANDIN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 wrong values" in done.stdout
+    methods = {line.split()[0] for line in done.stdout.splitlines()[1:]}
+    assert {"default", "notify", "coop", "graphs"} <= methods
+
+
+def test_stencil_says_that_there_is_no_gpu():
+    done = stencil("--driver", "libweft-nowhere.so")
+    assert done.returncode == 77
+    assert "there is no GPU here" in done.stderr
+    assert stencil("--methods", "magic").returncode == 2
 
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi", "abi"])

@@ -1,0 +1,407 @@
+// gpu_stencil: the mean of four points on an N x N grid whose rows lie on the ranks' GPUs in
+// blocks, the halo exchanged in four ways: `default` synchronises processor and device before each
+// MPI call, `notify` starts and waits for the exchange in the stream, `coop` does so from within
+// one cooperative kernel for all steps, `graphs` launches `notify`'s steps as a captured CUDA
+// graph. Why: the finding of project jh250041 that graphs with notification are best.
+//   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
+//   FILE]
+#include "gpu_stencil.h"
+
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "weft_gpu.h"
+
+extern "C" {
+extern const unsigned char weft_stencil_image[];
+extern const bool weft_stencil_image_there;
+}
+
+namespace {
+
+using Stream = weft_gpu_stream;
+using Address = std::uintptr_t;
+
+#define DRIVER_CALLS(X)                                                                            \
+  X(cuInit, (unsigned flags))                                                                      \
+  X(cuDeviceGetCount, (int* count))                                                                \
+  X(cuDeviceGet, (int* device, int number))                                                        \
+  X(cuDeviceGetAttribute, (int* value, int which, int device))                                     \
+  X(cuDeviceGetName, (char* name, int bytes, int device))                                          \
+  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                        \
+  X(cuCtxSetCurrent, (void* context))                                                              \
+  X(cuMemAlloc_v2, (Address * address, std::size_t bytes))                                         \
+  X(cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                            \
+  X(cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))               \
+  X(cuMemcpy, (Address to, Address from, std::size_t bytes))                                       \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
+  X(cuStreamSynchronize, (Stream stream))                                                          \
+  X(cuModuleLoadData, (void** module, const void* image))                                          \
+  X(cuModuleGetFunction, (void** function, void* module, const char* name))                        \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                   \
+    (int* blocks, void* function, int threads, std::size_t shared))                                \
+  X(cuLaunchKernel,                                                                                \
+    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+     unsigned shared, Stream stream, void** parameters, void** extra))                             \
+  X(cuLaunchCooperativeKernel,                                                                     \
+    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+     unsigned shared, Stream stream, void** parameters))                                           \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
+  X(cuStreamEndCapture, (Stream stream, void** graph))                                             \
+  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))             \
+  X(cuGraphLaunch, (void* exec, Stream stream))                                                    \
+  X(cuGraphExecDestroy, (void* exec))                                                              \
+  X(cuGraphDestroy, (void* graph))
+
+#define DECLARE(name, parameters) int(*name) parameters;
+DRIVER_CALLS(DECLARE)
+
+constexpr unsigned kThreads = 256, kMostBlocks = 4096;
+constexpr int kProcessors = 16;  // of cuda.h: multiprocessors
+constexpr int kThreadLocalCapture = 1;
+constexpr unsigned kMapped = 2;
+
+int rank = 0, ranks = 1;
+
+[[noreturn]] void stop(const std::string& why) {
+  std::fprintf(stderr, "gpu_stencil: %s\n", why.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+void good(int code, const char* what) {
+  if (code != 0) stop(std::string(what) + " failed with " + std::to_string(code));
+}
+void weft_good(int code) {
+  if (code != MPI_SUCCESS) stop(weft_gpu_error());
+}
+
+// Empty, or why there is no device.
+std::string load_driver(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (!library) return "there is no GPU here: CUDA's driver cannot be loaded";
+#define FIND(name, parameters)                                    \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #name)); \
+  if (!name) return "CUDA's driver is too old: it lacks " #name;
+  DRIVER_CALLS(FIND)
+  int devices = 0;
+  if (cuInit(0) != 0 || cuDeviceGetCount(&devices) != 0 || devices == 0) {
+    return "there is no GPU here: CUDA's driver finds none";
+  }
+  if (!weft_stencil_image_there)
+    return "this build has no kernels for GPUs, since there was no nvcc";
+  return "";
+}
+
+struct Settings {
+  int order = 1024, steps = 100, repetitions = 5;
+  std::string methods = "default,notify,coop,graphs", driver = "libcuda.so.1";
+  bool check = false;
+};
+
+// Returns false where the command line is not understood.
+bool read(int argc, char** argv, Settings* settings) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--check") {
+      settings->check = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const char* const value = argv[++i];
+    if (word == "--order")
+      settings->order = std::atoi(value);
+    else if (word == "--steps")
+      settings->steps = std::atoi(value);
+    else if (word == "--repetitions")
+      settings->repetitions = std::atoi(value);
+    else if (word == "--methods")
+      settings->methods = value;
+    else if (word == "--driver")
+      settings->driver = value;
+    else
+      return false;
+  }
+  return settings->steps > 0 && settings->steps % 2 == 0 && settings->repetitions > 0;
+}
+
+double initial(int row, int column) {
+  return row < 0 ? 0 : (row * 31 + column * 17) % 101;
+}
+
+class Grid {
+ public:
+  explicit Grid(const Settings& settings) : settings_(settings), columns_(settings.order) {
+    first_ = static_cast<int>(static_cast<long>(columns_) * rank / ranks);
+    rows_ = static_cast<int>(static_cast<long>(columns_) * (rank + 1) / ranks) - first_;
+    const int apart = 0;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &apart, 0, &line_);
+    take_device();
+    for (Address* one : {&a_, &b_}) good(cuMemAlloc_v2(one, bytes(rows_)), "cuMemAlloc");
+    for (Address* one : {&halo_, &edge_}) good(cuMemAlloc_v2(one, bytes(2)), "cuMemAlloc");
+    for (double** one : {&near_halo_, &near_edge_}) {
+      void* memory = nullptr;
+      good(cuMemHostAlloc(&memory, bytes(2), kMapped), "cuMemHostAlloc");
+      *one = static_cast<double*>(memory);
+    }
+    // In memory of the device, and in the processor's, which the cooperative kernel uses.
+    weft_good(weft_neighbor_alltoall_init(pointer(edge_), columns_, MPI_DOUBLE, pointer(halo_),
+                                          columns_, MPI_DOUBLE, line_, &exchange_));
+    weft_good(weft_neighbor_alltoall_init(near_edge_, columns_, MPI_DOUBLE, near_halo_, columns_,
+                                          MPI_DOUBLE, line_, &near_exchange_));
+  }
+  ~Grid() {
+    good(cuStreamSynchronize(stream_), "cuStreamSynchronize");
+    for (weft_gpu_request* one : {&exchange_, &near_exchange_}) weft_gpu_request_free(one);
+    MPI_Comm_free(&line_);
+  }
+  Grid(const Grid&) = delete;
+  Grid& operator=(const Grid&) = delete;
+
+  void fill() {
+    std::vector<double> rows, halo;
+    for (int row = 0; row < rows_; ++row) add_row(first_ + row, &rows);
+    add_row(first_ - 1, &halo);
+    add_row(first_ + rows_ < columns_ ? first_ + rows_ : -1, &halo);
+    good(cuMemcpy(a_, address_of(rows.data()), bytes(rows_)), "cuMemcpy");
+    good(cuMemcpy(halo_, address_of(halo.data()), bytes(2)), "cuMemcpy");
+    std::copy(halo.begin(), halo.end(), near_halo_);
+  }
+
+  // Time of all steps, in seconds.
+  double run(const std::string& method) {
+    void* exec = nullptr;
+    if (method == "graphs") exec = two_steps();
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    if (method == "coop") {
+      cooperative();
+    } else if (exec) {
+      for (int i = 0; i < settings_.steps; i += 2)
+        good(cuGraphLaunch(exec, stream_), "cuGraphLaunch");
+    } else {
+      for (int i = 0; i < settings_.steps; ++i) {
+        method == "default" ? synchronised_step(i) : notifying_step(i);
+      }
+    }
+    good(cuStreamSynchronize(stream_), "cuStreamSynchronize");
+    const double took = MPI_Wtime() - begin;
+    if (exec) good(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+    return took;
+  }
+
+  // How many values are not those of the whole grid computed here.
+  long wrong() const {
+    std::vector<double> grid, next, nothing(2 * static_cast<std::size_t>(columns_)), edge = nothing;
+    for (int row = 0; row < columns_; ++row) add_row(row, &grid);
+    next = grid;
+    for (int i = 0; i < settings_.steps; ++i) {
+      const Stencil all{grid.data(), next.data(), nothing.data(), edge.data(), columns_, columns_};
+      stencil_share(all, 0, columns_, 0, 1);
+      grid.swap(next);
+    }
+    std::vector<double> mine(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns_));
+    good(cuMemcpy(address_of(mine.data()), a_, bytes(rows_)),
+         "cuMemcpy");  // an even number of steps
+    long count = 0;
+    const double* const right = grid.data() + static_cast<long>(first_) * columns_;
+    for (std::size_t i = 0; i < mine.size(); ++i) count += mine[i] != right[i];
+    return count;
+  }
+
+  const std::string& device() const { return device_; }
+
+ private:
+  static Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
+  static double* pointer(Address address) { return reinterpret_cast<double*>(address); }
+  std::size_t bytes(int rows) const {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns_) * sizeof(double);
+  }
+  void add_row(int row, std::vector<double>* to) const {
+    for (int column = 0; column < columns_; ++column) to->push_back(initial(row, column));
+  }
+
+  // Ranks of a node take its devices in turn.
+  void take_device() {
+    MPI_Comm node;
+    int place = 0, devices = 0, device = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &place);
+    MPI_Comm_free(&node);
+    good(cuDeviceGetCount(&devices), "cuDeviceGetCount");
+    good(cuDeviceGet(&device, place % devices), "cuDeviceGet");
+    char name[128] = "";
+    good(cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
+    device_ = name;
+    void *context = nullptr, *module = nullptr;
+    good(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    good(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    good(cuStreamCreate(&stream_, 1), "cuStreamCreate");
+    good(cuModuleLoadData(&module, weft_stencil_image), "cuModuleLoadData");
+    good(cuModuleGetFunction(&edges_, module, "stencil_first_and_last"), "cuModuleGetFunction");
+    good(cuModuleGetFunction(&between_, module, "stencil_between"), "cuModuleGetFunction");
+    good(cuModuleGetFunction(&all_, module, "stencil_cooperative"), "cuModuleGetFunction");
+    int processors = 1, blocks = 1;
+    good(cuDeviceGetAttribute(&processors, kProcessors, device), "cuDeviceGetAttribute");
+    good(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, all_, kThreads, 0), "cuOccupancy");
+    resident_blocks_ = static_cast<unsigned>(processors * blocks);
+  }
+
+  Stencil stencil(int step) const {
+    const bool even = step % 2 == 0;
+    return {pointer(even ? a_ : b_),
+            pointer(even ? b_ : a_),
+            pointer(halo_),
+            pointer(edge_),
+            columns_,
+            rows_};
+  }
+  void launch(void* kernel, Stencil s, int rows) {
+    const long blocks = (static_cast<long>(rows) * columns_ + kThreads - 1) / kThreads;
+    const auto grid = static_cast<unsigned>(std::clamp<long>(blocks, 1, kMostBlocks));
+    void* parameters[] = {&s};
+    good(cuLaunchKernel(kernel, grid, 1, 1, kThreads, 1, 1, 0, stream_, parameters, nullptr),
+         "cuLaunchKernel");
+  }
+
+  void synchronised_step(int step) {
+    launch(edges_, stencil(step), 2);
+    launch(between_, stencil(step), rows_ - 2);
+    good(cuStreamSynchronize(stream_), "cuStreamSynchronize");
+    good(cuMemcpy(address_of(near_edge_), edge_, bytes(2)), "cuMemcpy");
+    MPI_Neighbor_alltoall(near_edge_, columns_, MPI_DOUBLE, near_halo_, columns_, MPI_DOUBLE,
+                          line_);
+    good(cuMemcpy(halo_, address_of(near_halo_), bytes(2)), "cuMemcpy");
+  }
+
+  void notifying_step(int step) {
+    launch(edges_, stencil(step), 2);
+    weft_good(weft_start_enqueue(exchange_, stream_));
+    launch(between_, stencil(step), rows_ - 2);
+    weft_good(weft_wait_enqueue(exchange_, stream_));
+  }
+
+  void* two_steps() {
+    void *graph = nullptr, *exec = nullptr;
+    good(cuStreamBeginCapture_v2(stream_, kThreadLocalCapture), "cuStreamBeginCapture");
+    notifying_step(0);
+    notifying_step(1);
+    good(cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
+    good(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
+    good(cuGraphDestroy(graph), "cuGraphDestroy");
+    return exec;
+  }
+
+  void cooperative() {
+    Stencil s = stencil(0);
+    Address halo = 0, edge = 0;
+    good(cuMemHostGetDevicePointer_v2(&halo, near_halo_, 0), "cuMemHostGetDevicePointer");
+    good(cuMemHostGetDevicePointer_v2(&edge, near_edge_, 0), "cuMemHostGetDevicePointer");
+    s.halo = pointer(halo), s.edge = pointer(edge);
+    weft_gpu_flags flags;
+    weft_good(weft_gpu_flags_of(near_exchange_, &flags));
+    int steps = settings_.steps;
+    void* parameters[] = {&s, &steps, &flags};
+    good(cuLaunchCooperativeKernel(all_, resident_blocks_, 1, 1, kThreads, 1, 1, 0, stream_,
+                                   parameters),
+         "cuLaunchCooperativeKernel");
+  }
+
+  const Settings& settings_;
+  const int columns_;
+  int first_ = 0, rows_ = 0;
+  MPI_Comm line_ = MPI_COMM_NULL;
+  std::string device_;
+  Stream stream_ = nullptr;
+  void *edges_ = nullptr, *between_ = nullptr, *all_ = nullptr;
+  unsigned resident_blocks_ = 1;
+  Address a_ = 0, b_ = 0, halo_ = 0, edge_ = 0;
+  double *near_halo_ = nullptr, *near_edge_ = nullptr;
+  weft_gpu_request exchange_ = nullptr, near_exchange_ = nullptr;
+};
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  return words;
+}
+
+// Of the slowest rank, in microseconds for a step.
+double time_of(Grid* grid, const std::string& method, const Settings& settings) {
+  grid->fill();
+  const double mine = grid->run(method);
+  double slowest = 0;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest / settings.steps * 1e6;
+}
+
+int measure(const Settings& settings) {
+  const std::vector<std::string> methods = words_of(settings.methods);
+  Grid grid(settings);
+  if (rank == 0) {
+    std::printf("%s, %d ranks, %d x %d, %d steps; microseconds for a step: median [all]\n",
+                grid.device().c_str(), ranks, settings.order, settings.order, settings.steps);
+  }
+  std::vector<std::vector<double>> times(methods.size());
+  long wrong = 0;
+  for (int repetition = 0; repetition <= settings.repetitions; ++repetition) {
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      const double time = time_of(&grid, methods[i], settings);
+      if (repetition > 0) {
+        times[i].push_back(time);
+      } else if (settings.check) {  // the first is there to warm up
+        const long mine = grid.wrong();
+        long all = 0;
+        MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+        if (rank == 0 && all > 0) std::printf("%s: %ld wrong values\n", methods[i].c_str(), all);
+        wrong += all;
+      }
+    }
+  }
+  for (std::size_t i = 0; rank == 0 && i < methods.size(); ++i) {
+    std::sort(times[i].begin(), times[i].end());
+    std::printf("%-8s %9.2f [%.2f - %.2f]\n", methods[i].c_str(), times[i][times[i].size() / 2],
+                times[i].front(), times[i].back());
+  }
+  if (rank == 0 && settings.check) std::printf("%ld wrong values\n", wrong);
+  return wrong > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  if (!read(argc, argv, &settings)) {
+    std::fprintf(stderr,
+                 "usage: gpu_stencil [--order N] [--steps S (even)] [--repetitions R]"
+                 " [--methods default,notify,coop,graphs] [--check] [--driver FILE]\n");
+    return 2;
+  }
+  for (const std::string& method : words_of(settings.methods)) {
+    if (method != "default" && method != "notify" && method != "coop" && method != "graphs") {
+      std::fprintf(stderr, "gpu_stencil: there is no method %s\n", method.c_str());
+      return 2;
+    }
+  }
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::string refused = load_driver(settings.driver.c_str());
+  if (settings.order < 2 * ranks) refused = "each rank needs two rows";
+  if (!refused.empty() && rank == 0) std::fprintf(stderr, "gpu_stencil: %s\n", refused.c_str());
+  const int status = refused.empty() ? measure(settings) : 77;
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,58 @@
+// The stencil's arithmetic, and the steps of its cooperative kernel: what the device and the
+// stand-in of the tests share.
+#pragma once
+
+#include "weft_gpu_device.h"
+
+// Rows of one rank, with the neighbours' rows beside them. out = mean of the four points around.
+struct Stencil {
+  const double* in;
+  double* out;
+  const double* halo;  // the row above the first, then the row below the last
+  double* edge;        // the new first row, then the new last one: what the neighbours need
+  int columns, rows;
+};
+
+// The first and the last column stay as they are.
+WEFT_DEVICE void stencil_point(const Stencil& s, int row, int column) {
+  const auto at = [&s](int r, int c) { return static_cast<long>(r) * s.columns + c; };
+  double value = s.in[at(row, column)];
+  if (column > 0 && column < s.columns - 1) {
+    const double above = row > 0 ? s.in[at(row - 1, column)] : s.halo[column];
+    const double below = row < s.rows - 1 ? s.in[at(row + 1, column)] : s.halo[at(1, column)];
+    value = 0.25 * (above + below + (s.in[at(row, column - 1)] + s.in[at(row, column + 1)]));
+  }
+  s.out[at(row, column)] = value;
+  if (row == 0) s.edge[column] = value;
+  if (row == s.rows - 1) s.edge[at(1, column)] = value;
+}
+
+// This thread's share of all points of a row range; last: behind it.
+WEFT_DEVICE void stencil_share(const Stencil& s, int first, int last, long thread, long threads) {
+  const long points = static_cast<long>(last - first) * s.columns;
+  for (long i = thread; i < points; i += threads) {
+    stencil_point(s, first + static_cast<int>(i / s.columns), static_cast<int>(i % s.columns));
+  }
+}
+
+WEFT_DEVICE void stencil_edges(const Stencil& s, long thread, long threads) {
+  stencil_share(s, 0, 1, thread, threads);
+  stencil_share(s, s.rows - 1, s.rows, thread, threads);
+}
+
+// All steps in one kernel: `sync` lets all threads of the grid meet.
+template <class Sync>
+WEFT_DEVICE void stencil_all(Stencil s, int steps, weft_gpu_flags flags, long thread, long threads,
+                             const Sync& sync) {
+  for (int step = 0; step < steps; ++step) {
+    stencil_edges(s, thread, threads);
+    sync();
+    if (thread == 0) weft_device_start(flags);
+    stencil_share(s, 1, s.rows - 1, thread, threads);
+    if (thread == 0) weft_device_wait(flags);
+    sync();
+    double* const next = const_cast<double*>(s.in);
+    s.in = s.out;
+    s.out = next;
+  }
+}
