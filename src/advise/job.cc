@@ -92,6 +92,8 @@ void describe_this_rank(Header& header) {
   header.node = hash(host_name().c_str());
   const ssize_t length = readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length > 0) header.program[length] = '\0';
+  const auto library = reinterpret_cast<std::uintptr_t>(library_calls.Comm_rank);
+  std::snprintf(header.library, sizeof header.library, "%s", place_of(library).file);
   header.began_ns = header.ended_ns = now_ns();
 }
 

@@ -11,7 +11,7 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 1;
+inline constexpr std::uint32_t kLayout = 2;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
@@ -112,6 +112,7 @@ struct Header {
   std::uint64_t node;
   char host[64];
   char program[kPath];
+  char library[kPath];  // of MPI
   CallTotal totals[interpose::kCalls];
 };
 

@@ -21,6 +21,9 @@ namespace {
 
 struct Arguments {
   std::string directory, overhead, mpi;
+  // Instead of the program: replay, of a plan, as library or auto, with this MPI library.
+  std::string replay, form, plan, libraries;
+  bool verify = false;
   std::vector<std::string> command;
 };
 
@@ -38,20 +41,34 @@ Arguments read(int argc, char** argv) {
       found.command.assign(argv + i + 1, argv + argc);
       break;
     }
+    found.verify |= std::string_view(argv[i]) == "--verify";
     if (const char* directory = value_of(i, "--directory"))
       found.directory = directory;
     else if (const char* overhead = value_of(i, "--overhead"))
       found.overhead = overhead;
     else if (const char* mpi = value_of(i, "--mpi"))
       found.mpi = mpi;
+    else if (const char* replay = value_of(i, "--replay"))
+      found.replay = replay;
+    else if (const char* form = value_of(i, "--form"))
+      found.form = form;
+    else if (const char* plan = value_of(i, "--plan"))
+      found.plan = plan;
+    else if (const char* libraries = value_of(i, "--libraries"))
+      found.libraries = libraries;
   }
   return found;
 }
 
-bool later_rank() {
+// As its launcher says; nullptr: nothing says that this is a rank.
+const char* rank() {
   for (const char* variable : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (const char* rank = std::getenv(variable)) return std::string_view(rank) != "0";
-  return false;
+    if (const char* found = std::getenv(variable)) return found;
+  return nullptr;
+}
+
+bool later_rank() {
+  return rank() && std::string_view(rank()) != "0";
 }
 
 // The first rank is its Python parent's child, and must not outlive it: whoever ends the job ends
@@ -61,6 +78,20 @@ void end_with_parent() {
   if (parent && std::to_string(getppid()) == parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+// On the program's own MPI library, with Weft where the form says so.
+int replay(const std::string& self, const Arguments& arguments) {
+  std::string directories = arguments.libraries;
+  if (const char* before = std::getenv("LD_LIBRARY_PATH")) directories += std::string(":") + before;
+  setenv("LD_LIBRARY_PATH", directories.c_str(), 1);
+  RunOptions options;
+  options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
+  if (arguments.form == "auto") return start_program(self, options);
+  std::vector<const char*> words;
+  for (const auto& word : options.command) words.push_back(word.c_str());
+  words.push_back(nullptr);
+  return become(arguments.replay, words.data());
+}
+
 }  // namespace
 
 std::optional<int> advise(const std::string& self, int argc, char** argv) {
@@ -68,15 +99,24 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   if (arguments.command.empty()) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
+  // Every rank says so, since the launcher may end the others before they do.
+  if (arguments.verify && rank()) {
+    std::fputs("weft advise: --verify starts a job: put weft advise before the launcher\n", stderr);
+    return 2;
+  }
   if (!prepared && (launcher != Launcher::none || !later_rank())) return std::nullopt;
   if (launcher != Launcher::none) {
     std::vector<std::string> prefix = {self, "advise", "--directory", arguments.directory};
     if (!arguments.overhead.empty())
       prefix.insert(prefix.end(), {"--overhead", arguments.overhead});
     if (!arguments.mpi.empty()) prefix.insert(prefix.end(), {"--mpi", arguments.mpi});
+    if (!arguments.replay.empty())
+      prefix.insert(prefix.end(), {"--replay", arguments.replay, "--form", arguments.form, "--plan",
+                                   arguments.plan, "--libraries", arguments.libraries});
     prefix.push_back("--");
     return start_launcher(launcher, arguments.command, prefix, false);
   }
+  if (!arguments.replay.empty()) return replay(self, arguments);
   end_with_parent();
   if (prepared) setenv(advise::kDirectoryVariable, arguments.directory.c_str(), 1);
   if (!arguments.overhead.empty()) setenv(advise::kOverheadVariable, arguments.overhead.c_str(), 1);

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from weft import installation, mpi_libraries
-from weft.advise import analysis, places, record, store
+from weft.advise import analysis, places, record, show, store, verify
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -187,6 +187,28 @@ def test_nonblocking_calls_are_followed(mpi, program, advise, tmp_path):
     assert site.repeated > 0.9
 
 
+@pytest.mark.parametrize(("how", "forms"), [("blocking", 2), ("nonblocking", 1)])
+def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how, forms):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), how], "--verify", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
+    names = {"library", "auto", "library-nonblocking", "auto-nonblocking"}
+    assert {row["form"] for row in rows} == (names if forms == 2 else {"library", "auto"})
+    assert len(rows) == verify.ROUNDS * verify.SAMPLES * 2 * forms
+    assert all(row["us"] > 0 for row in rows)
+    (site,) = sites(tmp_path / "s.json").values()
+    assert isinstance(site["free_us"], float)
+    said = " ".join(done.stdout.split())
+    assert "by the replay of these calls" in said
+
+
+def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
+    assert done.returncode != 0
+    assert "put weft advise before the launcher" in done.stderr
+
+
 def test_without_symbols(mpi, program, advise, tmp_path):
     stripped = program(mpi, "advise_ends.c", "-s")
     done = advise(mpi, [stripped, "exit"], "--json", "s.json")
@@ -220,6 +242,7 @@ def test_fortran(advise, tmp_path):
         (("--overhead", "much", "--", "ls"), "--overhead much is no percentage"),
         (("--from", "none.sqlite"), "there is no record none.sqlite"),
         (("--before", "a", "--", "ls"), "--before needs --from"),
+        (("--verify", "--from", "a"), "--verify needs the program"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, words, sentence):
@@ -315,6 +338,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
             for r, came, left in arrivals
         ],
         "frame": [],
+        "replay": [],
     }
     return store.Stored(Path("made"), {}, tables, [])
 
@@ -359,6 +383,50 @@ def test_windows_that_mostly_broke_off_are_unknown():
     stored["unknown"][0]["count"] = 3
     site = analysis.analyse(stored).sites[0]
     assert site.window_us is None and "beside the result" in site.why_no_window
+
+
+def replayed(form: str, times: list[float]) -> list[dict]:
+    return [{"rank": 0, "site": 0, "form": form, "us": us} for us in times]
+
+
+def test_a_replay_gives_the_gain_a_lower_end():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    stored["replay"].extend(replayed("library", [900, 900, 900, 900, 900]))
+    stored["replay"].extend(replayed("auto", [890, 890, 890, 890, 890]))
+    stored["replay"].extend(replayed("auto-nonblocking", [700, 750, 600, 650, 900]))
+    advice = analysis.analyse(stored)
+    site = advice.sites[0]
+    # Won: 200, 150, 300, 250, 0.
+    assert (site.gain_low_us, site.changed.median) == (150, 200)
+    assert site.gain_high_us == pytest.approx(400)
+    assert advice.free_us == 10
+    assert show.gain(site) == "150.0 µs – 400.0 µs"
+    assert "5 replayed calls say 200.0 µs, half of them 150.0 µs to 250.0 µs" in show.worth(
+        site, advice
+    )
+    assert "weft run wins 10.0 µs" in show.free(advice)
+
+
+def test_a_replay_wins_no_more_than_the_call_takes_and_may_lose():
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    stored["replay"].extend(replayed("library", [90_000, 800, 800]))
+    stored["replay"].extend(replayed("auto", [900, 900, 900]))
+    stored["replay"].extend(replayed("auto-nonblocking", [100, 900, 900]))
+    site = analysis.analyse(stored).sites[0]
+    assert site.gain_low_us == 0 and site.changed.median == -100
+    assert site.changed.high <= site.time_us
+    assert "would lose 100.0 µs" in show.free(analysis.analyse(stored))
+
+
+def test_the_plan_has_windows_and_how_late_each_rank_came():
+    stored = made("MPI_Alltoall", [(0, 5_000, 90_000), (1, 2_000, 90_000)])
+    advice = analysis.analyse(stored)
+    text, chosen = verify.plan(stored, advice, 0)
+    assert chosen == advice.sites
+    first, *samples = text.splitlines()
+    # Its bytes are blocks for two ranks.
+    assert first == f"alltoall 8 0 {verify.SAMPLES}"
+    assert samples == ["500.0 3.0 0.0"] * verify.SAMPLES
 
 
 def test_inlined_frames_come_first():

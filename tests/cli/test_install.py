@@ -17,8 +17,8 @@ import pytest
 from weft import __version__, installation, mpi_libraries
 
 ROOT = installation.ROOT
-PROGRAMS = ("overlap", "nbceff", "latency", "plan", "idle", "weft-probe", "iallreduce_kernel")
-PROGRAMS += ("gemv_alltoall", "pipecg", "stencil", "cpals")
+PROGRAMS = ("overlap", "nbceff", "latency", "plan", "replay", "idle", "weft-probe")
+PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "pipecg", "stencil", "cpals")
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",

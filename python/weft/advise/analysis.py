@@ -2,8 +2,8 @@
 what that could be worth.
 
 The gain is an interval. Its upper end is min(window, transfer) of the calls, less the processor
-time that moving the data needs itself where no core is free for it. Its lower end would need the
-program's calls replayed; without that it is not known, and said so.
+time that moving the data needs itself where no core is free for it. Its lower end is what a replay
+of the calls won in three quarters of its samples; without a replay it is not known, and said so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from statistics import fmean, median
+from statistics import fmean, median, quantiles
 
 from weft.advise.places import Frame, of_interpreter, unresolved
 from weft.advise.record import BROKEN_OFF, UNKNOWNS
@@ -32,6 +32,26 @@ def base_name(call: str) -> str:
 
 def is_nonblocking(call: str) -> bool:
     return call.startswith("MPI_I")
+
+
+def is_vector(name: str) -> bool:
+    """Of a base name: with a count for each rank."""
+    return name in ("allgatherv", "alltoallv", "gatherv", "scatterv")
+
+
+@dataclass
+class Spread:
+    """Of samples, in microseconds of one rank over the run."""
+
+    low: float  # three quarters are above it
+    median: float
+    high: float  # three quarters are below it
+    samples: int
+
+
+def spread(values: list[float], calls: int) -> Spread:
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return Spread(low * calls, middle * calls, high * calls, len(values))
 
 
 @dataclass
@@ -57,6 +77,9 @@ class Site:
     waited_us: float | None = None
     tests: float = 0
     repeated: float = 0  # part of the calls with the arguments of the one before
+    members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
+    changed: Spread | None = None  # what the change won in the replay
+    unchanged: Spread | None = None  # what Weft won in the replay without a change
 
     @property
     def function(self) -> str:
@@ -70,6 +93,10 @@ class Site:
     @property
     def window_us(self) -> float | None:
         return median(self.windows_us) if self.windows_us else None
+
+    @property
+    def gain_low_us(self) -> float | None:
+        return max(0.0, self.changed.low) if self.changed else None
 
     @property
     def transfer_us(self) -> float | None:
@@ -93,6 +120,24 @@ class Site:
             return "fortran"
         return "c++" if file.endswith((".cc", ".cpp", ".cxx", ".hpp", ".hh")) else "c"
 
+    def add_replay(self, times: dict[str, list[float]]) -> None:
+        """Sample by sample, since what disturbs one form disturbs those beside it."""
+
+        def won(form: str) -> Spread | None:
+            pairs = list(zip(times.get("library", []), times.get(form, [])))
+            # More than the call's time cannot be won, whatever disturbed the machine.
+            most = self.time_us / max(1, self.calls)
+            found = [min(a - b, most) for a, b in pairs]
+            return spread(found, self.calls) if len(found) > 1 else None
+
+        self.unchanged = won("auto")
+        if self.gain_high_us is None:
+            return
+        self.changed = won("auto-nonblocking")
+        if self.changed:
+            # The bound rests on the recorded run, and must not deny what was seen since.
+            self.gain_high_us = max(self.gain_high_us, self.changed.median)
+
 
 LEAST_WORTH = 0.005  # of the run time; less is no change to propose
 
@@ -114,6 +159,12 @@ class Advice:
     windows_off: str
     has_lines: bool
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def free_us(self) -> float | None:
+        """What Weft wins without a change, as far as it was replayed."""
+        found = [site.unchanged.median for site in self.sites if site.unchanged]
+        return sum(found) if found else None
 
     @property
     def best(self) -> list[Site]:
@@ -224,6 +275,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
     rows = gathered(stored["site"], group_of)
     windows = gathered(stored["time_window"], group_of)
     unknowns = gathered(stored["unknown"], group_of)
+    replays = gathered(stored["replay"], group_of)
     frames = frames_by_place(stored)
     waiting = waiting_shares(stored, group_of)
     found = []
@@ -264,8 +316,13 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             waited_us=total["waited_ns"] / 1e3 / done if done else None,
             tests=total["tests"] / done if done else 0,
             repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
+            members={(row["rank"], row["site"]) for row in members},
         )
         site.gain_high_us, site.why_no_gain = upper_gain(site, stored)
+        times: dict[str, list[float]] = defaultdict(list)
+        for row in replays.get(group, []):
+            times[row["form"]].append(row["us"])
+        site.add_replay(times)
         found.append(site)
     return sorted(found, key=lambda site: -site.time_us)
 
@@ -349,7 +406,8 @@ def as_json(advice: Advice) -> dict:
             "calls": one.calls,
             "time_us": one.time_us,
             "window_after_us": None if window is None else {"median": window},
-            "gain_us": {"low": None, "high": one.gain_high_us},
+            "gain_us": {"low": one.gain_low_us, "high": one.gain_high_us},
+            "free_us": one.unchanged.median if one.unchanged else None,
         }
 
     return {"schema": "weft-advise/1", "sites": [site(one) for one in advice.sites]}

@@ -64,6 +64,13 @@ def advise(
             metavar="PERCENT",
         ),
     ] = "5%",
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Run the recorded calls again, blocking and with Weft, for the gain's lower end.",
+        ),
+    ] = False,
     mpi: Annotated[
         str,
         typer.Option(
@@ -90,9 +97,13 @@ def advise(
 
         compare.show(load(before), load(from_record))
         return
+    if verify and not command:
+        raise refuse("--verify needs the program: it starts another job by its command")
     status = 0
     if command:
         status = observe(command, budget, mpi, record)
+        if verify and status == 0:
+            replay(command, mpi, record)
     present(load(from_record or record), json_file, page, None if from_record else record)
     raise typer.Exit(status)
 
@@ -109,6 +120,18 @@ def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
         )
         raise typer.Exit(status or 1)
     return status
+
+
+def replay(command: list[str], mpi: str, record: Path) -> None:
+    from weft.advise import store
+    from weft.advise import verify as verified
+    from weft.stored import ResultError
+
+    try:
+        rows = verified.run(command, mpi, store.read(record), load(record))
+        store.add_replay(record, rows)
+    except ResultError as error:
+        raise refuse(error) from None
 
 
 def present(

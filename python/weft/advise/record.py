@@ -14,7 +14,7 @@ from pathlib import Path
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 1
+LAYOUT = 2
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
     "",
@@ -104,6 +104,7 @@ class Head(Structure):
         ("node", c_uint64),
         ("host", c_char * 64),
         ("program", c_char * PATH),
+        ("library", c_char * PATH),
     )
 
 

@@ -46,12 +46,25 @@ def headline(advice: Advice) -> str:
 
 
 def worth(site: Site, advice: Advice) -> str:
-    """The interval in words; its lower end is not known."""
+    """The interval in words."""
     gain = site.gain_high_us or 0
+    if site.changed and site.gain_low_us is not None:
+        seen, low = site.changed, site.gain_low_us
+        return (
+            f"{microseconds(low)} to {microseconds(gain)} of each rank's"
+            f" {microseconds(advice.elapsed_us)} ({per_cent(low / advice.elapsed_us)} to"
+            f" {per_cent(gain / advice.elapsed_us)}); {seen.samples} replayed calls say"
+            f" {signed(seen.median)}, half of them {signed(seen.low)} to {signed(seen.high)}"
+        )
     return (
         f"at most {microseconds(gain)} of each rank's {microseconds(advice.elapsed_us)}"
         f" ({per_cent(gain / advice.elapsed_us)}); how much of it, only a run tells"
+        " (--verify)"
     )
+
+
+def signed(us: float) -> str:
+    return f"{'−' if us < 0 else ''}{microseconds(abs(us))}"
 
 
 def free(advice: Advice) -> str:
@@ -62,9 +75,16 @@ def free(advice: Advice) -> str:
         if nonblocking
         else "blocking collectives inside a node may become shorter"
     )
+    if advice.free_us is not None:
+        won = advice.free_us
+        share = per_cent(abs(won) / advice.elapsed_us)
+        verdict = "wins" if won >= 0 else "would lose"
+        return (
+            f"Free, without a change: weft run {verdict} {microseconds(abs(won))} ({share}) by the"
+            f" replay of these calls; {what}."
+        )
     return (
-        f"Free, without a change: run it with weft run; {what}. Not measured here: compare the"
-        " seconds of weft run --summary with and without --engine native."
+        f"Free, without a change: run it with weft run; {what}. Not measured here: --verify does."
     )
 
 
@@ -77,7 +97,11 @@ def waiting(site: Site) -> str:
 
 
 def gain(site: Site) -> str:
-    return "–" if site.gain_high_us is None else f"≤ {microseconds(site.gain_high_us)}"
+    if site.gain_high_us is None:
+        return "–"
+    if site.gain_low_us is None:
+        return f"≤ {microseconds(site.gain_high_us)}"
+    return f"{microseconds(site.gain_low_us)} – {microseconds(site.gain_high_us)}"
 
 
 def table(advice: Advice) -> Table:

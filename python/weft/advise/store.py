@@ -17,13 +17,13 @@ from weft.advise import places
 from weft.advise.record import RankRecord, text
 from weft.stored import ResultError
 
-SCHEMA = "weft-advise-record/1"
+SCHEMA = "weft-advise-record/2"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT, finalized INTEGER, ranks INTEGER,
   nodes INTEGER, cores INTEGER, node_ranks INTEGER, windows_off INTEGER, elapsed_ns INTEGER,
   mpi_ns INTEGER, guarding_ns INTEGER, clock_ns INTEGER, clock_error_ns INTEGER,
-  copy_bytes_per_ms INTEGER);
+  copy_bytes_per_ms INTEGER, library TEXT);
 CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER);
 CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT, offset INTEGER, place TEXT, call TEXT,
   comm_kind INTEGER, comm_size INTEGER, comm_nodes INTEGER, size_class INTEGER, calls INTEGER,
@@ -33,6 +33,7 @@ CREATE TABLE time_window (rank INTEGER, site INTEGER, ns INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, why INTEGER, count INTEGER);
 CREATE TABLE arrival (rank INTEGER, site INTEGER, comm TEXT, sequence INTEGER, arrived_ns INTEGER,
   left_ns INTEGER, comm_rank INTEGER, root INTEGER);
+CREATE TABLE replay (rank INTEGER, site INTEGER, form TEXT, us REAL);
 CREATE TABLE frame (module TEXT, offset INTEGER, depth INTEGER, function TEXT, file TEXT,
   line INTEGER);
 """
@@ -44,6 +45,7 @@ def rank_row(one: RankRecord) -> tuple:
         *(head.rank, text(head.host), head.finalized, head.ranks, head.nodes, head.cores),
         *(head.node_ranks, head.windows_off, head.ended_ns - head.began_ns, head.in_mpi_ns),
         *(head.guarding_ns, head.clock_ns, head.clock_error_ns, head.copy_bytes_per_ms),
+        text(head.library),
     )
 
 
@@ -115,6 +117,15 @@ def write(path: Path, ranks: list[RankRecord], about: dict[str, Any]) -> None:
         raise ResultError(f"{path}: the record cannot be written: {error}") from None
 
 
+def add_replay(path: Path, rows: list[tuple]) -> None:
+    try:
+        with sqlite3.connect(path) as database:
+            insert(database, "replay", rows)
+        database.close()
+    except sqlite3.Error as error:
+        raise ResultError(f"{path}: the replay cannot be written: {error}") from None
+
+
 @dataclass
 class Stored:
     """The tables of a record, each row as a dictionary."""
@@ -128,7 +139,7 @@ class Stored:
         return self.tables[table]
 
 
-TABLE_NAMES = ("rank", "call", "site", "time_window", "unknown", "arrival", "frame")
+TABLE_NAMES = ("rank", "call", "site", "time_window", "unknown", "arrival", "replay", "frame")
 
 
 def rows_of(database: sqlite3.Connection, table: str, unread: list[str]) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
-/* What fewer programs do with a collective's result, or beside it: signals and their stacks, threads,
-   contexts, other mappings, operations in flight. advise_safety_rare [CASE], like advise_safety. */
-#include "advise_safety.h"
-
+/* What fewer programs do with a collective's result, or beside it: signals and their stacks,
+   threads, contexts, other mappings, operations in flight. advise_safety_rare [CASE], like
+   advise_safety. */
 #include <aio.h>
 #include <errno.h>
 #include <malloc.h>
@@ -17,6 +16,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+
+#include "advise_safety.h"
 
 #define BYTES (COUNT * sizeof(double))
 
