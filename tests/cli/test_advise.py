@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from weft import installation, mpi_libraries
-from weft.advise import analysis, places, record, show, store, verify
+from weft.advise import analysis, fragments, places, record, show, store, verify
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -427,6 +427,81 @@ def test_the_plan_has_windows_and_how_late_each_rank_came():
     # Its bytes are blocks for two ranks.
     assert first == f"alltoall 8 0 {verify.SAMPLES}"
     assert samples == ["500.0 3.0 0.0"] * verify.SAMPLES
+
+
+def nonblocking_site(between_us: float, waited_us: float, tests: float) -> analysis.Site:
+    site = analysis.analyse(made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.between_us, site.waited_us, site.tests = between_us, waited_us, tests
+    return site
+
+
+@pytest.mark.parametrize(
+    ("between_us", "waited_us", "tests", "said"),
+    [
+        (10, 500, 0, "wait later, right before"),
+        (300, 500, 0, "the window is too short"),
+        (900, 500, 0, "since nobody tested"),
+        (900, 500, 3, "one every 300.0 µs: that is too seldom"),
+        (900, 500, 900, "every 1.0 µs: that takes the time"),
+        (900, 10, 0, ""),
+    ],
+)
+def test_what_is_said_of_nonblocking_calls(between_us, waited_us, tests, said):
+    text = fragments.of_nonblocking(nonblocking_site(between_us, waited_us, tests))
+    assert said in text and bool(said) == bool(text)
+
+
+def two_in_a_row(window_ns: int) -> store.Stored:
+    """Site 1 is called right behind site 0, four times on each rank; 100 us each."""
+    stored = made("MPI_Allreduce", [(0, 0, 400_000), (1, 0, 400_000)])
+    second = [{**row, "site": 1, "offset": 2, "calls": 4, "ns": 400_000} for row in stored["site"]]
+    stored["site"].extend(second)
+    for row in stored["time_window"]:
+        row["ns"] = window_ns
+    stored["arrival"].clear()
+    for rank, number, site in [(r, n, s) for r in (0, 1) for n in range(4) for s in (0, 1)]:
+        came = number * 1_000_000 + site * 101_000
+        one = {"rank": rank, "site": site, "comm": "1", "sequence": 2 * number + site}
+        one |= {"arrived_ns": came, "left_ns": came + 100_000, "comm_rank": rank, "root": 0}
+        stored["arrival"].append(one)
+    return stored
+
+
+def test_calls_that_do_not_need_each_other_are_told():
+    advice = analysis.analyse(two_in_a_row(500_000))
+    assert [(one.frames, other.frames) for one, other in advice.pairs] == [
+        (advice.sites[0].frames, advice.sites[1].frames)
+    ]
+    text, code = show.changes(advice)[0]
+    assert "do not need each other" in text and "MPI_Waitall(2, requests" in code
+    # The second call took the first's result.
+    assert analysis.analyse(two_in_a_row(1_000)).pairs == []
+
+
+def test_waits_for_messages_are_told_from_those_for_collectives():
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    names = {"MPI_Waitall": 2_000_000, "MPI_Irecv": 1_000}
+    stored["call"].extend(
+        {"rank": r, "name": name, "calls": 5, "ns": ns}
+        for r in (0, 1)
+        for name, ns in names.items()
+    )
+    advice = analysis.analyse(stored)
+    assert advice.messages_share == pytest.approx(0.2)
+    assert "20.0 % of the run time waits for messages" in show.changes(advice)[-1][0]
+
+
+@pytest.mark.parametrize("language", ["c", "c++", "fortran", "python"])
+def test_fragments_are_in_the_programs_language(language):
+    site = analysis.analyse(made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    suffix = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}[language]
+    site.frames = [places.Frame("work", f"a.{suffix}", 3)]
+    site.calls, site.repeated = 20, 1.0
+    call = {"fortran": "call MPI_Iallreduce(", "python": "comm.Iallreduce("}
+    plan = {"fortran": "call MPI_Allreduce_init(", "python": "comm.Allreduce_init("}
+    assert call.get(language, "MPI_Iallreduce(") in fragments.fragment(site)
+    assert call.get(language, "MPI_Iallreduce(") in fragments.together(site, site)
+    assert plan.get(language, "MPI_Allreduce_init(") in fragments.planned(site)
 
 
 def test_inlined_frames_come_first():

@@ -21,6 +21,8 @@ COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
 # Every rank needs something of every other: nobody leaves before the last comes.
 ALL_MEET = ("barrier", "allreduce", "allgather", "alltoall", "reduce_scatter")
 FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
+BEHIND = 0.1  # of the second call's time: a gap before it that counts as none
+ALWAYS = 3  # times per rank that one call came behind another: that is no chance
 LITTLE = 0.05  # of the run time: less in collectives is not worth a change
 
 
@@ -158,6 +160,8 @@ class Advice:
     clock_error_us: float
     windows_off: str
     has_lines: bool
+    messages_share: float = 0  # of the run time: waiting for messages that are non-blocking
+    pairs: list[tuple[Site, Site]] = field(default_factory=list)  # could be in flight together
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -212,6 +216,56 @@ def waiting_shares(stored: Stored, group_of: dict) -> dict:
             spent[group] += inside
             known[group] += 1
     return {group: (waited[group] / max(1, spent[group]), known[group]) for group in known}
+
+
+# Calls in a row ---------------------------------------------------------------------------------
+
+
+def in_a_row(stored: Stored) -> dict[tuple, int]:
+    """How often the call of one site came right behind that of another, in the same rank."""
+    by_rank: dict[int, list[dict]] = defaultdict(list)
+    for one in stored["arrival"]:
+        by_rank[one["rank"]].append(one)
+    found: dict[tuple, int] = defaultdict(int)
+    for rank, arrivals in by_rank.items():
+        arrivals.sort(key=lambda one: one["arrived_ns"])
+        for one, other in zip(arrivals, arrivals[1:]):
+            gap = other["arrived_ns"] - one["left_ns"]
+            if gap < BEHIND * (other["left_ns"] - other["arrived_ns"]):
+                found[(rank, one["site"]), (rank, other["site"])] += 1
+    return found
+
+
+def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
+    """Blocking calls in a row, of which the first's result is left alone until the second is over:
+    the second does not need it."""
+    of_member = {member: site for site in sites for member in site.members}
+    count: dict[tuple[int, int], int] = defaultdict(int)
+    for (one, other), times in in_a_row(stored).items():
+        if one in of_member and other in of_member:
+            count[id(of_member[one]), id(of_member[other])] += times
+    found = []
+    for first in sites:
+        for second in sites:
+            often = count[id(first), id(second)] >= ALWAYS * len(first.members)
+            if first is second or not often or base_name(second.call) == "barrier":
+                continue
+            us = second.time_us / max(1, second.calls)
+            if first.window_us is not None and first.window_us > us:
+                found.append((first, second))
+    return found
+
+
+WAITS = ("MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome")
+
+
+def messages_share(stored: Stored, sites: list[Site], elapsed_us: float) -> float:
+    """Part of the run time that waits are for messages, not for collectives."""
+    total = {name: us for name, calls, us in calls_of(stored)}
+    if not elapsed_us or not any(name.startswith(("MPI_Isend", "MPI_Irecv")) for name in total):
+        return 0
+    collectives = sum((site.waited_us or 0) * site.calls for site in sites)
+    return max(0.0, sum(total.get(name, 0) for name in WAITS) - collectives) / elapsed_us
 
 
 # The gain ----------------------------------------------------------------------------------------
@@ -387,6 +441,8 @@ def analyse(stored: Stored) -> Advice:
         clock_error_us=max((rank["clock_error_ns"] for rank in ranks), default=0) / 1e3,
         windows_off=UNKNOWNS[off.pop()] if off else "",
         has_lines=any(site.place for site in sites),
+        messages_share=messages_share(stored, sites, elapsed_us),
+        pairs=independent(stored, sites),
     )
     advice.notes = notes_of(stored, advice)
     return advice

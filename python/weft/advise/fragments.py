@@ -5,7 +5,9 @@ A rank starts the collective where it was called, computes, and waits where the 
 
 from __future__ import annotations
 
-from weft.advise.analysis import Site, base_name
+from weft.advise.analysis import LITTLE, Advice, Site, base_name
+
+MANY_TESTS, OFTEN_US = 10, 5.0
 
 FRAGMENTS = {
     "c": (
@@ -31,6 +33,51 @@ FRAGMENTS = {
 }
 FRAGMENTS["c++"] = FRAGMENTS["c"]
 
+PERSISTENT = {
+    "c": (
+        "MPI_Request request;\n"
+        "{name}(…, MPI_INFO_NULL, &request);  /* once, before the loop */\n"
+        "MPI_Start(&request);  /* each time */\n"
+        "…\n"
+        "MPI_Wait(&request, MPI_STATUS_IGNORE);\n"
+        "MPI_Request_free(&request);  /* after the loop */"
+    ),
+    "fortran": (
+        "call {name}(…, MPI_INFO_NULL, request, ierror)  ! once, before the loop\n"
+        "call MPI_Start(request, ierror)  ! each time\n"
+        "…\n"
+        "call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)\n"
+        "call MPI_Request_free(request, ierror)  ! after the loop"
+    ),
+    "python": (
+        "request = comm.{method}(…)  # once, before the loop\n"
+        "request.Start()  # each time\n"
+        "…\n"
+        "request.Wait()\n"
+        "request.Free()  # after the loop"
+    ),
+}
+PERSISTENT["c++"] = PERSISTENT["c"]
+
+TOGETHER = {
+    "c": (
+        "MPI_Request requests[2];\n"
+        "{first}(…, &requests[0]);\n"
+        "{second}(…, &requests[1]);\n"
+        "MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);"
+    ),
+    "fortran": (
+        "call {first}(…, requests(1), ierror)\n"
+        "call {second}(…, requests(2), ierror)\n"
+        "call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)"
+    ),
+    "python": (
+        "requests = [comm.{first_method}(…), comm.{second_method}(…)]\n"
+        "MPI.Request.Waitall(requests)"
+    ),
+}
+TOGETHER["c++"] = TOGETHER["c"]
+
 
 def nonblocking(call: str) -> str:
     """MPI_Allreduce -> MPI_Iallreduce"""
@@ -38,10 +85,28 @@ def nonblocking(call: str) -> str:
     return "MPI_I" + name[0].lower() + name[1:]
 
 
+def method(name: str) -> str:
+    """Python's, of an MPI call."""
+    return name.removeprefix("MPI_").removesuffix("_c")
+
+
 def fragment(site: Site) -> str:
     name = nonblocking(site.call)
-    method = name.removeprefix("MPI_").removesuffix("_c")
-    return FRAGMENTS[site.language].format(name=name, method=method)
+    return FRAGMENTS[site.language].format(name=name, method=method(name))
+
+
+def together(first: Site, second: Site) -> str:
+    """Both in flight at once."""
+    one, two = nonblocking(first.call), nonblocking(second.call)
+    return TOGETHER[first.language].format(
+        first=one, second=two, first_method=method(one), second_method=method(two)
+    )
+
+
+def planned(site: Site) -> str:
+    """The call as a persistent one; "": that is not proposed."""
+    name = persistent(site)
+    return PERSISTENT[site.language].format(name=name, method=method(name)) if name else ""
 
 
 def buffers(site: Site) -> str:
@@ -76,16 +141,46 @@ def of_nonblocking(site: Site) -> str:
     if site.between_us is None or site.waited_us is None:
         return ""
     waited, between = microseconds(site.waited_us), microseconds(site.between_us)
+    every_us = site.between_us / site.tests if site.tests else 0
+    if site.tests >= MANY_TESTS and every_us < OFTEN_US:
+        return (
+            f"It is tested {site.tests:.0f} times, every {microseconds(every_us)}: that takes the time"
+            " that it should hide. Test every 100 µs, or run the program with weft run and do not"
+            " test at all."
+        )
     if site.waited_us < 0.05 * site.between_us:
         return ""
     if site.between_us < site.waited_us * 0.1:
-        return f"It is waited for {between} after its start, and then for {waited}: wait later."
+        return (
+            f"It is waited for {between} after its start, and then for {waited}: wait later, right"
+            " before the result is used."
+        )
+    if site.between_us < site.waited_us:
+        return (
+            f"It is in flight for {between} only, and then waited for {waited}: the window is too"
+            " short. Start it earlier, or wait later."
+        )
     if site.tests == 0:
         return (
             f"It is in flight for {between} and then waited for {waited}: it may not have got on"
-            " meanwhile. Run the program with weft run, without a change."
+            " meanwhile, since nobody tested. Run the program with weft run, without a change."
         )
-    return f"It is waited for {waited} after {between} and {site.tests:.0f} tests: try weft run."
+    return (
+        f"It is waited for {waited} after {between} and {site.tests:.0f} tests, one every"
+        f" {microseconds(every_us)}: that is too seldom. Run the program with weft run, without a"
+        " change, or test more often."
+    )
+
+
+def of_messages(advice: Advice) -> str:
+    """What is to be said of Isend and Irecv, such as in an exchange of halos; "": nothing."""
+    if advice.messages_share < LITTLE:
+        return ""
+    return (
+        f"{advice.messages_share * 100:.1f} % of the run time waits for messages of MPI_Isend and"
+        " MPI_Irecv: large ones do not get on while the program computes. Test them meanwhile, or"
+        " exchange halos by MPI_Ineighbor_alltoallw, which weft run carries out in the background."
+    )
 
 
 def persistent(site: Site) -> str:

@@ -13,7 +13,7 @@ from weft.advise import fragments
 from weft.advise.analysis import LITTLE, Advice, Site
 from weft.advise.fragments import microseconds
 
-MOST_SITES = 12
+MOST_SITES, MOST_CHANGES = 12, 2
 
 
 def size(value: float) -> str:
@@ -130,26 +130,39 @@ def reasons(advice: Advice) -> list[str]:
 
 def remarks(site: Site) -> list[str]:
     """What the page says of a site beside its figures."""
-    plan = fragments.persistent(site)
     return [
         text
         for text in (
             f"no gain is named: {site.why_no_gain}." if site.why_no_gain else "",
             fragments.of_nonblocking(site),
-            f"it always has the same arguments: {plan} plans it once." if plan else "",
         )
         if text
     ]
 
 
-def repeated(advice: Advice) -> str:
-    """Which calls could be planned once; "": none that matter."""
-    found = [site for site in advice.sites[:MOST_SITES] if fragments.persistent(site)]
-    if not found:
-        return ""
-    names = sorted({fragments.persistent(site) for site in found})
-    places = ", ".join(short_place(site) for site in found)
-    return f"Always with the same arguments: {places}. Persistent calls plan them once: {names[0]}."
+def changes(advice: Advice) -> list[tuple[str, str]]:
+    """What else to write, and how: calls together, calls planned once, messages."""
+    found = []
+    for first, second in advice.pairs[:MOST_CHANGES]:
+        found.append(
+            (
+                f"{first.call} in {short_place(first)} and {second.call} in {short_place(second)}"
+                " do not need each other: have both in flight.",
+                fragments.together(first, second),
+            )
+        )
+    repeated = [site for site in advice.sites[:MOST_SITES] if fragments.persistent(site)]
+    for site in repeated[:MOST_CHANGES]:
+        found.append(
+            (
+                f"{site.call} in {short_place(site)} always has the same arguments:"
+                f" {fragments.persistent(site)} plans it once.",
+                fragments.planned(site),
+            )
+        )
+    if remark := fragments.of_messages(advice):
+        found.append((remark, ""))
+    return found
 
 
 def show(advice: Advice, files: list[str]) -> None:
@@ -184,5 +197,7 @@ def show_sites(advice: Advice, say: Callable[..., None]) -> None:
     for site in advice.sites[:MOST_SITES]:
         if remark := fragments.of_nonblocking(site):
             say(f"{escape(site.call)} in {escape(short_place(site))}: {escape(remark)}")
-    if remark := repeated(advice):
-        say(f"[dim]{escape(remark)}[/]")
+    for text, code in changes(advice):
+        say(escape(text))
+        for line in code.splitlines():
+            say(f"     {escape(line)}", soft_wrap=True)
