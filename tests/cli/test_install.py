@@ -18,7 +18,7 @@ from weft import __version__, installation, mpi_libraries
 
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "plan", "replay", "idle", "weft-probe")
-PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "pipecg", "stencil", "cpals")
+PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "pipecg", "stencil", "cpals", "atmosphere")
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",

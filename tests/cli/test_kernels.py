@@ -330,6 +330,42 @@ def test_a_damaged_tensor_is_refused(kernel, tmp_path, body, sentence):
     assert sentence in refused(kernel("cpals", "--tensor", file), "cpals")
 
 
+# ---- atmosphere -------------------------------------------------------------------------------
+
+SPHERE = ("--truncation", 10, *QUICK)
+
+
+def test_a_steady_flow_across_the_poles_stays_and_sections_change_no_bit(kernel, tmp_path):
+    words = (*SPHERE, "--steps", 4, "--every", 2, "--output", tmp_path / "depth")
+    said = check(kernel("atmosphere", *words, ranks=3, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 6 and "not bitwise" not in said
+    assert "behind pressure, thread" in said and "behind steps, thread" in said
+    assert (tmp_path / "depth").stat().st_size == 2 * 16 * 32 * 8
+
+
+def test_five_days_of_the_steady_flow(kernel):
+    said = check(kernel("atmosphere", *SPHERE, "--steps", 240, "--seconds", 1800, ranks=1))
+    assert "5.00 days" in said
+    assert float(said.split("beginning by ")[1].split(",")[0]) < 1e-12
+
+
+def test_the_flow_over_a_mountain_is_the_same_on_any_number_of_ranks(kernel):
+    """And under Open MPI; the mass stays."""
+    words = (*SPHERE, "--case", 5, "--steps", 24)
+    alone = check(kernel("atmosphere", *words, ranks=1)).splitlines()[0]
+    assert 1e-5 < float(alone.split("beginning by ")[1].split(",")[0]) < 1e-2
+    assert float(alone.split("mass by ")[1]) < 1e-12
+    done = check(kernel("atmosphere", *words, engines="auto", mpi="openmpi"))
+    assert done.splitlines()[0].split(", mass")[0] == alone.split(", mass")[0]
+
+
+def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
+    words = ("--case", 5, "--steps", 60, "--seconds", 30000)
+    done = kernel("atmosphere", *SPHERE, *words, ranks=1)
+    assert done.returncode == 1 and "nan" not in done.stdout
+    assert "diverged: choose fewer --seconds for a step" in done.stdout
+
+
 # ---- Options ----------------------------------------------------------------------------------
 
 
@@ -353,6 +389,10 @@ def test_a_damaged_tensor_is_refused(kernel, tmp_path, body, sentence):
         ("cpals", ("--dimensions", "8x8"), "--dimensions takes 3 to 8 numbers"),
         ("cpals", ("--blocks", "2x2x1"), "--blocks is for another number than 2 ranks"),
         ("cpals", ("--blocks", "2x1"), "--blocks needs 3 numbers"),
+        ("atmosphere", ("--case", "3"), "--case takes 2 or 5"),
+        ("atmosphere", ("--every", "2"), "--every needs --output FILE"),
+        ("atmosphere", ("--output", "/x"), "--output needs --every STEPS"),
+        ("atmosphere", ("--every", "2", "--output", "/nowhere/x"), "cannot write /nowhere/x"),
         ("iallreduce_kernel", ("--elements", "many"), "--elements takes a whole number"),
     ],
 )
@@ -375,6 +415,7 @@ def test_an_unwritable_file_is_said(kernel):
         ("fft3d", "--grid 8x8x8 --repetitions 3"),
         ("stencil", "--grid 6x6x6 --repetitions 3"),
         ("cpals", "--dimensions 9x8x7 --entries 99 --rank 2 --repetitions 3"),
+        ("atmosphere", "--truncation 5 --steps 1 --repetitions 3"),
         ("tcc", "--order 60 --bytes 2000 --repetitions 3"),
     ],
 )

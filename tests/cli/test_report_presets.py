@@ -13,7 +13,7 @@ from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
-NAMES += ("pipecg", "fft3d", "stencil", "cpals")
+NAMES += ("pipecg", "fft3d", "stencil", "cpals", "atmosphere")
 
 
 def collective(found, name):
@@ -110,6 +110,17 @@ def test_cpals_compares_the_forms_of_the_exchange():
     assert "it takes 40 % less time than blocking" in text
     text = judge(kernel(blocking=1000.0, thread=700.0, messages=701.0))
     assert "the fastest, thread, does not lead all others beyond the spread" in text
+
+
+def test_atmosphere_tells_which_sections_hide_the_gather():
+    judge = presets.presets(2)["atmosphere"].judge
+    sections = {"behind pressure, thread": 900.0, "behind transform, thread": 1001.0}
+    text = judge(kernel(blocking=1000.0, thread=800.0, **sections))
+    assert text.startswith("The finding holds in part")
+    assert "behind pressure 10 % less time and behind transform 0 % more time" in text
+    assert "with all of them, thread, 20 % less time" in text
+    sections = dict.fromkeys(sections, 900.0)
+    assert "The finding holds (" in judge(kernel(blocking=1000.0, thread=800.0, **sections))
 
 
 def test_a_variant_is_called_by_its_engine_and_what_else_it_does():

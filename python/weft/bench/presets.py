@@ -58,6 +58,7 @@ def presets(cores: int) -> dict[str, Preset]:
         fft3d(),
         stencil(),
         cpals(),
+        atmosphere(),
     )
     return {preset.name: preset for preset in found}
 
@@ -296,6 +297,24 @@ def cpals() -> Preset:
     )
 
 
+def atmosphere() -> Preset:
+    return Preset(
+        name="atmosphere",
+        title="Shallow water on a sphere: coefficients are gathered behind sections of a step",
+        published=(
+            "Nanri et al., jh250041: in a global atmospheric code, the pressure calculation, the"
+            " advection calculation, the transform to wave numbers and the output can hide"
+            " Allgather; a certain benefit is expected, without figures."
+        ),
+        program="atmosphere",
+        runs=[
+            {"arguments": "--truncation 85 --steps 2", "engines": "native,thread,auto", "lab": LAB}
+        ],
+        judge=judge_atmosphere,
+        not_available="the output, whose speed is that of this machine's disk alone.",
+    )
+
+
 # ---- Judgements -------------------------------------------------------------------------------
 
 
@@ -508,4 +527,20 @@ def judge_cpals(run: Run) -> str:
     return (
         f"The finding gives no figures. Of the forms of the exchange, {found} ({run.title}): it"
         f" takes {_less(run.engines[best], run.blocking)} than blocking. {_share(run)}"
+    )
+
+
+def judge_atmosphere(run: Run) -> str:
+    whole = {name: time for name, time in run.engines.items() if not name.startswith("behind ")}
+    best = min(whole, key=lambda name: whole[name].median)
+    sections = [name for name in run.engines if name.startswith("behind ")]
+    hiding = [name for name in sections if leads(run.engines[name], run.blocking)]
+    told = [f"{name.split(',')[0]} {_less(run.engines[name], run.blocking)}" for name in sections]
+    if len(hiding) == len(sections):
+        verdict = "holds"
+    else:
+        verdict = "holds in part" if hiding else "does not show beyond the spread"
+    return (
+        f"The finding {verdict} ({run.title}): than blocking, it takes {listing(told)};"
+        f" with all of them, {best}, {_less(whole[best], run.blocking)}. {_share(run)}"
     )

@@ -1,0 +1,588 @@
+// atmosphere: shallow water on a rotating sphere by spherical harmonics: vorticity, divergence and
+// geopotential, stepped by Runge and Kutta's method of fourth order. Grid points lie on the ranks
+// by latitude, coefficients by zonal wave number; after each stage an Allgather brings all
+// coefficients to all ranks. Why: the finding that pressure, advection, the transform and the
+// output can hide this Allgather (jh250041). Here the gather of each variable travels behind one of
+// them. Sources: Williamson, Drake, Hack, Jakob, Swarztrauber, J. Comput. Phys. 102 (1992), cases 2
+// and 5; Hack, Jakob, NCAR/TN-343 (1992), for the equations.
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trials.h"
+
+namespace {
+
+using Complex = std::complex<double>;
+using Waves = std::vector<Complex>;
+using Field = std::vector<double>;
+
+constexpr double radius = 6.37122e6, turning = 7.292e-5, gravity = 9.80616, day = 86400;
+
+struct Settings {
+  int truncation = 42, steps = 12, seconds = 600, number = 2, every = 0;
+  std::string output;
+  // Products of two fields are exact; the transform takes a power of two.
+  int longitudes() const {
+    int points = 8;
+    while (points < 3 * truncation + 1) points *= 2;
+    return points;
+  }
+  int latitudes() const { return longitudes() / 2; }
+};
+
+std::size_t at(std::ptrdiff_t place) {
+  return static_cast<std::size_t>(place);
+}
+
+// ---- Harmonics ----------------------------------------------------------------------------------
+
+// Gauss's latitudes, and associated Legendre functions P(n, m) there, with H = (1 - sin²) dP/dsin.
+class Harmonics {
+ public:
+  explicit Harmonics(const Settings& settings)
+      : most_(settings.truncation), latitudes_(settings.latitudes()) {
+    starts_.push_back(0);
+    for (int m = 0; m <= most_; ++m) starts_.push_back(starts_.back() + most_ + 1 - m);
+    p_.resize(at(latitudes_ * count())), h_.resize(p_.size());
+    for (int j = 0; j < latitudes_; ++j) {
+      add_latitude(j);
+      for (int m = 0; m <= most_; ++m) add_functions(j, m);
+    }
+  }
+  int count() const { return starts_.back(); }
+  int start(int m) const { return starts_[at(m)]; }
+  const double* p(int j, int m) const { return p_.data() + j * count() + start(m); }
+  const double* h(int j, int m) const { return h_.data() + j * count() + start(m); }
+  double sine(int j) const { return sine_[at(j)]; }
+  double weight(int j) const { return weight_[at(j)]; }
+
+ private:
+  void add_latitude(int j) {
+    double x = std::cos(M_PI * (j + 0.75) / (latitudes_ + 0.5)), slope = 1;
+    for (int i = 0; i < 20; ++i) {
+      double before = 1, now = x;
+      for (int n = 2; n <= latitudes_; ++n) {
+        const double next = ((2 * n - 1) * x * now - (n - 1) * before) / n;
+        before = now, now = next;
+      }
+      slope = latitudes_ * (x * now - before) / (x * x - 1);
+      x -= now / slope;
+    }
+    sine_.push_back(x), weight_.push_back(2 / ((1 - x * x) * slope * slope));
+  }
+  // Their squares have the integral 1.
+  void add_functions(int j, int m) {
+    const double x = sine(j);
+    const auto epsilon = [m](int n) {
+      return std::sqrt((1.0 * n * n - m * m) / (4.0 * n * n - 1));
+    };
+    Field p(at(most_ + 2 - m));
+    p[0] = std::sqrt(0.5);
+    for (int k = 1; k <= m; ++k) p[0] *= std::sqrt((2.0 * k + 1) / (2.0 * k) * (1 - x * x));
+    for (int n = m + 1; n <= most_ + 1; ++n) {
+      const double before = n > m + 1 ? epsilon(n - 1) * p[at(n - 2 - m)] : 0;
+      p[at(n - m)] = (x * p[at(n - 1 - m)] - before) / epsilon(n);
+    }
+    for (int n = m; n <= most_; ++n) {
+      const double before = n > m ? (n + 1) * epsilon(n) * p[at(n - 1 - m)] : 0;
+      const std::size_t place = at(j * count() + start(m) + n - m);
+      p_[place] = p[at(n - m)], h_[place] = before - n * epsilon(n + 1) * p[at(n + 1 - m)];
+    }
+  }
+
+  const int most_, latitudes_;
+  std::vector<int> starts_;
+  Field p_, h_, sine_, weight_;
+};
+
+// Fourier sums along one latitude, in place; its length is a power of two.
+void fourier(Complex* line, int length, int sign) {
+  for (int i = 1, j = 0; i < length; ++i) {
+    int bit = length / 2;
+    for (; j & bit; bit /= 2) j ^= bit;
+    j ^= bit;
+    if (i < j) std::swap(line[i], line[j]);
+  }
+  for (int size = 2; size <= length; size *= 2) {
+    for (int k = 0; k < size / 2; ++k) {
+      const Complex turn = std::polar(1.0, sign * 2 * M_PI * k / size);
+      for (int i = k; i < length; i += size) {
+        const Complex one = line[i], other = turn * line[i + size / 2];
+        line[i] = one + other, line[i + size / 2] = one - other;
+      }
+    }
+  }
+}
+
+// ---- How it communicates ------------------------------------------------------------------------
+
+enum Variable { vorticity, divergence, geopotential };
+
+struct Way {
+  trials::Variant* variant;
+  std::array<bool, 3> hidden;  // the gather of each variable
+  bool hides_output;
+};
+
+// ---- The model ----------------------------------------------------------------------------------
+
+class Model {
+ public:
+  Model(const Settings& settings, const Harmonics& harmonics, MPI_File file)
+      : settings_(settings),
+        harmonics_(harmonics),
+        file_(file),
+        ranks_(trials::size_of(MPI_COMM_WORLD)),
+        rank_(trials::rank_in(MPI_COMM_WORLD)),
+        longitudes_(settings.longitudes()) {
+    // Wave numbers are dealt out in turn, since the small ones have most coefficients.
+    int place = 0;
+    places_.resize(at(settings.truncation + 1));
+    for (int rank = 0; rank < ranks_; ++rank) {
+      begins_.push_back(place);
+      for (const int m : waves_of(rank)) {
+        places_[at(m)] = place, place += settings.truncation + 1 - m;
+      }
+      counts_.push_back(place - begins_.back());
+      rows_.push_back(first_row(rank));
+    }
+    rows_.push_back(settings.latitudes());
+    for (Waves& one : all_) one.resize(at(place));
+    start();
+  }
+
+  // The beginning of the case; the geopotential is that of the depth.
+  void prepare() {
+    for (std::size_t q = 0; q < 3; ++q) all_[q] = start_[q];
+  }
+
+  // RK4: each stage's variables leave as soon as they are known.
+  void carry_out(Way* way) {
+    constexpr double weights[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}, parts[3] = {0.5, 0.5, 1};
+    way_ = way;
+    for (int step = 0; step < settings_.steps; ++step) {
+      for (std::size_t q = 0; q < 3; ++q) {
+        if (requests_[q] != MPI_REQUEST_NULL) wait(static_cast<Variable>(q));
+        old_[q].assign(all_[q].begin() + begins_[at(rank_)],
+                       all_[q].begin() + begins_[at(rank_)] + counts_[at(rank_)]);
+        sum_[q].assign(old_[q].size(), 0.0);
+      }
+      if (settings_.every && step % settings_.every == 0) write(step / settings_.every);
+      for (int k = 0; k < 4; ++k) stage(weights[k], k < 3 ? parts[k] : 0, k == 3);
+    }
+    for (const Variable q : {vorticity, divergence, geopotential}) wait(q);
+    MPI_Wait(&output_, MPI_STATUS_IGNORE);
+  }
+
+  const std::array<Waves, 3>& result() const { return all_; }
+
+  // Of the geopotential against the beginning, as in the literature: root mean square, relative.
+  double error() const {
+    double sums[2] = {0, 0};
+    for (std::size_t i = 0; i < all_[geopotential].size(); ++i) {
+      sums[0] += std::norm(all_[geopotential][i] - start_[geopotential][i]);
+      sums[1] += std::norm(start_[geopotential][i]);
+    }
+    return std::sqrt(sums[0] / sums[1]);
+  }
+  // Change of the mass, relative.
+  double lost() const {
+    const double before = start_[geopotential][0].real(), now = all_[geopotential][0].real();
+    return std::fabs(now - before) / before;
+  }
+  bool finite() const {
+    double sum = 0;
+    for (const Waves& one : all_) {
+      for (const Complex& value : one) sum += std::norm(value);
+    }
+    return std::isfinite(sum);
+  }
+  // Whether the file's last record has what was written of it.
+  bool written() const {
+    if (settings_.every == 0) return true;
+    Field found(written_.size());
+    const int record = (settings_.steps - 1) / settings_.every;
+    MPI_File_sync(file_);
+    MPI_File_read_at_all(file_, offset(record), found.data(), static_cast<int>(found.size()),
+                         MPI_DOUBLE, MPI_STATUS_IGNORE);
+    return found == written_;
+  }
+
+ private:
+  int first_row(int rank) const { return settings_.latitudes() * rank / ranks_; }
+  int rows() const { return rows_[at(rank_ + 1)] - rows_[at(rank_)]; }
+  int points() const { return rows() * longitudes_; }
+  std::vector<int> waves_of(int rank) const {
+    std::vector<int> found;
+    for (int m = rank; m <= settings_.truncation; m += ranks_) found.push_back(m);
+    return found;
+  }
+
+  // ---- Stages
+
+  // Each variable's gather travels behind what follows it: the vorticity's behind the pressure, the
+  // divergence's behind the advection of mass, the geopotential's behind the next transform.
+  void stage(double weight, double part, bool last) {
+    wait(vorticity), wait(divergence);
+    Field eastward, northward, spin;
+    winds(&eastward, &northward, &spin);
+    Field east_flux(spin.size()), north_flux(spin.size());
+    for (std::size_t i = 0; i < spin.size(); ++i) {
+      const double absolute = spin[i] + coriolis_[i];
+      east_flux[i] = eastward[i] * absolute, north_flux[i] = northward[i] * absolute;
+    }
+    const std::vector<Waves> fluxes = to_waves({&east_flux, &north_flux});
+    Waves tendency = divergence_of(fluxes[0], fluxes[1], -1);
+    advance(vorticity, tendency, weight, part, last);
+
+    // Pressure
+    wait(geopotential);
+    const Field depth = to_grid(all_[geopotential]);
+    Field energy(depth.size());
+    for (std::size_t i = 0; i < depth.size(); ++i) {
+      const double sine = harmonics_.sine(row_of(i));
+      const double square = eastward[i] * eastward[i] + northward[i] * northward[i];
+      energy[i] = depth[i] + mountain_[i] + square / (2 * (1 - sine * sine));
+    }
+    tendency = divergence_of(fluxes[1], fluxes[0], 1, -1);
+    const Waves head = analysis(to_waves({&energy})[0]);
+    each_wave(
+        [&](int n, std::size_t i) { tendency[i] += n * (n + 1.0) / (radius * radius) * head[i]; });
+    advance(divergence, tendency, weight, part, last);
+
+    // Advection of mass
+    for (std::size_t i = 0; i < depth.size(); ++i) {
+      eastward[i] *= depth[i], northward[i] *= depth[i];
+    }
+    const std::vector<Waves> masses = to_waves({&eastward, &northward});
+    advance(geopotential, divergence_of(masses[0], masses[1], -1), weight, part, last);
+  }
+
+  void advance(Variable q, const Waves& tendency, double weight, double part, bool last) {
+    Complex* mine = all_[q].data() + begins_[at(rank_)];
+    for (std::size_t i = 0; i < tendency.size(); ++i) {
+      const double step = settings_.seconds;
+      sum_[q][i] += weight * tendency[i];
+      mine[i] = old_[q][i] + step * (last ? sum_[q][i] : part * tendency[i]);
+    }
+    gather(q);
+  }
+
+  void gather(Variable q) {
+    if (way_->hidden[q]) {
+      MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all_[q].data(), counts_.data(),
+                      begins_.data(), MPI_C_DOUBLE_COMPLEX, way_->variant->comm, &requests_[q]);
+      return;
+    }
+    const double begin = MPI_Wtime();
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all_[q].data(), counts_.data(),
+                   begins_.data(), MPI_C_DOUBLE_COMPLEX, way_->variant->comm);
+    way_->variant->communicating_s += MPI_Wtime() - begin;
+  }
+  void wait(Variable q) { MPI_Wait(&requests_[q], MPI_STATUS_IGNORE); }
+
+  // ---- Output: this rank's rows of the depth
+
+  MPI_Offset offset(int record) const {
+    return (MPI_Offset{record} * settings_.latitudes() + rows_[at(rank_)]) * longitudes_ *
+           static_cast<MPI_Offset>(sizeof(double));
+  }
+  void write(int record) {
+    MPI_Wait(&output_, MPI_STATUS_IGNORE);
+    written_ = to_grid(all_[geopotential]);
+    const double begin = MPI_Wtime();
+    if (way_->hides_output) {
+      MPI_File_iwrite_at_all(file_, offset(record), written_.data(), points(), MPI_DOUBLE,
+                             &output_);
+      return;
+    }
+    MPI_File_write_at_all(file_, offset(record), written_.data(), points(), MPI_DOUBLE,
+                          MPI_STATUS_IGNORE);
+    way_->variant->communicating_s += MPI_Wtime() - begin;
+  }
+
+  // ---- Transforms
+
+  int row_of(std::size_t point) const {
+    return rows_[at(rank_)] + static_cast<int>(point) / longitudes_;
+  }
+  template <class Body>
+  void each_wave(const Body& body) const {
+    std::size_t i = 0;
+    for (const int m : waves_of(rank_)) {
+      for (int n = m; n <= settings_.truncation; ++n) body(n, i++);
+    }
+  }
+
+  // One latitude's values from its sums over n, for each m.
+  void finish_row(Waves* line, double* out) const {
+    for (int m = 1; m <= settings_.truncation; ++m) {
+      (*line)[at(longitudes_ - m)] = std::conj((*line)[at(m)]);
+    }
+    fourier(line->data(), longitudes_, 1);
+    for (int i = 0; i < longitudes_; ++i) out[i] = (*line)[at(i)].real();
+  }
+
+  Field to_grid(const Waves& waves) const {
+    Field made(at(points()));
+    for (int j = 0; j < rows(); ++j) {
+      Waves line(at(longitudes_));
+      for (int m = 0; m <= settings_.truncation; ++m) {
+        const double* p = harmonics_.p(rows_[at(rank_)] + j, m);
+        const Complex* c = waves.data() + places_[at(m)];
+        for (int k = 0; k <= settings_.truncation - m; ++k) line[at(m)] += p[k] * c[k];
+      }
+      finish_row(&line, made.data() + j * longitudes_);
+    }
+    return made;
+  }
+
+  // Winds times the cosine of the latitude, from the stream function and the potential.
+  void winds(Field* eastward, Field* northward, Field* spin) const {
+    eastward->resize(at(points())), northward->resize(at(points())), spin->resize(at(points()));
+    for (int j = 0; j < rows(); ++j) {
+      Waves east(at(longitudes_)), north(at(longitudes_)), own(at(longitudes_));
+      for (int m = 0; m <= settings_.truncation; ++m) {
+        const double* p = harmonics_.p(rows_[at(rank_)] + j, m);
+        const double* h = harmonics_.h(rows_[at(rank_)] + j, m);
+        const Complex* z = all_[vorticity].data() + places_[at(m)];
+        const Complex* d = all_[divergence].data() + places_[at(m)];
+        const Complex turn(0, m);
+        for (int n = std::max(m, 1); n <= settings_.truncation; ++n) {
+          const int k = n - m;
+          const double inverse = -radius / (n * (n + 1.0));  // of the Laplacian, times 1/radius
+          east[at(m)] += inverse * (turn * p[k] * d[k] - h[k] * z[k]);
+          north[at(m)] += inverse * (turn * p[k] * z[k] + h[k] * d[k]);
+          own[at(m)] += p[k] * z[k];
+        }
+        if (m == 0) own[0] += p[0] * z[0];
+      }
+      finish_row(&east, eastward->data() + j * longitudes_);
+      finish_row(&north, northward->data() + j * longitudes_);
+      finish_row(&own, spin->data() + j * longitudes_);
+    }
+  }
+
+  // From this rank's rows to its wave numbers at all latitudes: [wave number][latitude].
+  std::vector<Waves> to_waves(const std::vector<const Field*>& fields) const {
+    const int count = static_cast<int>(fields.size());
+    std::vector<int> send, send_at, receive, receive_at;
+    int sent = 0, received = 0;
+    const int mine = static_cast<int>(waves_of(rank_).size());
+    for (int peer = 0; peer < ranks_; ++peer) {
+      send_at.push_back(sent), receive_at.push_back(received);
+      send.push_back(count * rows() * static_cast<int>(waves_of(peer).size()));
+      receive.push_back(count * mine * (rows_[at(peer + 1)] - rows_[at(peer)]));
+      sent += send.back(), received += receive.back();
+    }
+    Waves out(at(sent)), in(at(received));
+    std::vector<Complex*> next;
+    for (const int place : send_at) next.push_back(out.data() + place);
+    for (const Field* field : fields) {
+      for (int j = 0; j < rows(); ++j) {
+        Waves line(field->begin() + j * longitudes_, field->begin() + (j + 1) * longitudes_);
+        fourier(line.data(), longitudes_, -1);
+        for (int m = 0; m <= settings_.truncation; ++m) {
+          *next[at(m % ranks_)]++ = line[at(m)] / static_cast<double>(longitudes_);
+        }
+      }
+    }
+    const double begin = MPI_Wtime();
+    MPI_Alltoallv(out.data(), send.data(), send_at.data(), MPI_C_DOUBLE_COMPLEX, in.data(),
+                  receive.data(), receive_at.data(), MPI_C_DOUBLE_COMPLEX,
+                  way_ ? way_->variant->comm : MPI_COMM_WORLD);
+    if (way_) way_->variant->communicating_s += MPI_Wtime() - begin;
+    std::vector<Waves> made(fields.size(), Waves(at(mine * settings_.latitudes())));
+    const Complex* from = in.data();
+    for (int peer = 0; peer < ranks_; ++peer) {
+      for (Waves& one : made) {
+        for (int j = rows_[at(peer)]; j < rows_[at(peer + 1)]; ++j) {
+          for (int w = 0; w < mine; ++w) one[at(w * settings_.latitudes() + j)] = *from++;
+        }
+      }
+    }
+    return made;
+  }
+
+  // This rank's coefficients: a sum over all latitudes for each wave number.
+  template <class Term>
+  Waves sum_latitudes(const Term& term) const {
+    Waves made(at(counts_[at(rank_)]));
+    std::size_t first = 0, w = 0;
+    for (const int m : waves_of(rank_)) {
+      for (int j = 0; j < settings_.latitudes(); ++j) {
+        const double *p = harmonics_.p(j, m), *h = harmonics_.h(j, m);
+        const std::size_t place = w * at(settings_.latitudes()) + at(j);
+        for (int k = 0; k <= settings_.truncation - m; ++k) {
+          made[first + at(k)] += term(m, j, place, p[k], h[k]);
+        }
+      }
+      first += at(settings_.truncation + 1 - m), ++w;
+    }
+    return made;
+  }
+  Waves analysis(const Waves& a) const {
+    return sum_latitudes([&](int, int j, std::size_t i, double p, double) {
+      return harmonics_.weight(j) * p * a[i];
+    });
+  }
+  // Of a flux whose parts are multiplied with signs, by parts in the latitude.
+  Waves divergence_of(const Waves& a, const Waves& b, double sign, double turned = 1) const {
+    return sum_latitudes([&](int m, int j, std::size_t i, double p, double h) {
+      const double sine = harmonics_.sine(j);
+      const double scale = sign * harmonics_.weight(j) / (radius * (1 - sine * sine));
+      return scale * (Complex(0, m) * p * a[i] - turned * h * b[i]);
+    });
+  }
+
+  // ---- The cases
+
+  void start() {
+    const bool mountain = settings_.number == 5;
+    const double tilt = mountain ? 0 : M_PI / 4,
+                 speed = mountain ? 20 : 2 * M_PI * radius / (12 * day);
+    const double mean = mountain ? gravity * 5960 : 2.94e4;
+    Field spin, depth;
+    for (std::size_t i = 0; i < at(points()); ++i) {
+      const double east = 2 * M_PI * static_cast<double>(i % at(longitudes_)) / longitudes_;
+      const double sine = harmonics_.sine(row_of(i)), cosine = std::sqrt(1 - sine * sine);
+      const double pole = -std::cos(east) * cosine * std::sin(tilt) + sine * std::cos(tilt);
+      const double away = std::hypot(east - 1.5 * M_PI, std::asin(sine) - M_PI / 6);
+      mountain_.push_back(mountain ? gravity * 2000 * std::max(0.0, 1 - away * 9 / M_PI) : 0);
+      coriolis_.push_back(2 * turning * pole);
+      spin.push_back(2 * speed / radius * pole);
+      depth.push_back(mean - (radius * turning * speed + speed * speed / 2) * pole * pole -
+                      mountain_.back());
+    }
+    const std::vector<Waves> both = to_waves({&spin, &depth});
+    start_ = all_;
+    for (const Variable q : {vorticity, geopotential}) {
+      const Waves mine = analysis(both[q == vorticity ? 0 : 1]);
+      MPI_Allgatherv(mine.data(), counts_[at(rank_)], MPI_C_DOUBLE_COMPLEX, start_[q].data(),
+                     counts_.data(), begins_.data(), MPI_C_DOUBLE_COMPLEX, MPI_COMM_WORLD);
+    }
+  }
+
+  const Settings& settings_;
+  const Harmonics& harmonics_;
+  const MPI_File file_;
+  const int ranks_, rank_, longitudes_;
+  std::vector<int> begins_, counts_, places_, rows_;
+  std::array<Waves, 3> all_, start_, old_, sum_;
+  std::array<MPI_Request, 3> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Request output_ = MPI_REQUEST_NULL;
+  Field coriolis_, mountain_, written_;
+  Way* way_ = nullptr;
+};
+
+// ---- The program --------------------------------------------------------------------------------
+
+std::string does_not_fit(const Settings& settings) {
+  const int ranks = trials::size_of(MPI_COMM_WORLD);
+  if (settings.latitudes() < ranks || settings.truncation + 1 < ranks) {
+    return "--truncation " + std::to_string(settings.truncation) +
+           " has too few wave numbers for " + std::to_string(ranks) +
+           " ranks: choose a larger one, or fewer ranks";
+  }
+  if (settings.every && settings.output.empty()) return "--every needs --output FILE";
+  if (!settings.output.empty() && !settings.every) return "--output needs --every STEPS";
+  return "";
+}
+
+int measure(const Settings& settings, const trials::Settings& trial, MPI_File file) {
+  const Harmonics harmonics(settings);
+  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  std::vector<Way> ways;
+  for (const char* section : {"behind pressure", "behind advection", "behind transform"}) {
+    all.push_back(trials::variant(section, trial.engines.back()));
+  }
+  if (settings.every) all.push_back(trials::variant("behind steps", trial.engines.back()));
+  for (trials::Variant& one : all) {
+    const bool whole = one.name == "overlapped";
+    ways.push_back(
+        {&one,
+         {whole || one.name == "behind pressure", whole || one.name == "behind advection",
+          whole || one.name == "behind transform"},
+         whole || one.name == "behind steps"});
+  }
+  Model model(settings, harmonics, file);
+  model.prepare();
+  model.carry_out(&ways[0]);
+  const std::array<Waves, 3> first = model.result();
+  const bool finite = model.finite();
+  if (trials::rank_in(MPI_COMM_WORLD) == 0) {
+    if (finite) {
+      std::printf(
+          "case %d, %.2f days: geopotential differs from the beginning by %.2e, mass by %.1e\n",
+          settings.number, settings.steps * settings.seconds / day, model.error(), model.lost());
+    } else {
+      std::printf("diverged: choose fewer --seconds for a step\n");
+    }
+  }
+  int status = 1;
+  if (finite) {
+    const int wrong = trials::measure(
+        trial, &all, [&](trials::Variant&) { model.prepare(); },
+        [&](trials::Variant& one) { model.carry_out(&ways[at(&one - all.data())]); },
+        [&](trials::Variant& one) {
+          bool same = true;
+          for (std::size_t q = 0; q < 3; ++q) {
+            same &= std::memcmp(model.result()[q].data(), first[q].data(),
+                                first[q].size() * sizeof(Complex)) == 0;
+          }
+          trials::compare_bits(&one, same);
+          const bool steady = settings.number != 2 || model.error() < 1e-10;
+          return same && model.written() && steady && model.lost() < 1e-10;
+        });
+    const std::string text =
+        "case " + std::to_string(settings.number) + ", T" + std::to_string(settings.truncation) +
+        ", " + std::to_string(settings.steps) + " steps" + (settings.every ? ", with output" : "");
+    status = trials::report(trial, "atmosphere", text, all, wrong);
+  }
+  trials::release(&all);
+  return status;
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  trials::Settings trial;
+  trials::Options options;
+  options.number("case", &settings.number, 2, 5);
+  options.number("truncation", &settings.truncation, 2, 340);
+  options.number("steps", &settings.steps);
+  options.number("seconds", &settings.seconds, 1, 86400);
+  options.text("output", &settings.output);
+  options.number("every", &settings.every);
+  trial.offer(&options);
+  std::string wrong = options.read(argc, argv);
+  if (wrong.empty() && settings.number != 2 && settings.number != 5) wrong = "--case takes 2 or 5";
+  if (wrong.empty()) wrong = does_not_fit(settings);
+  if (!wrong.empty()) return trials::refuse("atmosphere", wrong);
+  MPI_File file = MPI_FILE_NULL;
+  // The file has a communicator of its own: output never waits for the other collectives.
+  if (settings.every &&
+      MPI_File_open(MPI_COMM_WORLD, settings.output.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR,
+                    MPI_INFO_NULL, &file) != MPI_SUCCESS) {
+    return trials::refuse("atmosphere", "cannot write " + settings.output);
+  }
+  const int status = measure(settings, trial, file);
+  if (file != MPI_FILE_NULL) MPI_File_close(&file);
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int status = run(argc, argv);
+  MPI_Finalize();
+  return status;
+}
