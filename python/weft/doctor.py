@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from weft import info, installation, mpi_libraries, offload, xpmem
+from weft import gpu, info, installation, mpi_libraries, offload, xpmem
 from weft.lab import LabError, lab_problem
 from weft.mpi_libraries import Implementation
 from weft.probe import NotBuilt, ProbeError, run_probe
@@ -61,6 +61,7 @@ def findings() -> Iterator[Finding]:
     yield check_locked_memory()
     yield check_addresses()
     yield check_xpmem()
+    yield check_gpu()
     yield check_leftovers()
     yield check_dead_launchers()
 
@@ -216,6 +217,19 @@ def check_xpmem() -> Finding:
         return Finding(what, True, f"there is no {xpmem.DEVICE}: private buffers are copied")
     problem = xpmem.problem()
     return Finding(what, not problem, problem or str(xpmem.DEVICE), xpmem.FIX if problem else "")
+
+
+def check_gpu() -> Finding:
+    """A machine without a GPU lacks nothing; one whose GPU cannot be used does."""
+    found = gpu.facts()
+    words = gpu.in_words(found)
+    if found["problem"] == "no GPU here":
+        return Finding("GPU", True, words)
+    if found["problem"]:
+        fix = "nvidia-smi says whether the driver works; a container must be given the devices"
+        return Finding("GPU", False, words, fix)
+    fix = "tools/setup-cuda && make build" if installation.SOURCE else installation.REMEDY
+    return Finding("GPU", found["kernels"], words, "" if found["kernels"] else fix)
 
 
 def check_leftovers() -> Finding:

@@ -1,5 +1,5 @@
 """`weft info`: MPI libraries, what they grant, cores, NUMA nodes, which engines can run, and
-whether the network may carry out collectives.
+whether the network may carry out collectives, and GPUs.
 
 Why a probe: only MPI_Init_thread knows which thread level a library grants here.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import __version__, installation, mpi_libraries, offload, xpmem
+from weft import __version__, gpu, installation, mpi_libraries, offload, xpmem
 from weft.mpi_libraries import Implementation
 from weft.probe import ProbeError, run_probe
 
@@ -56,6 +56,7 @@ def machine() -> dict:
         "without_a_copy": without_a_copy(),
         "infiniband": offload.network_devices(),
         "offload_variables": offload.variables(),
+        "gpu": gpu.facts(),
     }
 
 
@@ -119,6 +120,8 @@ def show(facts: dict) -> None:
     able = {mpi["name"]: mpi["offload"] for mpi in facts["mpi"] if "offload" in mpi}
     words = offload.in_words(able, hardware["infiniband"], hardware["offload_variables"])
     console.print(f"collectives by the network: {words}", highlight=False, soft_wrap=True)
+    words = gpu.in_words(hardware["gpu"])
+    console.print(f"GPUs: {words}", markup=False, highlight=False, soft_wrap=True)
     if facts["mpi"]:
         show_libraries(console, facts["mpi"])
     for name, command in facts["not_here"].items():

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from weft import doctor, info, installation, mpi_libraries, xpmem
+from weft import doctor, gpu, info, installation, mpi_libraries, xpmem
 
 
 def test_everything_that_make_sets_up_is_good():
@@ -129,6 +129,34 @@ def test_limited_addresses(monkeypatch):
     monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (1 << 30, 1 << 30))
     finding = doctor.check_addresses()
     assert (finding.good, finding.fix) == (False, "ulimit -v unlimited")
+
+
+def test_gpu(monkeypatch, tmp_path):
+    device = tmp_path / "nvidiactl"
+    monkeypatch.setattr(gpu, "DEVICE_FILES", (str(device),))
+    assert doctor.check_gpu().good
+    assert gpu.facts()["problem"] == "no GPU here"
+    found = {"driver": "13.0", "devices": ["NVIDIA H200"], "problem": None}
+    monkeypatch.setattr(gpu, "asked", lambda: found)
+    monkeypatch.setattr(gpu, "has_kernels", lambda: True)
+    assert doctor.check_gpu().good
+    assert "NVIDIA H200; driver for CUDA 13.0" in doctor.check_gpu().note
+    monkeypatch.setattr(gpu, "has_kernels", lambda: False)
+    assert doctor.check_gpu().fix == "tools/setup-cuda && make build"
+    found["problem"] = "CUDA's driver does not answer"
+    assert doctor.check_gpu().good is False
+
+
+def test_gpu_is_asked_by_its_driver(monkeypatch):
+    """By a stand-in (tests/device)."""
+    monkeypatch.setattr(gpu, "LIBRARY", "libweft-nowhere.so")
+    assert "cannot be loaded" in gpu.ask_driver()["problem"]
+    standin = installation.BUILD / "lib/libweft-device-standin.so"
+    if not standin.exists():
+        pytest.skip(f"{standin} is not built")
+    monkeypatch.setattr(gpu, "LIBRARY", str(standin))
+    found = gpu.ask_driver()
+    assert (found["devices"], found["driver"]) == (["a stand-in"], "12.4")
 
 
 def test_xpmem(monkeypatch, tmp_path):

@@ -124,6 +124,26 @@ DRIVER int cuDeviceGet(int* device, int number) {
   return number == 0 ? kSuccess : kInvalidValue;
 }
 
+DRIVER int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return kSuccess;
+}
+
+DRIVER int cuDeviceGetName(char* name, int bytes, int) {
+  std::strncpy(name, "a stand-in", static_cast<std::size_t>(bytes));
+  return kSuccess;
+}
+
+DRIVER int cuDeviceGetAttribute(int* value, int, int) {
+  *value = 1;
+  return kSuccess;
+}
+
+DRIVER int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, std::size_t) {
+  *blocks = 1;
+  return kSuccess;
+}
+
 DRIVER int cuDevicePrimaryCtxRetain(void** made, int) {
   *made = &context;
   return stopped("cuDevicePrimaryCtxRetain");

@@ -254,7 +254,8 @@ Result<Staged> stage(const Call& given, Context* context, bool copies) {
     from = std::move(*sent), to = std::move(*received);
   }
   from.read = true;
-  to.read = in_place || bcast_root;
+  // A neighbour that there is not, at the end of a line, leaves its block as it is.
+  to.read = in_place || bcast_root || is_neighborhood(call.kind);
   to.written = !bcast_root && !(call.kind == Kind::exscan && group.rank == 0 && !in_place);
 
   Staged staged;

@@ -1,0 +1,85 @@
+"""Which GPUs this machine has, by CUDA's driver, and whether this Weft has kernels for them.
+
+The driver is loaded only where the system shows a device, and in a process of its own: it starts
+threads, and takes a while.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from weft import installation, mpi_libraries
+
+DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
+LIBRARY = "libcuda.so.1"
+FAT_BINARY = b"\x50\xed\x55\xba"  # what compiled kernels begin with
+NAME_BYTES = 256
+
+
+def facts() -> dict:
+    """problem: why no device can be used; None where one can."""
+    return asked() | {"kernels": has_kernels()}
+
+
+def asked() -> dict:
+    none = {"driver": None, "devices": []}
+    if not any(Path(path).exists() for path in DEVICE_FILES):
+        return none | {"problem": "no GPU here"}
+    command = [sys.executable, "-c", "from weft import gpu; gpu.print_asked()"]
+    package = str(Path(__file__).resolve().parents[1])
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=package)
+        return json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return none | {"problem": "CUDA's driver does not answer"}
+
+
+def print_asked() -> None:
+    print(json.dumps(ask_driver()))
+
+
+def ask_driver() -> dict:
+    found: dict = {"driver": None, "devices": []}
+    try:
+        driver = ctypes.CDLL(LIBRARY)
+    except OSError:
+        return found | {"problem": f"CUDA's driver ({LIBRARY}) cannot be loaded"}
+    version, count = ctypes.c_int(), ctypes.c_int()
+    if driver.cuDriverGetVersion(ctypes.byref(version)) == 0:
+        found["driver"] = f"{version.value // 1000}.{version.value % 1000 // 10}"
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return found | {"problem": "CUDA's driver finds no device that it can use"}
+    for number in range(count.value):
+        device, name = ctypes.c_int(), ctypes.create_string_buffer(NAME_BYTES)
+        driver.cuDeviceGet(ctypes.byref(device), number)
+        driver.cuDeviceGetName(name, NAME_BYTES, device)
+        found["devices"].append(name.value.decode(errors="replace"))
+    return found | {"problem": None if found["devices"] else "CUDA's driver finds no device"}
+
+
+def library(family: str) -> Path | None:
+    """The library for collectives in streams, which programs link."""
+    beside = installation.preload_library(family)
+    path = beside.with_name(f"libweft-gpu-{family}.so") if beside else None
+    return path if path and path.exists() else None
+
+
+def has_kernels() -> bool:
+    """Of the libraries that are there; they are alike."""
+    for family in mpi_libraries.FAMILY_LIBRARY:
+        if path := library(family):
+            return FAT_BINARY in path.read_bytes()
+    return False
+
+
+def in_words(found: dict) -> str:
+    kernels = (
+        "Weft has kernels for them" if found["kernels"] else "this Weft has no kernels for them"
+    )
+    if found["problem"]:
+        return f"{found['problem']}; {kernels}"
+    return f"{', '.join(found['devices'])}; driver for CUDA {found['driver']}; {kernels}"
