@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "trials.h"
 #include "weft_gpu.h"
 
 extern "C" {
@@ -105,7 +106,7 @@ std::string load_driver(const char* path) {
 
 struct Settings {
   int order = 1024, steps = 100, repetitions = 5;
-  std::string methods = "default,notify,coop,graphs", driver = "libcuda.so.1";
+  std::string methods = "default,notify,coop,graphs", driver = "libcuda.so.1", json;
   bool check = false;
 };
 
@@ -119,18 +120,21 @@ bool read(int argc, char** argv, Settings* settings) {
     }
     if (i + 1 == argc) return false;
     const char* const value = argv[++i];
-    if (word == "--order")
+    if (word == "--order") {
       settings->order = std::atoi(value);
-    else if (word == "--steps")
+    } else if (word == "--steps") {
       settings->steps = std::atoi(value);
-    else if (word == "--repetitions")
+    } else if (word == "--repetitions") {
       settings->repetitions = std::atoi(value);
-    else if (word == "--methods")
+    } else if (word == "--methods") {
       settings->methods = value;
-    else if (word == "--driver")
+    } else if (word == "--json") {
+      settings->json = value;
+    } else if (word == "--driver") {
       settings->driver = value;
-    else
+    } else {
       return false;
+    }
   }
   return settings->steps > 0 && settings->steps % 2 == 0 && settings->repetitions > 0;
 }
@@ -346,6 +350,18 @@ double time_of(Grid* grid, const std::string& method, const Settings& settings) 
   return slowest / settings.steps * 1e6;
 }
 
+// With `default` under the name that pages have for what does not overlap.
+bool write(const Settings& settings, const std::vector<std::string>& methods,
+           const std::vector<std::vector<double>>& times) {
+  std::vector<trials::Variant> all;
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    const std::string name = methods[i] == "default" ? "blocking" : methods[i];
+    all.push_back({.name = name, .engine = "", .samples_us = times[i], .shares = {0}});
+  }
+  const std::string order = std::to_string(settings.order);
+  return trials::write_json(settings.json, "gpu_stencil", order + " x " + order, all);
+}
+
 int measure(const Settings& settings) {
   const std::vector<std::string> methods = words_of(settings.methods);
   Grid grid(settings);
@@ -375,6 +391,9 @@ int measure(const Settings& settings) {
                 times[i].front(), times[i].back());
   }
   if (rank == 0 && settings.check) std::printf("%ld wrong values\n", wrong);
+  if (rank == 0 && !settings.json.empty() && !write(settings, methods, times)) {
+    stop("cannot write " + settings.json);
+  }
   return wrong > 0;
 }
 
@@ -383,9 +402,10 @@ int measure(const Settings& settings) {
 int main(int argc, char** argv) {
   Settings settings;
   if (!read(argc, argv, &settings)) {
-    std::fprintf(stderr,
-                 "usage: gpu_stencil [--order N] [--steps S (even)] [--repetitions R]"
-                 " [--methods default,notify,coop,graphs] [--check] [--driver FILE]\n");
+    std::fprintf(
+        stderr,
+        "usage: gpu_stencil [--order N] [--steps S (even)] [--repetitions R]"
+        " [--methods default,notify,coop,graphs] [--check] [--json FILE] [--driver FILE]\n");
     return 2;
   }
   for (const std::string& method : words_of(settings.methods)) {

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, result
 
-from weft import installation, mpi_libraries
+from weft import gpu, installation, mpi_libraries
 from weft.bench import experiments, kernels
 from weft.bench.presets import presets
 from weft.bench.result import Result, save_json
@@ -123,6 +123,15 @@ def test_bad_preset_on_the_command_line(call):
     assert done.returncode == 2
     assert done.stderr.startswith("weft bench: Invalid value for '--preset': 'moon' is not one of")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_preset_for_gpus_says_that_there_is_none(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "DEVICE_FILES", ())
+    preset = experiments.find("gpu-stencil")
+    with pytest.raises(SettingsError, match="preset gpu-stencil cannot run: no GPU here"):
+        experiments.carry_out_kernel(preset, ["mpich"], tmp_path / "f", tmp_path / "page")
+    with pytest.raises(SettingsError, match="--engines has no effect on preset gpu-stencil"):
+        experiments.adapted(preset, {"engines": "thread"}, {"engines"})
 
 
 GIVEN = {"launcher": None, "lab": None, "ranks": None, "collective": "allreduce", "mpi": None}

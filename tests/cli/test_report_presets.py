@@ -13,7 +13,7 @@ from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
-NAMES += ("pipecg", "fft3d", "stencil", "cpals", "atmosphere")
+NAMES += ("pipecg", "fft3d", "stencil", "cpals", "atmosphere", "gpu-stencil")
 
 
 def collective(found, name):
@@ -121,6 +121,16 @@ def test_atmosphere_tells_which_sections_hide_the_gather():
     assert "with all of them, thread, 20 % less time" in text
     sections = dict.fromkeys(sections, 900.0)
     assert "The finding holds (" in judge(kernel(blocking=1000.0, thread=800.0, **sections))
+
+
+def test_gpu_stencil_holds_where_nothing_is_faster_than_graphs():
+    judge = presets.presets(2)["gpu-stencil"].judge
+    text = judge(kernel(blocking=100.0, notify=60.0, coop=50.0, graphs=40.0))
+    assert text.startswith("The finding holds")
+    assert "with graphs a step takes 40 µs, synchronising 0.1 ms" in text
+    slower = judge(kernel(blocking=100.0, notify=60.0, coop=20.0, graphs=40.0))
+    assert slower.startswith("The finding does not hold") and "faster: coop" in slower
+    assert "no finding to judge" in judge(kernel(blocking=100.0, notify=60.0))
 
 
 def test_a_variant_is_called_by_its_engine_and_what_else_it_does():

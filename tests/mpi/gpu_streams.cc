@@ -1,8 +1,8 @@
 // Every collective in a stream, on memory of a device that the processor cannot touch, on memory of
 // the processor's, and on both at once: enqueued, persistent, and in a graph that is launched
 // twice. An ordinary MPI program: `gpu_streams DRIVER`, where DRIVER is the stand-in of
-// tests/device. What must come out is what the MPI library makes of the same data in ordinary
-// memory.
+// tests/device, or libcuda.so.1 on a machine with a GPU. What must come out is what the MPI library
+// makes of the same data in ordinary memory. Needs two ranks or more; three, for its ring.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -22,6 +22,7 @@ namespace {
 using Stream = weft_gpu_stream;
 
 #define DRIVER_CALLS(X)                                                                \
+  X(cuInit, (unsigned flags))                                                          \
   X(cuDevicePrimaryCtxRetain, (void** context, int device))                            \
   X(cuCtxSetCurrent, (void* context))                                                  \
   X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                      \
@@ -282,6 +283,7 @@ int main(int argc, char** argv) {
   const int around = 1;
   MPI_Cart_create(world, 1, &ranks, &around, 0, &ring);
   void* context = nullptr;
+  good(cuInit(0), "init");
   good(cuDevicePrimaryCtxRetain(&context, 0), "context");
   good(cuCtxSetCurrent(context), "context");
   good(cuStreamCreate(&stream, 1), "stream");

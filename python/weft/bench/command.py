@@ -32,6 +32,7 @@ PresetName = Literal[
     "stencil",
     "cpals",
     "atmosphere",
+    "gpu-stencil",
 ]
 # With --resume, the run's own settings hold; these may be named anew.
 OF_RESUME = {"resume", "retry", "time_budget", "json_file", "csv_file"}
@@ -132,8 +133,8 @@ def bench(
         Optional[PresetName],
         typer.Option(
             help="A published experiment: tcc, threads-per-core, placement, split-tree, nbc-eff,"
-            " iallreduce-kernel, pipecg, fft3d, stencil, cpals, atmosphere. Other options"
-            " win over its own.",
+            " iallreduce-kernel, pipecg, fft3d, stencil, cpals, atmosphere, gpu-stencil. Other"
+            " options win over its own.",
             metavar="NAME",
             rich_help_panel=WHAT,
         ),

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
+from weft import gpu
 from weft.bench import kernels, machine, settings
 from weft.bench.presets import Preset, presets, remarks
 from weft.bench.result import Result
@@ -45,7 +46,8 @@ def adapted(preset: Preset, given: dict[str, Any], said: Collection[str]) -> Pre
     SettingsError where a value makes another experiment of it, or has no effect.
     """
     if preset.program:
-        for name in sorted(set(said) - OF_KERNELS):
+        taken = OF_KERNELS - {"engines", "lab"} if preset.needs_gpu else OF_KERNELS
+        for name in sorted(set(said) - taken):
             raise SettingsError(
                 f"{flag(name)} has no effect on preset {preset.name}, which runs a program of its"
                 " own; leave it out"
@@ -103,6 +105,8 @@ def carry_out(preset: Preset, measure: Callable[[dict[str, Any]], Result], page:
 
 def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path) -> int:
     """The same for a program of kernels/, under each MPI library; what cannot run is said."""
+    if preset.needs_gpu and (lacking := gpu.facts()["problem"]):
+        raise SettingsError(f"preset {preset.name} cannot run: {lacking}")
     announce(preset)
     found = kernels.KernelResult(preset.name, machine.describe(""))
     for options in preset.runs:

@@ -210,7 +210,9 @@ def ranks_of(options: dict[str, Any]) -> int:
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
     words: Sequence[Any] = (installation.weft_command(), "run", "--engine", "thread", "--")
     words = (*words, mpi_libraries.implementation(mpi).program(program))
-    words = (*words, *options["arguments"].split(), "--engines", options["engines"])
+    words = (*words, *options["arguments"].split())
+    if engines := options.get("engines"):
+        words = (*words, "--engines", engines)
     words = (*words, "--json", figures)
     if options["lab"]:
         words = (*words, "--pause-us", LAB_PAUSE_US)

@@ -42,6 +42,7 @@ class Preset:
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_available: str | None = None
     program: str = ""
+    needs_gpu: bool = False
     about: tuple[str, ...] = ("collective",)
 
 
@@ -59,6 +60,7 @@ def presets(cores: int) -> dict[str, Preset]:
         stencil(),
         cpals(),
         atmosphere(),
+        gpu_stencil(),
     )
     return {preset.name: preset for preset in found}
 
@@ -277,7 +279,27 @@ def stencil() -> Preset:
         program="stencil",
         runs=[{"arguments": f"--grid {grid}", **measured} for grid in ("768x64x64", "1x2048x2048")],
         judge=judge_stencil,
-        not_available="2,048 nodes; the four methods, which need GPUs.",
+        not_available="2,048 nodes; the four methods: they are preset gpu-stencil.",
+    )
+
+
+def gpu_stencil() -> Preset:
+    return Preset(
+        name="gpu-stencil",
+        title="Halo exchange of GPUs: in CUDA streams and graphs, beside synchronising",
+        published=(
+            "Nanri et al., jh250041: of four methods for a 4-point stencil on 4 GPUs (default,"
+            " notify, cooperative groups, graphs), CUDA graphs with notification are fastest"
+            " (GENKAI, node group B)."
+        ),
+        program="gpu_stencil",
+        needs_gpu=True,
+        runs=[
+            {"arguments": f"--order {order} --steps {steps}", "lab": None, "ranks": "2"}
+            for order, steps in ((1024, 1000), (4096, 400), (16384, 100), (32768, 40))
+        ],
+        judge=judge_gpu_stencil,
+        not_available="4 GPUs; MPI-ACX and NCCL, beside which nothing was run.",
     )
 
 
@@ -501,6 +523,22 @@ def judge_fft3d(run: Run) -> str:
     return (
         f"{verdict} ({run.title}): communication is {percent(share)} of the blocking transform."
         f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}. {_share(run)}"
+    )
+
+
+def judge_gpu_stencil(run: Run) -> str:
+    best = run.best
+    graphs = run.times_us.get("graphs")
+    if graphs is None:
+        return f"Without graphs there is no finding to judge ({run.title}); best is {best}."
+    slower_than = [
+        name for name, time in run.times_us.items() if name != "graphs" and leads(time, graphs)
+    ]
+    verdict = "does not hold" if slower_than else "holds"
+    others = f"; faster: {', '.join(slower_than)}" if slower_than else ""
+    return (
+        f"The finding {verdict} ({run.title}): with graphs a step takes {duration(graphs.median)},"
+        f" synchronising {duration(run.blocking.median)}{others}."
     )
 
 
