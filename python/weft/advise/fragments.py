@@ -144,9 +144,9 @@ def of_nonblocking(site: Site) -> str:
     every_us = site.between_us / site.tests if site.tests else 0
     if site.tests >= MANY_TESTS and every_us < OFTEN_US:
         return (
-            f"It is tested {site.tests:.0f} times, every {microseconds(every_us)}: that takes the time"
-            " that it should hide. Test every 100 µs, or run the program with weft run and do not"
-            " test at all."
+            f"It is tested {site.tests:.0f} times, every {microseconds(every_us)}: that takes the"
+            " time that it should hide. Test every 100 µs, or do not test and run the"
+            " program with weft run."
         )
     if site.waited_us < 0.05 * site.between_us:
         return ""
@@ -178,8 +178,9 @@ def of_messages(advice: Advice) -> str:
         return ""
     return (
         f"{advice.messages_share * 100:.1f} % of the run time waits for messages of MPI_Isend and"
-        " MPI_Irecv: large ones do not get on while the program computes. Test them meanwhile, or"
-        " exchange halos by MPI_Ineighbor_alltoallw, which weft run carries out in the background."
+        " MPI_Irecv: large ones may not get on while the program computes. Test them"
+        " meanwhile, or run it with weft run --engine thread, which brings those of 128 KiB or more"
+        " forward (--transfers)."
     )
 
 
