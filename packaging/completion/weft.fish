@@ -130,6 +130,7 @@ complete -c weft -n '__weft_in weft sim' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft sim' -s o -l out -d 'Write a page with the runs'\'' timelines' -r -F
 complete -c weft -n '__weft_in weft sim' -l calibrate -d 'Measure this machine, and write its description (-o FILE)'
 complete -c weft -n '__weft_in weft sim' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and where each is tested'
 complete -c weft -n '__weft_in weft reproduce' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft reproduce' -s o -l out -d 'Also write a page with the figures' -r -F
 complete -c weft -n '__weft_in weft reproduce' -l help -d 'Shows this help'

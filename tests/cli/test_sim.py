@@ -205,6 +205,33 @@ def test_switches_of_the_best_split_are_where_it_stays():
     assert split_tree.switches([50, 51, 52, 53], by_split) == [52, 53, 0]
 
 
+def test_every_finding_of_the_papers_is_listed_with_its_test_or_the_reason():
+    import typing
+
+    from weft.bench.presets import presets
+    from weft.reproduce import published
+    from weft.reproduce.command import What
+
+    done = weft("reproduce", "--list", "--json")
+    assert done.returncode == 0, done.stderr
+    findings = json.loads(done.stdout)
+    assert [one["finding"] for one in findings] == [one.finding for one in published.all_findings()]
+    named = {"--preset": set(), "reproduce": set()}
+    for one in findings:
+        assert one["tested"] or one["lacks"]
+        words = one["tested"].split()
+        for word, names in named.items():
+            if word in words:
+                names.add(words[words.index(word) + 1])
+    assert named["--preset"] <= set(presets(2)) and "atmosphere" in named["--preset"]
+    assert named["reproduce"] == set(typing.get_args(What))
+    shown = " ".join(weft("reproduce", "--list").stdout.split())
+    assert "cannot be tested here: needs InfiniBand switches with SHARP" in shown
+    for words in ((), ("placement", "--list"), ("--list", "--out", "x.html")):
+        done = weft("reproduce", *words)
+        assert done.returncode == 2 and "give WHAT, or --list" in done.stderr
+
+
 def test_what_is_not_known_is_not_reproduced():
     done = weft("reproduce", "moon")
     assert done.returncode == 2 and "placement" in done.stderr

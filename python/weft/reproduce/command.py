@@ -10,7 +10,14 @@ What = Literal["placement", "split-tree", "threads-per-core"]
 
 
 def reproduce(
-    what: Annotated[What, typer.Argument(help="Which paper's figures.", metavar="WHAT")],
+    what: Annotated[
+        Optional[What],
+        typer.Argument(help="Which paper's figures.", metavar="WHAT", show_default=False),
+    ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="All findings of the papers, and where each is tested."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     out: Annotated[
         Optional[Path],
@@ -21,10 +28,19 @@ def reproduce(
     import json
     from dataclasses import asdict
 
-    from weft.reproduce import page, placement, split_tree, threads_per_core
+    from weft.reproduce import page, placement, published, split_tree, threads_per_core
     from weft.sim.native import SimError
     from weft.stored import ResultError
 
+    if listed == (what is not None) or (listed and out):
+        print("weft reproduce: give WHAT, or --list alone or with --json", file=sys.stderr)
+        raise typer.Exit(2)
+    if listed:
+        if as_json:
+            print(json.dumps([asdict(one) for one in published.all_findings()], indent=2))
+        else:
+            published.show()
+        return
     papers = {
         "placement": placement.reproduce,
         "split-tree": split_tree.reproduce,
