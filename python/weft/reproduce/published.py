@@ -67,7 +67,8 @@ def all_findings() -> list[Published]:
         Published(
             STUDY,
             "of four methods for a stencil on four GPUs, CUDA graphs that notify are the fastest",
-            lacks="needs four GPUs",
+            "weft bench --preset gpu-stencil",
+            "four GPUs; the command needs one",
         ),
         Published(
             STUDY,
