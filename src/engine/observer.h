@@ -15,12 +15,10 @@ class Observer {
   virtual void thread_started(const char* name, int index) = 0;
   // The calling thread of Weft's belongs on this core, whatever holds for others.
   virtual void moves_to(int) {}
-  // A caller waits for other ranks without a call of the MPI library: time for one, in which the
-  // library brings its own messages forward. Another rank may not come before these are there.
+  // Time for a call of the MPI library, in which it brings its own messages forward: a caller waits
+  // for other ranks without one, and another rank may not come before these are there; or the
+  // application has transfers under way.
   virtual void keep_library_going() {}
-  // Time for a look at the application's transfers, in which the library brings them forward. True
-  // if one has been found to have ended.
-  virtual bool look_at_transfers() { return false; }
   // The calling thread of Weft's turns to this from now on.
   virtual void activity(Activity what) = 0;
 };

@@ -389,7 +389,7 @@ void Runtime::end() {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(runtime->config, runtime->remark(),
                           kLibraryWords[static_cast<std::size_t>(runtime->library)],
-                          runtime->transfers.counts(), runtime->reports_, rank, ranks);
+                          runtime->transfers.count(), runtime->reports_, rank, ranks);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();

@@ -87,7 +87,6 @@ class Runtime final : public Observer {
   void moves_to(int core) override;
   void activity(Activity what) override;
   void keep_library_going() override;
-  bool look_at_transfers() override { return transfers.look(); }
 
   const Config config;
   const Library library;

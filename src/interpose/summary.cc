@@ -86,12 +86,11 @@ std::string last_lines(const std::vector<Numbers>& totals, double seconds, int r
          " --engine native, and compare the seconds\n";
 }
 
-// What became of the application's own messages; "" where none was large.
-std::string transfers_line(const TransferCounts& transfers, std::int64_t least_bytes) {
-  if (transfers.started == 0) return "";
-  return "  messages of the program's own from " + std::to_string(least_bytes) +
-         " bytes on: " + std::to_string(transfers.started) + " started, " +
-         std::to_string(transfers.ended) + " found at their end by Weft's thread\n";
+// The application's own messages; "" where none was large.
+std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
+  if (transfers == 0) return "";
+  return "  messages of the program's own that Weft's thread looked after, from " +
+         std::to_string(least_bytes) + " bytes on: " + std::to_string(transfers) + "\n";
 }
 
 std::string json_entry(CallId id, const Numbers& n) {
@@ -150,7 +149,7 @@ std::string json_entry(const PlanRecord& record) {
 }
 
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
-                double seconds, const std::vector<Numbers>& totals, const TransferCounts& transfers,
+                double seconds, const std::vector<Numbers>& totals, std::int64_t transfers,
                 const std::vector<PlanRecord>& plans) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
@@ -161,8 +160,7 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
                "\"seconds\":%.6f,",
                mpi, engine_name(config.engine), ranks, seconds);
-  std::fprintf(file, "\"transfers\":{\"started\":%lld,\"ended\":%lld},",
-               static_cast<long long>(transfers.started), static_cast<long long>(transfers.ended));
+  std::fprintf(file, "\"transfers\":%lld,", static_cast<long long>(transfers));
   std::fputs("\"calls\":[", file);
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
@@ -219,7 +217,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 }
 
 void Summary::report(const Config& config, const char* remark, const char* mpi,
-                     const TransferCounts& own_transfers, MPI_Comm all, int rank, int ranks) {
+                     std::int64_t own_transfers, MPI_Comm all, int rank, int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
   std::vector<Numbers> own(kCalls), totals(kCalls);
@@ -232,8 +230,8 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
-  TransferCounts transfers;
-  library_calls.Reduce(&own_transfers, &transfers, 2, handles.int64, handles.sum, 0, all);
+  std::int64_t transfers = 0;
+  library_calls.Reduce(&own_transfers, &transfers, 1, handles.int64, handles.sum, 0, all);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, transfers, plans_);

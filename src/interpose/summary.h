@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "interpose/generated/call_ids.h"
 #include "interpose/requests.h"
-#include "interpose/transfers.h"
 #include "interpose/tuning.h"
 
 namespace weft::interpose {
@@ -63,8 +62,8 @@ class Summary {
 
   // Collective over `all` ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
   // remark: a sentence about the whole run, in the text; nullptr: none.
-  void report(const Config& config, const char* remark, const char* mpi,
-              const TransferCounts& transfers, MPI_Comm all, int rank, int ranks);
+  void report(const Config& config, const char* remark, const char* mpi, std::int64_t transfers,
+              MPI_Comm all, int rank, int ranks);
 
  private:
   void count_handled(CallId id, std::int64_t bytes, bool in_memory);

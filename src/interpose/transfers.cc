@@ -1,8 +1,6 @@
-// A request has one holder at a time: the thread, which looks at it, or a call of the
-// application's, which may free it.
+// Only large ones are kept, by their handles, so that no count can be wrong, whoever completes
+// them.
 #include "interpose/transfers.h"
-
-#include <sched.h>
 
 #include <algorithm>
 #include <limits>
@@ -30,64 +28,33 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   return least != kNoTransfers && count >= known.least_count;
 }
 
-void Transfers::leave(MPI_Request request, Transfer& transfer) {
-  transfer.state = State::left;
-  transfer.place = left_.size();
-  left_.push_back(request);
-  progress_.leave_transfers(1);
-}
-
-void Transfers::take_back(Transfer& transfer) {
-  if (transfer.state != State::left) return;
-  const MPI_Request moved = left_.back();
-  left_[transfer.place] = moved;
-  find(moved)->place = transfer.place;
-  left_.pop_back();
-  progress_.leave_transfers(-1);
-}
-
-void Transfers::turn_idle(MPI_Request request, Transfer& transfer) {
-  take_back(transfer);
-  if (transfer.state != State::idle) active_transfers.fetch_sub(1);
-  transfer.state = State::idle;
-  if (transfer.persistent) return;
-  transfers_.erase(request);
-  known_transfers.fetch_sub(1);
-}
-
-Transfers::Transfer* Transfers::find(MPI_Request request) {
-  const auto found = transfers_.find(request);
-  return found == transfers_.end() ? nullptr : &found->second;
-}
-
-// A look takes no longer than one call that does not wait.
-Transfers::Transfer* Transfers::find_unlooked_at(Lock& lock, MPI_Request request) {
-  while (looks_ && looked_at_ == request) {
-    lock.unlock();
-    sched_yield();
-    lock.lock();
-  }
-  return find(request);
+void Transfers::turn(Transfer& transfer, State state) {
+  const auto change = [&](State what) { return (state == what) - (transfer.state == what); };
+  active_transfers.fetch_sub(change(State::idle));
+  const int left = change(State::left);
+  transfer.state = state;
+  if (left != 0) progress_.leave_transfers(left);
 }
 
 bool Transfers::knows(MPI_Request request) {
-  const Lock lock(mutex_);
-  return find(request) != nullptr;
+  const std::lock_guard lock(mutex_);
+  return transfers_.count(request) > 0;
 }
 
 void Transfers::started(MPI_Request request) {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto [at, is_new] = transfers_.try_emplace(request);
   if (is_new) known_transfers.fetch_add(1);
-  if (at->second.state != State::idle) return;
-  active_transfers.fetch_add(1);
-  started_.fetch_add(1, std::memory_order_relaxed);
-  leave(request, at->second);
+  turn(at->second, State::left);
+  count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Transfers::initialised(MPI_Request request) {
-  const Lock lock(mutex_);
-  if (transfers_.insert_or_assign(request, Transfer{true}).second) known_transfers.fetch_add(1);
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = transfers_.try_emplace(request);
+  if (is_new) known_transfers.fetch_add(1);
+  turn(at->second, State::idle);
+  at->second.persistent = true;
 }
 
 void Transfers::started_again(int count, const MPI_Request* requests) {
@@ -95,58 +62,39 @@ void Transfers::started_again(int count, const MPI_Request* requests) {
     if (knows(requests[i])) started(requests[i]);
 }
 
+// for_good: a persistent one, too.
+void Transfers::end(MPI_Request request, bool for_good) {
+  const auto found = transfers_.find(request);
+  if (found == transfers_.end()) return;
+  turn(found->second, State::idle);
+  if (found->second.persistent && !for_good) return;
+  transfers_.erase(found);
+  known_transfers.fetch_sub(1);
+}
+
 void Transfers::cancelled(MPI_Request request) {
-  Lock lock(mutex_);
-  if (Transfer* const transfer = find_unlooked_at(lock, request)) turn_idle(request, *transfer);
+  const std::lock_guard lock(mutex_);
+  end(request, false);
 }
 
 void Transfers::freed(MPI_Request request) {
-  Lock lock(mutex_);
-  Transfer* const transfer = find_unlooked_at(lock, request);
-  if (!transfer) return;
-  transfer->persistent = false;
-  turn_idle(request, *transfer);
+  const std::lock_guard lock(mutex_);
+  end(request, true);
 }
 
 bool Transfers::take(MPI_Request request) {
-  Lock lock(mutex_);
-  Transfer* const transfer = find_unlooked_at(lock, request);
-  if (!transfer || transfer->state != State::left) return false;
-  take_back(*transfer);
-  transfer->state = State::in_hand;
+  const std::lock_guard lock(mutex_);
+  const auto found = transfers_.find(request);
+  if (found == transfers_.end() || found->second.state != State::left) return false;
+  turn(found->second, State::in_hand);
   return true;
 }
 
 void Transfers::give_back(MPI_Request request, bool completed) {
-  const Lock lock(mutex_);
-  Transfer* const transfer = find(request);
-  if (!transfer || transfer->state != State::in_hand) return;
-  if (completed)
-    turn_idle(request, *transfer);
-  else
-    leave(request, *transfer);
-}
-
-// One that has not ended has given the library its time.
-bool Transfers::look() {
-  Lock lock(mutex_);
-  bool one_has_ended = false;
-  int complete = 1;
-  while (complete && !left_.empty()) {
-    next_ = (next_ + 1) % left_.size();
-    looked_at_ = left_[next_];
-    looks_ = true;
-    lock.unlock();
-    if (library_calls.Request_get_status(looked_at_, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      complete = 1;  // whatever it is, it is the application's
-    lock.lock();
-    looks_ = false;
-    if (!complete) break;
-    turn_idle(looked_at_, *find(looked_at_));
-    ended_.fetch_add(1, std::memory_order_relaxed);
-    one_has_ended = true;
-  }
-  return one_has_ended;
+  const std::lock_guard lock(mutex_);
+  if (completed) return end(request, false);
+  const auto found = transfers_.find(request);
+  if (found != transfers_.end()) turn(found->second, State::left);
 }
 
 void transfer_started(MPI_Request request) {

@@ -1,8 +1,9 @@
 // Transfers: the application's own large messages and the like, which stay the MPI library's. Most
 // libraries bring a long message forward only inside MPI calls; while the application computes, the
-// progress thread asks for the status of one request after the other (MPI_Request_get_status, which
-// leaves it as it is), and thereby gives the library its time. Never of one that a call of the
-// application's may just be completing.
+// progress thread gives the library its time by calls of Weft's own (keep_library_going). It
+// touches none of the application's requests: in some libraries even MPI_Request_get_status tells
+// the error of one, which is the application's to be told. So a transfer counts from its start to
+// the call that completes it.
 #pragma once
 
 #include <mpi.h>
@@ -56,11 +57,6 @@ inline bool may_be_large(std::int64_t count, MPI_Datatype type) {
 // After a successful call.
 bool is_large(std::int64_t count, MPI_Datatype type);
 
-struct TransferCounts {
-  std::int64_t started = 0;  // left to the thread
-  std::int64_t ended = 0;    // of these, found to have ended by the thread
-};
-
 class Transfers {
  public:
   explicit Transfers(Progress& progress) : progress_(progress) {}
@@ -70,44 +66,31 @@ class Transfers {
   // A persistent one, which MPI_Start starts.
   void initialised(MPI_Request request);
   void started_again(int count, const MPI_Request* requests);
-  // The application is about to cancel it, and completes it later; or to free it.
+  // The application has cancelled it, and completes it later; or frees it.
   void cancelled(MPI_Request request);
   void freed(MPI_Request request);
 
-  // A caller may complete it: nobody else looks at it until give_back(). False: it is none, or has
-  // ended.
+  // A caller may complete it: until give_back() it is not the thread's. False: it is none, or not
+  // started.
   bool take(MPI_Request request);
   void give_back(MPI_Request request, bool completed);
 
-  // By the thread: one look at those left to it. True if one has ended.
-  bool look();
-
-  TransferCounts counts() const { return {started_.load(), ended_.load()}; }
+  std::int64_t count() const { return count_.load(); }  // of those started so far
 
  private:
   enum class State : std::uint8_t { idle, left, in_hand };
   struct Transfer {
     bool persistent = false;
     State state = State::idle;
-    std::size_t place = 0;  // in left_
   };
-  using Lock = std::unique_lock<std::mutex>;
 
-  void leave(MPI_Request request, Transfer& transfer);
-  void take_back(Transfer& transfer);
-  void turn_idle(MPI_Request request, Transfer& transfer);
-  Transfer* find(MPI_Request request);
-  Transfer* find_unlooked_at(Lock& lock, MPI_Request request);
+  void turn(Transfer& transfer, State state);
+  void end(MPI_Request request, bool for_good);
 
   Progress& progress_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards transfers_
   std::unordered_map<MPI_Request, Transfer> transfers_;
-  std::vector<MPI_Request> left_;  // to the thread
-  std::size_t next_ = 0;           // of them, the next to be looked at
-  bool looks_ = false;             // the thread does, at looked_at_
-  MPI_Request looked_at_{};
-  std::atomic<std::int64_t> started_{0};
-  std::atomic<std::int64_t> ended_{0};
+  std::atomic<std::int64_t> count_{0};
 };
 
 // A large one has been started, or made by MPI_Send_init and the like.

@@ -21,7 +21,7 @@ TEST(TransferPace, LooksComeAfterAnEighthOfTheTimeAndSeldomInTheEnd) {
   EXPECT_EQ(pace.sleep_ns(kSecond + 80'000, 1), TransferPace::kLeast_ns);
   EXPECT_EQ(pace.sleep_ns(kSecond + 1 * kMs, 1), kMs / 8);
   EXPECT_EQ(pace.sleep_ns(kSecond + 10 * kMs, 1), TransferPace::kSlow_ns);
-  EXPECT_EQ(pace.sleep_ns(kSecond + 256 * kMs, 1), kMs);
+  EXPECT_EQ(pace.sleep_ns(kSecond + 64 * kMs, 1), kMs);
   EXPECT_EQ(pace.sleep_ns(kSecond + 60 * kSecond, 1), TransferPace::kMost_ns);
 }
 
@@ -30,19 +30,15 @@ TEST(TransferPace, LooksAtOneThatNeverEndsAreFew) {
   TransferPace pace;
   int looks = 0;
   for (std::int64_t now = 0; now < 10 * kSecond; now += pace.sleep_ns(now, 1)) ++looks;
-  EXPECT_LT(looks, 7'000);
-  for (std::int64_t now = 10 * kSecond; now < 20 * kSecond; now += pace.sleep_ns(now, 1)) ++looks;
-  EXPECT_LT(looks, 12'000);
+  EXPECT_LT(looks, 5'200);
 }
 
-TEST(TransferPace, AnotherOneOrAnEndMakesItLookSoon) {
+TEST(TransferPace, AnotherOneMakesItLookSoon) {
   TransferPace pace;
   pace.sleep_ns(0, 1);
   EXPECT_EQ(pace.sleep_ns(kSecond, 1), TransferPace::kMost_ns);
   EXPECT_EQ(pace.sleep_ns(kSecond, 2), TransferPace::kLeast_ns);
-  EXPECT_EQ(pace.sleep_ns(2 * kSecond, 2), TransferPace::kMost_ns);
-  pace.ended(2 * kSecond);
-  EXPECT_EQ(pace.sleep_ns(2 * kSecond, 1), TransferPace::kLeast_ns);
+  EXPECT_EQ(pace.sleep_ns(2 * kSecond, 1), TransferPace::kMost_ns);
 }
 
 TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {

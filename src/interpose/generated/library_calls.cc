@@ -67,7 +67,6 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Start, find, "PMPI_Start", missing);
   bind(library_calls.Wait, find, "PMPI_Wait", missing);
   bind(library_calls.Request_free, find, "PMPI_Request_free", missing);
-  bind(library_calls.Request_get_status, find, "PMPI_Request_get_status", missing);
   bind(library_calls.Type_indexed, find, "PMPI_Type_indexed", missing);
   bind(library_calls.Topo_test, find, "PMPI_Topo_test", missing);
   bind(library_calls.Cartdim_get, find, "PMPI_Cartdim_get", missing);

@@ -58,7 +58,6 @@ struct LibraryCalls {
   int (*Start)(MPI_Request*);
   int (*Wait)(MPI_Request*, MPI_Status*);
   int (*Request_free)(MPI_Request*);
-  int (*Request_get_status)(MPI_Request, int*, MPI_Status*);
   int (*Type_indexed)(int, const int*, const int*, MPI_Datatype, MPI_Datatype*);
   int (*Topo_test)(MPI_Comm, int*);
   int (*Cartdim_get)(MPI_Comm, int*);

@@ -1,0 +1,141 @@
+/* Large messages of the program's own that end in unusual ways: freed while under way, cancelled,
+   too long for their receiver, persistent and left inactive. After each, Weft's thread must sleep
+   for good. Rank 0 prints "right". */
+#include <dirent.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COUNT = 1 << 18, PATIENCE = 30 };
+
+static int rank, handled;
+static double *out, *in;
+
+static void fail(const char* what) {
+  fprintf(stderr, "rank %d: %s\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void count_error(MPI_Comm* comm, int* code, ...) {
+  int class;
+  (void)comm;
+  MPI_Error_class(*code, &class);
+  if (class == MPI_ERR_TRUNCATE) ++handled;
+}
+
+/* How often the thread has given its core away to sleep. */
+static long sleeps_of_thread(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  long sleeps = -1;
+  for (struct dirent* task; (task = readdir(tasks));) {
+    char path[300], line[128] = "";
+    FILE* file;
+    snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+    if (!(file = fopen(path, "r"))) continue;
+    const int is_it = fgets(line, sizeof line, file) && strcmp(line, "weft-progress\n") == 0;
+    fclose(file);
+    if (!is_it) continue;
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+    if (!(file = fopen(path, "r"))) continue;
+    while (fgets(line, sizeof line, file)) sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+    fclose(file);
+  }
+  closedir(tasks);
+  if (sleeps < 0) fail("there is no thread of Weft's");
+  return sleeps;
+}
+
+static void thread_comes_to_rest(const char* after) {
+  const time_t since = time(NULL);
+  for (long seen = -1, now; (now = sleeps_of_thread()) != seen; seen = now) {
+    if (time(NULL) - since > PATIENCE) fail(after);
+    usleep(100000);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void freed_under_way(void) {
+  MPI_Request request;
+  if (rank == 0) {
+    MPI_Isend(out, COUNT, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    thread_comes_to_rest("no rest after MPI_Request_free");
+  } else {
+    MPI_Irecv(in, COUNT, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (in[COUNT - 1] != COUNT - 1) fail("a freed message is wrong");
+    thread_comes_to_rest("no rest after MPI_Wait");
+  }
+}
+
+static void cancelled(void) {
+  MPI_Request request;
+  MPI_Status status;
+  int flag;
+  MPI_Irecv(in, COUNT, MPI_DOUBLE, 1 - rank, 77, MPI_COMM_WORLD, &request);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, &status);
+  MPI_Test_cancelled(&status, &flag);
+  if (!flag) fail("a cancelled message is not");
+  thread_comes_to_rest("no rest after MPI_Cancel");
+}
+
+/* The error is the program's, once, in its own call, not in a look of the thread's. Some libraries
+   call the handler of MPI_COMM_WORLD or MPI_COMM_SELF. */
+static void too_long(void) {
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Errhandler handler;
+  MPI_Request request;
+  MPI_Comm_create_errhandler(count_error, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+  if (rank == 0) {
+    MPI_Irecv(in, COUNT / 2, MPI_DOUBLE, 1, 0, comm, &request);
+    MPI_Barrier(comm);
+    usleep(50000);
+    if (handled) fail("the error was told before the wait");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (handled != 1) fail("an error is not told once");
+  } else {
+    MPI_Barrier(comm);
+    MPI_Send(out, COUNT, MPI_DOUBLE, 0, 0, comm);
+  }
+  thread_comes_to_rest("no rest after an error");
+  MPI_Errhandler_free(&handler);
+}
+
+static void inactive(void) {
+  MPI_Request requests[2];
+  int flag;
+  MPI_Recv_init(in, COUNT, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send_init(out, COUNT, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, &requests[1]);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Startall(2, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
+  MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+  if (!flag) fail("an inactive request is not complete");
+  thread_comes_to_rest("no rest over inactive requests");
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  out = malloc(COUNT * sizeof *out);
+  in = malloc(COUNT * sizeof *in);
+  for (int i = 0; i < COUNT; ++i) out[i] = i;
+  freed_under_way();
+  cancelled();
+  too_long();
+  inactive();
+  if (rank == 0) printf("right\n");
+  MPI_Finalize();
+  free(out);
+  free(in);
+  return 0;
+}
