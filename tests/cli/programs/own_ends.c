@@ -26,7 +26,8 @@ static void count_error(MPI_Comm* comm, int* code, ...) {
   if (class == MPI_ERR_TRUNCATE) ++handled;
 }
 
-/* How often the thread has given its core away to sleep. */
+/* How often the thread has given its core away to sleep; -1: it has no name yet, since it is new.
+ */
 static long sleeps_of_thread(void) {
   DIR* tasks = opendir("/proc/self/task");
   long sleeps = -1;
@@ -44,13 +45,12 @@ static long sleeps_of_thread(void) {
     fclose(file);
   }
   closedir(tasks);
-  if (sleeps < 0) fail("there is no thread of Weft's");
   return sleeps;
 }
 
 static void thread_comes_to_rest(const char* after) {
   const time_t since = time(NULL);
-  for (long seen = -1, now; (now = sleeps_of_thread()) != seen; seen = now) {
+  for (long seen = -1, now; (now = sleeps_of_thread()) != seen || now < 0; seen = now) {
     if (time(NULL) - since > PATIENCE) fail(after);
     usleep(100000);
   }
