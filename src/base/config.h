@@ -18,7 +18,7 @@ namespace weft {
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
 inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
-inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton";
+inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton, quiet";
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
 inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
@@ -41,7 +41,7 @@ std::string placement_words(const PlacementPolicy& policy);  // as parse_placeme
 
 // What a progress thread does after a poll that found nothing.
 struct BackOff {
-  enum class Kind : std::uint8_t { yield, spin, sleep, baton } kind = Kind::yield;
+  enum class Kind : std::uint8_t { yield, spin, sleep, baton, quiet } kind = Kind::yield;
   std::int64_t sleep_us = 0;
   bool operator==(const BackOff&) const = default;
 };

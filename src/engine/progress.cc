@@ -196,7 +196,7 @@ void Progress::thread_main() {
   while (!stopping_.load()) {
     if (!thread_has_work()) {
       if (!look_after_transfers()) sleep_until_work();
-      pace_.begin(now_ns());
+      note_begin();
       continue;
     }
     const std::uint32_t calls_before = baton_.calls();
@@ -209,7 +209,7 @@ void Progress::thread_main() {
     observer_.activity(progressed ? Activity::working : Activity::polling);
     if (!progressed)
       back_off(calls_before);
-    else if (takes_turns())
+    else
       note_progress();
   }
 }
@@ -254,9 +254,18 @@ void Progress::look_at_transfers_if_due() {
   next_look_ns_ = now + transfer_pace_.sleep_ns(now, transfers_.load());
 }
 
+void Progress::note_begin() {
+  pace_.begin(now_ns());
+  quiet_pace_.begin(now_ns());
+}
+
 void Progress::note_progress() {
-  pace_.progressed(now_ns());
-  has_news_ = true;
+  if (takes_turns()) {
+    pace_.progressed(now_ns());
+    has_news_ = true;
+  } else if (backoff_.kind == BackOff::Kind::quiet) {
+    quiet_pace_.progressed(now_ns());
+  }
 }
 
 void Progress::back_off(std::uint32_t calls_before) {
@@ -273,6 +282,12 @@ void Progress::back_off(std::uint32_t calls_before) {
       if (std::exchange(has_news_, false)) baton_.call_others();
       observer_.activity(Activity::asleep);
       baton_.sleep(calls_before, pace_.sleep_ns(now_ns()));
+      return;
+    case BackOff::Kind::quiet:
+      if (const std::int64_t ns = quiet_pace_.sleep_ns(now_ns()); ns > 0) {
+        observer_.activity(Activity::asleep);
+        sleep_on(wake_, wake_.load(), FutexOf::this_process, ns);
+      }
       return;
   }
 }

@@ -18,6 +18,7 @@
 #include "engine/observer.h"
 #include "engine/operation.h"
 #include "engine/pace.h"
+#include "engine/quiet_pace.h"
 #include "engine/transfer_pace.h"
 
 namespace weft {
@@ -112,6 +113,7 @@ class Progress {
   bool look_after_transfers();
   void look_at_transfers_if_due();
   void look_at_transfers();
+  void note_begin();
   void note_progress();
   void back_off(std::uint32_t calls_before);
   bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
@@ -148,6 +150,7 @@ class Progress {
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   Baton baton_;
   Pace pace_;                      // of the thread
+  QuietPace quiet_pace_;           // the same
   TransferPace transfer_pace_;     // the same
   std::int64_t next_look_ns_ = 0;  // the same: at transfers, while there are operations
   bool has_news_ = false;  // the same: it has got something done since it last called others

@@ -24,9 +24,9 @@ constexpr Option kOptions[] = {
      "(list, one entry for each rank of a node)."},
     {Group::engine, "--backoff", "B", kBackoffChoices, "yield", "WEFT_BACKOFF", nullptr,
      "Says what the thread does after a poll that found nothing: it lets others have the core "
-     "(yield), polls again (spin), sleeps for US microseconds (sleep:US), or sleeps for most of "
-     "the time "
-     "that rounds take and is called by the other threads on its core (baton)."},
+     "(yield), polls again (spin), sleeps for US microseconds (sleep:US), sleeps for most of the "
+     "time that rounds take and is called by the other threads on its core (baton), or sleeps "
+     "until the time at which rounds usually end and then for short times (quiet)."},
     {Group::engine, "--transfers", "SIZE", kTransfersChoices, "auto", "WEFT_TRANSFERS", nullptr,
      "Lets the thread bring forward the program's own messages, too, while the program computes: "
      "those of 128 KiB or more (auto), none (off), or those of SIZE or more."},

@@ -221,6 +221,17 @@ TEST(Progress, AThreadThatPassesABatonSleepsUntilItIsTimeAndGetsEverythingDone) 
   EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
 }
 
+TEST(Progress, AQuietThreadGetsEverythingDoneAndEndsWhileItSleeps) {
+  Activities observer;
+  Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
+  GatedTransport transport;
+  auto operation = std::make_shared<TestOperation>(transport);
+  progress.submit(operation, true);
+  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
+  transport.open = 2;
+  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
+}
+
 TEST(Progress, BlockedCallerHandsOverToTheThread) {
   Activities observer;
   Progress progress(kYield, ThreadMay::do_all, observer);
