@@ -11,8 +11,8 @@ namespace weft {
 
 class TransferPace {
  public:
-  // A look costs some microseconds, perhaps of the application's own core: with these, less than
-  // one part in 100 of what a long transfer takes.
+  // A look costs some microseconds, perhaps of the application's own core: these leave it 99 parts
+  // in 100 where nothing comes for long.
   static constexpr std::int64_t kLeast_ns = 20'000, kSlow_ns = 500'000, kMost_ns = 2'000'000;
   // For so long after the last transfer, the next one needs no system call to wake the thread.
   static constexpr std::int64_t kLinger_ns = 2'000'000;
