@@ -1,15 +1,11 @@
 """Which files of tests/mpi make up the conformance program, for tests that build it another way."""
 
+import re
+
 from weft import installation
 
-_OTHERS = {
-    "planted.cc",
-    "exchange_rows.cc",
-    "reductions.cc",
-    "shared_buffers.cc",
-    "attachable_memory.cc",
-    "device_memory.cc",
-}
-CONFORMANCE = [
-    path for path in (installation.ROOT / "tests/mpi").glob("*.cc") if path.name not in _OTHERS
-]
+_FOLDER = installation.ROOT / "tests/mpi"
+_LISTED = re.search(
+    r"weft_mpi_program\(conformance\s+([^)]+)\)", (_FOLDER / "CMakeLists.txt").read_text()
+)
+CONFORMANCE = [_FOLDER / name for name in _LISTED[1].split()]
