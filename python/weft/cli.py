@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__
+from weft import learned as learned_command
 from weft import plan as plan_command
 from weft.advise import command as advise_command
 from weft.bench import command as bench_command
@@ -45,6 +46,7 @@ app.command(
 )(advise_command.advise)
 app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
 app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
+app.command("learned", rich_help_panel=MEASURING)(learned_command.learned)
 app.command("place", rich_help_panel=MEASURING)(cores_command.place)
 app.command("model", rich_help_panel=MEASURING)(cores_command.model)
 app.command("sim", rich_help_panel=MEASURING)(sim_command.sim)

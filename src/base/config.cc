@@ -107,6 +107,25 @@ Result<int> parse_split(std::string_view text) {
   return parse_number(text, 0, "split S (levels of a tree; auto: by the model)");
 }
 
+namespace {
+
+constexpr std::pair<const char*, Learn> kLearnWords[] = {
+    {"off", Learn::off}, {"use", Learn::use}, {"on", Learn::on}, {"switch", Learn::switching}};
+
+}  // namespace
+
+Result<Learn> parse_learn(std::string_view text) {
+  for (const auto& [word, learn] : kLearnWords)
+    if (text == word) return learn;
+  return unknown("learn", text, kLearnChoices);
+}
+
+const char* learn_word(Learn learn) {
+  for (const auto& [word, named] : kLearnWords)
+    if (named == learn) return word;
+  return "";
+}
+
 Result<bool> parse_transport(std::string_view text) {
   if (text == "auto" || text == "mpi") return text == "auto";
   return unknown("transport", text, kTransportChoices);
@@ -203,6 +222,11 @@ Result<Config> Config::from_environment() {
     auto levels = parse_split(text);
     if (!levels) return levels.error();
     config.split_levels = *levels;
+  }
+  if (const char* text = std::getenv("WEFT_LEARN")) {
+    auto learn = parse_learn(text);
+    if (!learn) return learn.error();
+    config.learn = *learn;
   }
   if (const char* text = std::getenv("WEFT_TRANSPORT")) {
     auto node_memory = parse_transport(text);

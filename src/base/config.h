@@ -20,6 +20,7 @@ inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, 
 inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
 inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton, quiet";
 inline constexpr const char* kTransportChoices = "auto, mpi";
+inline constexpr const char* kLearnChoices = "on, use, off";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
 inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
 
@@ -63,6 +64,13 @@ Result<std::string> parse_xpmem(std::string_view text);
 inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::max();
 Result<std::int64_t> parse_transfers(std::string_view text);
 
+// Whether engine auto learns: tries out, while the program runs, what suits each call (on); takes
+// what earlier runs have found, and tries nothing (use); or goes by the rule (off). For tests:
+// another way every few calls, whatever they take (switch).
+enum class Learn : std::uint8_t { off, use, on, switching };
+Result<Learn> parse_learn(std::string_view text);
+const char* learn_word(Learn learn);
+
 struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
@@ -81,6 +89,7 @@ struct Config {
   // WEFT_REPRODUCIBLE: reductions come out the same to the last bit, however the ranks are spread
   // over nodes.
   bool reproducible = false;
+  Learn learn = Learn::on;  // WEFT_LEARN
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
   // WEFT_INIT_BUDGET: how long a persistent initialisation may measure; 0: not at all.
   std::int64_t init_budget_us = 10'000;

@@ -9,6 +9,7 @@
 #include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
+#include "interpose/sites.h"
 
 namespace weft::interpose {
 namespace {
@@ -51,7 +52,12 @@ Places<MPI_Win>& windows() {
 
 }  // namespace
 
+void BlockingCall::after_held(MPI_Comm comm) {
+  if (Runtime* runtime = Runtime::active()) let_held_go(*runtime, comm);
+}
+
 void BlockingCall::meet(MPI_Comm comm) {
+  after_held(comm);
   if (!alone_) return;
   drive([&](MPI_Request* request) { return library_calls.Ibarrier(comm, request); }, nullptr);
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "interpose/epoch.h"
 #include "interpose/generated/library_calls.h"
+#include "interpose/sites.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
@@ -181,7 +182,8 @@ Communicator::Communicator(MPI_Comm user, Shadow shadow, int rank, int size)
       members(std::move(shadow.members)),
       rank(rank),
       size(size),
-      number(next_number.fetch_add(1)) {}
+      number(next_number.fetch_add(1)),
+      sites(std::make_unique<Sites>()) {}
 
 void Communicator::share_memory() {
   nodes = nodes_of(shadow, size);
@@ -285,6 +287,13 @@ std::shared_ptr<Communicator> Communicators::remove(MPI_Comm user) {
   known_.erase(it);
   begin_epoch();
   return removed;
+}
+
+std::vector<std::shared_ptr<Communicator>> Communicators::all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Communicator>> all;
+  for (const auto& [user, communicator] : known_) all.push_back(communicator);
+  return all;
 }
 
 // What a request that was never freed still holds is no spare. Then nobody frees any: another rank

@@ -22,6 +22,8 @@
 
 namespace weft::interpose {
 
+class Sites;
+
 // One of Weft's own, of the same ranks; the null one where the library has none to give. By
 // MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
 // attribute callbacks and takes over no info. Collective over `comm`.
@@ -108,6 +110,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   SegmentRoom room;                        // for persistent requests; none where it shares none
   std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
   std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
+  const std::unique_ptr<Sites> sites;      // where engine auto learns
   bool on_one_node() const { return nodes && nodes->count() == 1; }
 
  private:
@@ -133,6 +136,8 @@ class Communicators {
   std::shared_ptr<Communicator> remove(MPI_Comm user);
   // It has been removed, but not freed.
   void put_back(std::shared_ptr<Communicator> removed);
+
+  std::vector<std::shared_ptr<Communicator>> all();
 
   // Collective over all ranks, in MPI_Finalize: forgets all, and frees the shadows if all ranks are
   // done with them.

@@ -216,8 +216,9 @@ bool Completion::is_completed(const Ours& ours) const {
 }
 
 void Completion::observe_completed() {
-  if (!runtime_.observing()) return;
-  const std::int64_t ended_ns = now_ns();
+  const bool observing = runtime_.observing();
+  if (!observing && !runtime_.requests.watching()) return;
+  const std::int64_t ended_ns = observing ? now_ns() : 0;
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
     // Else another tool has completed it inside this call, by another one, which has observed it.
@@ -229,6 +230,7 @@ void Completion::observe_completed() {
   for (std::size_t i = 0; i < before_.size(); ++i) {
     NativeRequest native;
     if (after[i] == before_[i] || !runtime_.requests.unwatch(before_[i], &native)) continue;
+    if (!observing) continue;
     native.times.waiting_since = began_ns_;
     runtime_.summary.completed(native.id, native.times, ended_ns);
   }

@@ -56,6 +56,8 @@ class BlockingCall {
   // Repeats the non-blocking form until it says `flag`, helping.
   int repeat(const std::function<int(int*)>& ask);
 
+  // The call is collective: those that are held on this communicator go first (interpose/sites.h).
+  void after_held(MPI_Comm comm);
   // Where the call must not block, is collective and has no non-blocking form: helps until all its
   // ranks are in it, which then wait for each other only (all_in_call.cc).
   void meet(MPI_Comm comm);

@@ -62,6 +62,14 @@ bool in_library(const CollectiveOperation& operation) {
 
 }  // namespace
 
+void finish_comparisons(Runtime& runtime) {
+  const std::int64_t began_ns = now_ns();
+  while (runtime.progress.under_way() > 0 && now_ns() - began_ns < kPatience_ns) {
+    runtime.progress.poll();
+    std::this_thread::yield();
+  }
+}
+
 void settle_incomplete(Runtime& runtime, int rank) {
   Operations operations = runtime.requests.all();
   std::erase_if(operations, [](auto& one) { return !one->active(); });

@@ -10,4 +10,7 @@ namespace weft::interpose {
 // cannot be finalised then.
 void settle_incomplete(Runtime& runtime, int rank);
 
+// What the ranks of sites still tell each other comes to its end, since nobody else waits for it.
+void finish_comparisons(Runtime& runtime);
+
 }  // namespace weft::interpose

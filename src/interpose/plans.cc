@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "base/log.h"
 #include "coll/algorithm.h"
@@ -12,6 +13,7 @@
 #include "interpose/hooks.h"
 #include "interpose/operator_check.h"
 #include "interpose/shape.h"
+#include "interpose/sites.h"
 #include "schedule/verify.h"
 #include "select/split_rule.h"
 #include "transport/mpi/handles.h"
@@ -235,6 +237,46 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
   return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
 }
 
+// What the user leaves open, and may change from call to call. Where callers alone go on with
+// operations, or a thread that may not call the library, a rank could not wait for a comparison
+// inside the library's own calls (docs/inside/learning.md). The same on all ranks.
+bool may_learn(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+               Use use, bool by_callers) {
+  return runtime.config.learn != Learn::off && use == Use::request && !by_callers &&
+         runtime.takes_all() && runtime.threads_allowed() &&
+         runtime.engine_for(communicator) == Engine::automatic &&
+         !is_named(runtime, communicator, shape);
+}
+
+SiteKey key_of(const Shape& shape, Kernel kernel) {
+  const auto bytes = agreed_bytes(shape);
+  return {shape.kind,
+          bytes ? static_cast<int>(std::bit_width(static_cast<std::uint64_t>(*bytes))) : -1,
+          kernel != nullptr};
+}
+
+// nullptr: nothing is learnt about such calls.
+Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, const Shape& shape,
+              const Choice& rule) {
+  const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  const SiteKey key = key_of(shape, kernel);
+  return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
+    auto ways = ways_for(runtime.config, runtime.library, shape, rule);
+    const Learn learn = runtime.config.learn;
+    Learner::Settings settings;
+    settings.seed =
+        static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
+    settings.known = runtime.learnt.find(communicator, key, ways);
+    settings.switches = learn == Learn::switching;
+    settings.tries = learn != Learn::use;
+    return std::make_unique<Site>(call.form, key, std::move(ways), settings);
+  });
+}
+
+// Rank-invariant.
+std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
+                              const Choice& choice, Plan* plan);
+
 // Rank-invariant but for arguments that the library refuses on this rank, before anything travels.
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   Communicator& communicator = *plan->communicator;
@@ -248,6 +290,19 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (agreed > INT32_MAX) return Reason::large;
   plan->by_callers = runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
   const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
+  if (may_learn(runtime, communicator, shape, use, plan->by_callers)) {
+    if (Site* site = site_of(runtime, call, communicator, shape, choice)) {
+      plan->ways =
+          std::make_shared<Ways>(site, std::vector<std::optional<Plan>>(site->ways.size()));
+      return std::nullopt;
+    }
+  }
+  return plan_by(runtime, call, use, shape, choice, plan);
+}
+
+std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
+                              const Choice& choice, Plan* plan) {
+  Communicator& communicator = *plan->communicator;
   if (choice.engine == Engine::native) return Reason::rule;
   plan->engine = choice.engine;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -289,7 +344,17 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   return served ? std::nullopt : std::optional(outside_memory(runtime));
 }
 
+// What differs by the shape within one class of sizes: what the rule says, and what applies.
+Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+                 const Site& site, std::size_t way) {
+  if (way == 0) return choice_for(runtime, communicator, Use::request, shape, false);
+  const Choice& choice = site.ways[way];
+  const bool is_right = !choice.algorithm || applies(*choice.algorithm, shape);
+  return is_right ? choice : choose(runtime.config, runtime.library, choice.engine, shape);
+}
+
 [[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use) {
+  if (holding.load() > 0 && use != Use::request) let_held_go(runtime, call.comm);
   const std::uint64_t began_at = epoch();
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
@@ -317,6 +382,20 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   if (plan->declined) [[unlikely]]
     return decline(*plan->declined);
   return plan;
+}
+
+const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
+  Ways& ways = *first.ways;
+  const auto place = static_cast<std::size_t>(way);
+  std::optional<Plan>& plan = ways.plans[place];
+  if (plan) [[likely]]
+    return *plan;
+  plan.emplace();
+  plan->communicator = first.communicator;
+  const Shape shape = shape_of(call, *first.communicator);
+  const Choice choice = choice_on(runtime, *first.communicator, shape, *ways.site, place);
+  plan->declined = plan_by(runtime, call, Use::request, shape, choice, &*plan);
+  return *plan;
 }
 
 void decline_after_all(Reason reason) {

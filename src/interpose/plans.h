@@ -15,6 +15,8 @@ namespace weft::interpose {
 // How the caller will learn of the end.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
+struct Ways;
+
 // What Weft does with a call.
 struct Plan {
   Communicator* communicator = nullptr;
@@ -30,6 +32,7 @@ struct Plan {
   bool alone = false;                      // no message: all happens in memory
   bool at_once = false;                    // nor is there anything else to look at
   std::int64_t bytes = 0;                  // of this rank
+  std::shared_ptr<Ways> ways;              // engine auto learns: what is done differs by call
 
   // What follows from the schedule goes with it. After `kernel` is known.
   void use(std::shared_ptr<const Schedule> other) {

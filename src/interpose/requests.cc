@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "interpose/generated/library_calls.h"
 #include "interpose/runtime.h"
+#include "interpose/sites.h"
 #include "transport/mpi/handles.h"
 
 namespace weft::interpose {
@@ -30,6 +31,7 @@ int query_status(void*, MPI_Status* status) {
 
 int application_completed(void* state) {
   auto* operation = static_cast<RequestedOperation*>(state);
+  if (operation->site) operation->site->in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (Runtime* runtime = Runtime::active()) {
     runtime->requests.deactivated();
     runtime->requests.remove(operation->request());  // may be the end of the operation
@@ -205,6 +207,7 @@ bool Requests::unwatch(MPI_Request request, NativeRequest* record) {
   *record = it->second;
   watched_.erase(it);
   watched_count_.fetch_sub(1);
+  if (record->site) record->site->in_flight.fetch_sub(1, std::memory_order_relaxed);
   return true;
 }
 

@@ -29,6 +29,7 @@ struct Times {
 };
 
 class PersistentOperation;
+struct Site;
 
 // One collective of the application's under way, however it is waited for. As it is, one that the
 // caller carries out to its end (a blocking call).
@@ -82,6 +83,9 @@ class CollectiveOperation : public Operation {
   Times times;
 
  protected:
+  const Call& call() const { return call_; }
+  // Its schedule is a collective of the library's.
+  void leave_to(Later& later) { transport_.leave_to(later); }
   const Operands& operands() const { return operands_; }
   const NodeTurn& turn() const { return turn_; }
   bool is_staged() const { return staged_ != nullptr; }
@@ -117,13 +121,15 @@ class CollectiveOperation : public Operation {
 };
 
 // Behind a generalised request, which the library frees when the application completes it.
-class RequestedOperation final : public CollectiveOperation {
+class RequestedOperation : public CollectiveOperation {
  public:
   using CollectiveOperation::CollectiveOperation;
 
   // Makes the request that the application gets. MPI error code. The operation must be among the
   // Requests before the application can complete it.
   int make_request();
+
+  Site* site = nullptr;  // to be told when the application completes it; nullptr: none
 
  private:
   void announce() override;
@@ -139,10 +145,13 @@ inline Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
   return {{send, static_cast<std::byte*>(call.recvbuf), temp, nullptr}, kernel, nullptr};
 }
 
-// The library's own requests of non-blocking collectives, watched for summary and trace only.
+// The library's own requests of non-blocking collectives, watched for summary and trace, and where
+// a site counts how many are in flight.
 struct NativeRequest {
   CallId id;
   Times times;
+  std::shared_ptr<Communicator> communicator{};  // of `site`
+  Site* site = nullptr;                          // as for a RequestedOperation
 };
 
 // Like the statuses of the library's own non-blocking collectives: nothing received, no source.

@@ -132,7 +132,8 @@ bool may_tune(const Config& config, Scope scope) {
 }
 
 std::string platform_words(const Config& config, Scope scope) {
-  return may_tune(config, scope) ? machine_words() + ", " + library_words() : "";
+  const bool may_learn = scope == Scope::all && config.learn != Learn::off;
+  return may_tune(config, scope) || may_learn ? machine_words() + ", " + library_words() : "";
 }
 
 void send_text(const std::string& own, MPI_Comm all) {
@@ -227,7 +228,12 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
 // could not spare.
 void Runtime::prepare_initialisations(int rank) {
   self_communicator();
-  if (may_tune(config, scope_) && rank == 0) plans.read();
+  if ((may_tune(config, scope_) || learns()) && rank == 0) plans.read();
+  if (learns()) learnt.read(*this);
+}
+
+bool Runtime::learns() const {
+  return takes_all() && threads_allowed() && config.learn != Learn::off;
 }
 
 namespace {
@@ -374,6 +380,16 @@ void Runtime::keep_library_going() {
   library_calls.Iprobe(MPI_ANY_SOURCE, unused_tag, world->shadow, &found, MPI_STATUS_IGNORE);
 }
 
+namespace {
+
+// Comparisons are nobody's requests; all ranks have begun the same.
+void communicators_learnt(Runtime& runtime) {
+  finish_comparisons(runtime);
+  for (const auto& communicator : runtime.communicators.all()) runtime.learnt.note(*communicator);
+}
+
+}  // namespace
+
 void Runtime::end() {
   Runtime* runtime = active();
   if (!runtime) return;
@@ -385,11 +401,13 @@ void Runtime::end() {
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
   settle_incomplete(*runtime, rank);
+  communicators_learnt(*runtime);
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
-  runtime->summary.report(runtime->config, runtime->remark(),
-                          kLibraryWords[static_cast<std::size_t>(runtime->library)],
-                          runtime->transfers.count(), runtime->reports_, rank, ranks);
+  runtime->summary.report(
+      runtime->config, runtime->remark(), kLibraryWords[static_cast<std::size_t>(runtime->library)],
+      runtime->transfers.count(), runtime->learnt.records(), runtime->reports_, rank, ranks);
+  runtime->learnt.keep(*runtime);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   runtime->communicators.free_all();

@@ -9,6 +9,7 @@
 #include "engine/progress.h"
 #include "interpose/communicators.h"
 #include "interpose/epoch.h"
+#include "interpose/learnt.h"
 #include "interpose/requests.h"
 #include "interpose/summary.h"
 #include "interpose/transfers.h"
@@ -94,12 +95,14 @@ class Runtime final : public Observer {
   Requests requests;
   Summary summary;
   PlanCache plans;
+  Learnt learnt;
   const std::string platform;  // where plans hold: machine and MPI library; read at start
   Progress progress;
   Transfers transfers{progress};
 
  private:
   bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
+  bool learns() const;
   void agree_on_threads(int rank, int asked_level);
   void prepare_initialisations(int rank);
   // A sentence about the whole run, for the summary; nullptr: none.

@@ -14,6 +14,7 @@
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
 #include "interpose/shared_buffers.h"
+#include "interpose/sites.h"
 #include "interpose/submit.h"
 #include "interpose/tuning.h"
 #include "select/split_rule.h"
@@ -103,14 +104,8 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
   }
   auto communicator = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, rank, size);
   if (is_neighborhood(call.kind)) communicator->neighbors = neighbors_of(call.comm);
-  Shape shape;
-  shape.kind = call.kind;
-  shape.send_blocks.resize(array_length(call, *communicator, Direction::send));
-  shape.recv_blocks.resize(array_length(call, *communicator, Direction::recv));
-  auto schedule =
-      std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
-  return std::make_shared<PersistentOperation>(id, call, communicator, schedule, nullptr, 0,
-                                               Engine::function);
+  return std::make_shared<PersistentOperation>(
+      id, call, communicator, library_schedule(call, *communicator), nullptr, 0, Engine::function);
 }
 
 // Why a persistent collective is done as the rule says; nullptr: it is to be tuned. The same on all
@@ -271,28 +266,86 @@ void carry_to_its_end(Runtime& runtime, const std::shared_ptr<CollectiveOperatio
   runtime.progress.drive_until([&] { return operation->done(); }, [&] { operation->wait_done(); });
 }
 
+std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communicator& knows) {
+  Shape shape;
+  shape.kind = call.kind;
+  shape.send_blocks.resize(array_length(call, knows, Direction::send));
+  shape.recv_blocks.resize(array_length(call, knows, Direction::recv));
+  return std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
+}
+
+std::shared_ptr<CollectiveOperation> library_operation(CallId id, const Call& call,
+                                                       const Communicator& knows) {
+  auto users = std::make_shared<Communicator>(call.comm, Shadow{call.comm}, knows.rank, knows.size);
+  return std::make_shared<CollectiveOperation>(id, call, users, library_schedule(call, knows),
+                                               nullptr, 0);
+}
+
+std::shared_ptr<CollectiveOperation> operation_in_order(Runtime& runtime, CallId id,
+                                                        const Call& call, const Plan& plan) {
+  const int tag = next_tag(runtime, *plan.communicator);
+  auto operation = single_operation<CollectiveOperation>(id, call, plan, tag);
+  take_turn(*operation, plan, Ends::any_time);
+  return operation;
+}
+
+namespace {
+
+// site: of a call that engine auto learns about; else nullptr. MPI error code.
+inline int start_by(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
+                    MPI_Request* request) {
+  const std::int64_t entered = runtime.observing() ? now_ns() : 0;
+  plan.communicator->lend();
+  const int tag = next_tag(runtime, *plan.communicator);
+  auto operation = single_operation<RequestedOperation>(id, call, plan, tag);
+  const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
+  if (code != MPI_SUCCESS) return call_error_handler(*operation, code);
+  *request = operation->request();
+  if (site) {
+    operation->site = site;
+    site->in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
+  runtime.requests.add(operation);
+  runtime.requests.activated();
+  runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
+  if (runtime.observing()) operation->times.started = entered;
+  take_turn(*operation, plan, Ends::any_time);
+  submit(runtime, plan.engine, std::move(operation));
+  if (entered == 0) return MPI_SUCCESS;
+  if (auto* track = runtime.application_track()) track->span(call_name(id), entered, now_ns());
+  return MPI_SUCCESS;
+}
+
+// False: the way of this call is the library's.
+[[gnu::noinline]] bool start_at_site(Runtime& runtime, CallId id, const Call& call,
+                                     const Plan& plan, MPI_Request* request, int* code) {
+  Site& site = *plan.ways->site;
+  const auto way = next_way(runtime, id, *plan.communicator, site, true);
+  if (!way) {
+    *code = hold(runtime, id, call, *plan.communicator, &plan, request);
+    return true;
+  }
+  const Plan& chosen = plan_of(runtime, call, plan, *way);
+  if (chosen.declined) {
+    decline_after_all(*chosen.declined);
+    if (site.learner.is_watching()) watch_for(&site, plan.communicator);
+    return false;
+  }
+  *code = start_by(runtime, id, call, chosen, &site, request);
+  return true;
+}
+
+}  // namespace
+
 bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   Runtime* runtime = request ? Runtime::active() : nullptr;
   const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
+  if (runtime && holding.load(std::memory_order_relaxed) > 0) [[unlikely]]
+    if (hold_behind_others(*runtime, id, call, plan, request, code)) return true;
   if (!plan) return false;
-  const std::int64_t entered = runtime->observing() ? now_ns() : 0;
-  plan->communicator->lend();
-  const int tag = next_tag(*runtime, *plan->communicator);
-  auto operation = single_operation<RequestedOperation>(id, call, *plan, tag);
-  *code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
-  if (*code != MPI_SUCCESS) {
-    call_error_handler(*operation, *code);
-    return true;
-  }
-  *request = operation->request();
-  runtime->requests.add(operation);
-  runtime->requests.activated();
-  runtime->summary.handled(id, plan->bytes, plan->schedule->node_bytes > 0);
-  if (runtime->observing()) operation->times.started = entered;
-  take_turn(*operation, *plan, Ends::any_time);
-  submit(*runtime, plan->engine, std::move(operation));
-  if (entered == 0) return true;
-  if (auto* track = runtime->application_track()) track->span(call_name(id), entered, now_ns());
+  if (plan->ways) [[unlikely]]
+    return start_at_site(*runtime, id, call, *plan, request, code);
+  *code = start_by(*runtime, id, call, *plan, nullptr, request);
   return true;
 }
 
@@ -434,11 +487,14 @@ bool carry_out(CallId id, const Call& call, int* code) {
 
 void passed_on(CallId id, MPI_Request* request, int code) {
   Runtime* runtime = Runtime::active();
+  const auto [site, communicator] = take_watched();
   if (!runtime || code != MPI_SUCCESS) return;
   runtime->summary.passed_on(id, why_declined());
   const bool non_blocking = call_name(id)[4] == 'I';  // not a persistent initialisation
-  if (runtime->observing() && non_blocking)
-    runtime->requests.watch(*request, {id, {now_ns(), 0, 0}});
+  if ((!runtime->observing() && !site) || !non_blocking) return;
+  if (site) site->in_flight.fetch_add(1, std::memory_order_relaxed);
+  runtime->requests.watch(
+      *request, {id, {now_ns(), 0, 0}, site ? communicator->shared_from_this() : nullptr, site});
 }
 
 }  // namespace weft::interpose

@@ -67,6 +67,10 @@ constexpr Option kOptions[] = {
      "WEFT_ALGORITHM_KIND", nullptr,
      "Names the algorithm of one kind of collective, such as allreduce=ring; `weft schedule "
      "--list` shows them. The option may be given several times."},
+    {Group::tuning, "--learn", "L", kLearnChoices, "on", "WEFT_LEARN", nullptr,
+     "Lets engine auto try out, over several nodes and while the program runs, what makes the "
+     "program fastest, call by call, and keep it for later runs (on); take what earlier runs have "
+     "found and try nothing (use); or go by its rule (off)."},
     {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
      "Says how long the initialisation of a persistent collective may measure algorithms, such as "
      "500us, 10ms or 1s; 0: not at all."},

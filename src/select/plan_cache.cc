@@ -198,6 +198,20 @@ std::optional<MeasuredPlan> PlanCache::find(const std::string& key) {
   return parse_plan(take_until(line, '\n'));
 }
 
+std::vector<std::pair<std::string, MeasuredPlan>> PlanCache::with_prefix(
+    const std::string& prefix) {
+  const std::lock_guard lock(mutex_);
+  read_once();
+  std::vector<std::pair<std::string, MeasuredPlan>> found;
+  for (std::string_view rest = text_; !rest.empty();) {
+    std::string_view line = take_until(rest, '\n');
+    if (!line.starts_with(prefix)) continue;
+    std::string key(take_until(line, '\t'));
+    if (auto plan = parse_plan(line)) found.emplace_back(std::move(key), std::move(*plan));
+  }
+  return found;
+}
+
 void PlanCache::put(const std::string& key, const MeasuredPlan& plan) {
   MeasuredPlan without_doubts = plan;
   without_doubts.doubts = 0;

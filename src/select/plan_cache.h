@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "schedule/tuning.h"
@@ -46,6 +47,8 @@ class PlanCache {
   void read();
   // What this process measured, else what the file said when it was read.
   std::optional<MeasuredPlan> find(const std::string& key);
+  // Those of the file whose key begins so.
+  std::vector<std::pair<std::string, MeasuredPlan>> with_prefix(const std::string& prefix);
   // Into the file at once, beside what other processes have put there meanwhile; not where they
   // keep on writing: then the plan is measured once more in another run. In this process there are
   // no doubts of it any more.

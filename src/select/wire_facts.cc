@@ -69,6 +69,7 @@ Facts wire_facts(const Config& config) {
       engine_fact("--engine", config.engine),
       fact("--blocking", words_of(config.blocking)),
       fact("--reproducible", on_or_off(config.reproducible)),
+      fact("--learn", learn_word(config.learn)),
       fact("--transport", config.node_memory ? "auto" : "mpi"),
       fact("--init-budget", std::to_string(config.init_budget_us) + "us"),
       placement_fact("--placement", config.placement),

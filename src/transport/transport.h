@@ -26,6 +26,14 @@ class Transport {
   virtual Result<bool> test() = 0;
 };
 
+// What carries a whole collective out once it may begin, in place of a call of the library's.
+class Later {
+ public:
+  virtual ~Later() = default;
+  virtual Result<bool> begin() = 0;  // false: not now
+  virtual Result<bool> over() = 0;   // after begin() was true; brings it forward
+};
+
 class Execution {
  public:
   // All must outlive it. Local steps on plain data are done right here where `operands` are given.

@@ -72,6 +72,20 @@ WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
   return Comm_free(visit, comm);
 }
 
+static int Comm_idup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* newcomm,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Comm_idup, CallId::Comm_idup);
+  return visit.started(nullptr, request, next(comm, newcomm, request));
+}
+WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  Visit visit(CallId::Comm_idup, false, RETURN_ADDRESS);
+  return Comm_idup(visit, comm, newcomm, request);
+}
+WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  Visit visit(CallId::Comm_idup, true, RETURN_ADDRESS);
+  return Comm_idup(visit, comm, newcomm, request);
+}
+
 static int Comm_set_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info) {
   const auto next = bound(next_calls.Comm_set_info, CallId::Comm_set_info);
   return next(comm, info);

@@ -11,6 +11,7 @@ constexpr const char* kNames[kCalls] = {
     "MPI_Alloc_mem",
     "MPI_Cancel",
     "MPI_Comm_free",
+    "MPI_Comm_idup",
     "MPI_Comm_set_info",
     "MPI_Finalize",
     "MPI_Free_mem",

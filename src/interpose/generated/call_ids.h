@@ -9,17 +9,17 @@
 namespace weft::interpose {
 
 enum class CallId : std::uint16_t {
-  Alloc_mem, Cancel, Comm_free, Comm_set_info, Finalize, Free_mem, Init, Init_thread, Op_free,
-  Request_free, Start, Startall, Type_free, Iallgather, Iallgatherv, Iallreduce, Ialltoall,
-  Ialltoallv, Ialltoallw, Ibarrier, Ibcast, Iexscan, Igather, Igatherv, Ineighbor_allgather,
-  Ineighbor_allgatherv, Ineighbor_alltoall, Ineighbor_alltoallv, Ineighbor_alltoallw, Ireduce,
-  Ireduce_scatter, Ireduce_scatter_block, Iscan, Iscatter, Iscatterv, Allgather_init,
-  Allgather_init_c, Allgatherv_init, Allgatherv_init_c, Allreduce_init, Allreduce_init_c,
-  Alltoall_init, Alltoall_init_c, Alltoallv_init, Alltoallv_init_c, Alltoallw_init,
-  Alltoallw_init_c, Barrier_init, Bcast_init, Bcast_init_c, Exscan_init, Exscan_init_c,
-  Gather_init, Gather_init_c, Gatherv_init, Gatherv_init_c, Iallgather_c, Iallgatherv_c,
-  Iallreduce_c, Ialltoall_c, Ialltoallv_c, Ialltoallw_c, Ibcast_c, Iexscan_c, Igather_c,
-  Igatherv_c, Ineighbor_allgather_c, Ineighbor_allgatherv_c, Ineighbor_alltoall_c,
+  Alloc_mem, Cancel, Comm_free, Comm_idup, Comm_set_info, Finalize, Free_mem, Init, Init_thread,
+  Op_free, Request_free, Start, Startall, Type_free, Iallgather, Iallgatherv, Iallreduce,
+  Ialltoall, Ialltoallv, Ialltoallw, Ibarrier, Ibcast, Iexscan, Igather, Igatherv,
+  Ineighbor_allgather, Ineighbor_allgatherv, Ineighbor_alltoall, Ineighbor_alltoallv,
+  Ineighbor_alltoallw, Ireduce, Ireduce_scatter, Ireduce_scatter_block, Iscan, Iscatter, Iscatterv,
+  Allgather_init, Allgather_init_c, Allgatherv_init, Allgatherv_init_c, Allreduce_init,
+  Allreduce_init_c, Alltoall_init, Alltoall_init_c, Alltoallv_init, Alltoallv_init_c,
+  Alltoallw_init, Alltoallw_init_c, Barrier_init, Bcast_init, Bcast_init_c, Exscan_init,
+  Exscan_init_c, Gather_init, Gather_init_c, Gatherv_init, Gatherv_init_c, Iallgather_c,
+  Iallgatherv_c, Iallreduce_c, Ialltoall_c, Ialltoallv_c, Ialltoallw_c, Ibcast_c, Iexscan_c,
+  Igather_c, Igatherv_c, Ineighbor_allgather_c, Ineighbor_allgatherv_c, Ineighbor_alltoall_c,
   Ineighbor_alltoallv_c, Ineighbor_alltoallw_c, Ireduce_c, Ireduce_scatter_block_c,
   Ireduce_scatter_c, Iscan_c, Iscatter_c, Iscatterv_c, Neighbor_allgather_init,
   Neighbor_allgather_init_c, Neighbor_allgatherv_init, Neighbor_allgatherv_init_c,
@@ -70,7 +70,7 @@ enum class CallId : std::uint16_t {
   Win_unlock, Win_unlock_all, Win_wait
 };
 
-inline constexpr int kCalls = 339;
+inline constexpr int kCalls = 340;
 
 const char* call_name(CallId id);  // "MPI_Iallreduce"
 

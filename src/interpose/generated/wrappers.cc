@@ -71,6 +71,20 @@ WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
   return Comm_free(entry.nested(), comm);
 }
 
+static int Comm_idup(bool nested, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  const auto next = bound(next_calls.Comm_idup, CallId::Comm_idup);
+  if (nested) return next(comm, newcomm, request);
+  return special::Comm_idup(comm, newcomm, request);
+}
+WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  const Entry entry(false);
+  return Comm_idup(entry.nested(), comm, newcomm, request);
+}
+WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_idup(entry.nested(), comm, newcomm, request);
+}
+
 static int Comm_set_info(bool nested, MPI_Comm comm, MPI_Info info) {
   const auto next = bound(next_calls.Comm_set_info, CallId::Comm_set_info);
   if (nested) return next(comm, info);

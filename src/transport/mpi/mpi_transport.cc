@@ -93,6 +93,7 @@ Result<bool> MpiTransport::start(const Step& step) {
       code = library_blocking(call_, comm_);
       break;
     case StepKind::library_nonblocking:
+      if (later_) return later_->begin();
       code = library_nonblocking(call_, comm_, &requests_[static_cast<std::size_t>(posted_++)]);
       break;
     case StepKind::leaders:
@@ -186,6 +187,7 @@ int MpiTransport::post_large(const Step& step, MPI_Request* request) {
 
 // One by one, not by MPI_Testall: its errors would reach the handler of no communicator of ours.
 Result<bool> MpiTransport::test() {
+  if (later_) return later_->over();
   for (; tested_ < posted_; ++tested_) {
     int done = 0;
     MPI_Request* request = &requests_[static_cast<std::size_t>(tested_)];

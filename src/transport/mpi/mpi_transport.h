@@ -27,6 +27,9 @@ class MpiTransport final : public Transport {
   // The operation has failed: its turn does not come or end, and so do none after it.
   void give_up_leading();
 
+  // Its one step, a collective of the library's, is left to this.
+  void leave_to(Later& later) { later_ = &later; }
+
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
@@ -56,6 +59,7 @@ class MpiTransport final : public Transport {
   MPI_Request* const requests_;     // of the round, either here or there
   int posted_ = 0;                  // since the round began
   int tested_ = 0;                  // of those, complete
+  Later* later_ = nullptr;          // nullptr: its steps are its own
   Leaders* leaders_ = nullptr;      // of schedules with calls of leaders
   std::uint32_t turn_ = 0;
   std::uint32_t calls_left_ = 0;

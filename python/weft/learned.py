@@ -1,0 +1,172 @@
+"""`weft learned`: what engine auto has found out about programs, site by site.
+
+It reads the file in which Weft keeps plans (src/select/plan_cache.h). A site is what all ranks of a
+program tell apart: the collectives of one kind and about one size on one communicator.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LEARNT = "learnt"
+SCHEMA = "weft-learned/1"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way that was tried."""
+
+    words: str  # "thread ring"
+    period_us: float  # from one call to the next, on the slowest rank
+
+
+@dataclass(frozen=True)
+class Site:
+    """What was found at one site of a program."""
+
+    version: str
+    machine: str
+    program: str
+    job: str  # "4 ranks"
+    communicator: str  # "4 ranks on 2 nodes"
+    calls: str  # "allreduce, predefined operator, up to 1048575 bytes"
+    chosen: Way
+    lost: int  # rounds in which it was not faster than the library's own
+    tried: tuple[Way, ...]
+
+    def gain(self) -> Optional[tuple[float, str]]:
+        """Part of the period that it saves, against the library's own or the next best."""
+        others = [way for way in self.tried if way.words != self.chosen.words]
+        if not others:
+            return None
+        native = [way for way in others if way.words == "native"]
+        rival = native[0] if native else min(others, key=lambda way: way.period_us)
+        return 1 - self.chosen.period_us / rival.period_us, rival.words
+
+
+def cache_file(named: Optional[Path] = None) -> Optional[Path]:
+    """Where Weft keeps plans, as its library finds it (src/base/config.cc)."""
+    if named:
+        return named
+    variable = os.environ.get("WEFT_PLAN_CACHE")
+    if variable:
+        return None if variable == "none" else Path(variable)
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if cache.startswith("/"):
+        return Path(cache) / "weft/plans"
+    home = os.environ.get("HOME", "")
+    return Path(home) / ".cache/weft/plans" if home.startswith("/") else None
+
+
+def site_of(line: str) -> Optional[Site]:
+    """What a line of the file says; None where it is about something else, or damaged."""
+    try:
+        key, chosen, doubts, tried = line.rstrip("\n").split("\t")
+        words = key.split("|")
+        if len(words) != 7 or words[2] != LEARNT:
+            return None
+        version, machine, _, program, job, communicator, calls = words
+        ways = []
+        for entry in tried.split(","):
+            way, ns = entry.rsplit("=", 1)
+            ways.append(Way(way.split("/")[0], int(ns) / 1000))
+        name = chosen.split("/")[0]
+        period = next(way for way in ways if way.words == name)
+        return Site(
+            version, machine, program, job, communicator, calls, period, int(doubts), tuple(ways)
+        )
+    except (ValueError, StopIteration):
+        return None
+
+
+def read(file: Path, program: Optional[str] = None) -> list[Site]:
+    """The sites of the programs that have `program` in their names, of all if there is none."""
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    sites = [site for site in map(site_of, lines) if site]
+    return [site for site in sites if not program or program in site.program]
+
+
+def as_json(sites: list[Site]) -> dict:
+    return {
+        "schema": SCHEMA,
+        "sites": [
+            {
+                "weft": site.version,
+                "machine": site.machine,
+                "program": site.program,
+                "job": site.job,
+                "communicator": site.communicator,
+                "calls": site.calls,
+                "way": site.chosen.words,
+                "rounds_lost": site.lost,
+                "tried": [{"way": way.words, "period_us": way.period_us} for way in site.tried],
+            }
+            for site in sites
+        ],
+    }
+
+
+def show(sites: list[Site], console: "Console") -> None:
+    from rich.table import Table
+
+    for program, job in dict.fromkeys((site.program, site.job) for site in sites):
+        table = Table(title=f"{program}, {job}", title_justify="left", title_style="bold")
+        for column in ("calls", "communicator", "way", "period", "gain", "tried"):
+            table.add_column(column, justify="right" if column == "period" else "left")
+        for site in sites:
+            if (site.program, site.job) != (program, job):
+                continue
+            gain = site.gain()
+            others = ", ".join(
+                f"{way.words} {way.period_us:,.0f} µs"
+                for way in sorted(site.tried, key=lambda way: way.period_us)
+                if way.words != site.chosen.words
+            )
+            lost = f", lost {site.lost} rounds" if site.lost else ""
+            table.add_row(
+                site.calls,
+                site.communicator,
+                site.chosen.words,
+                f"{site.chosen.period_us:,.0f} µs",
+                f"{gain[0]:.0%} against {gain[1]}{lost}" if gain else "",
+                others,
+            )
+        console.print(table)
+
+
+def learned(
+    program: Annotated[
+        Optional[str], typer.Argument(help="Part of a program's name; all programs by default.")
+    ] = None,
+    file: Annotated[
+        Optional[Path],
+        typer.Option("--plan-cache", metavar="FILE", help="The file, if it is not the usual one."),
+    ] = None,
+    json: Annotated[
+        Optional[Path], typer.Option("--json", metavar="FILE", help="Writes it to FILE, too.")
+    ] = None,
+) -> None:
+    """Show what engine auto has learnt about programs: what it tried, and what it takes."""
+    from rich.console import Console
+
+    console = Console()
+    found = cache_file(file)
+    sites = read(found, program) if found else []
+    if json:
+        import json as format_
+
+        json.write_text(format_.dumps(as_json(sites), indent=1) + "\n")
+    if sites:
+        show(sites, console)
+        return
+    about = f" about a program named {program}" if program else ""
+    console.print(
+        f"Nothing is known{about} yet{f' in {found}' if found else ''}. Engine auto learns while a "
+        "program runs on several nodes: weft lab run --nodes 2 -- weft run --summary -- ./app"
+    )

@@ -1,0 +1,95 @@
+// Whoever advances a held operation lets go what is held before it, too.
+#include "interpose/held.h"
+
+#include <sched.h>
+
+#include "interpose/communicators.h"
+#include "interpose/runtime.h"
+#include "interpose/shape.h"
+#include "interpose/sites.h"
+#include "interpose/submit.h"
+
+namespace weft::interpose {
+namespace {
+
+void let_go(Communicator& communicator) {
+  if (!communicator.sites->held.let_go()) return;
+  holding.fetch_sub(1);
+  begin_epoch();
+}
+
+}  // namespace
+
+HeldOperation::HeldOperation(Runtime& runtime, CallId id, const Call& call,
+                             std::shared_ptr<Communicator> communicator, const Plan* plan)
+    : RequestedOperation(id, call, communicator, library_schedule(call, *communicator), nullptr, 0),
+      runtime_(runtime),
+      plan_(plan ? std::optional(*plan) : std::nullopt) {
+  leave_to(*this);
+}
+
+bool HeldOperation::go_on() {
+  if (carried_) return true;
+  const Plan* way = plan_ ? &*plan_ : nullptr;
+  if (way && way->ways) {
+    const auto next = next_way(runtime_, id(), communicator(), *way->ways->site, false);
+    if (!next) return false;
+    way = &plan_of(runtime_, call(), *plan_, *next);
+  }
+  carried_ = carried_by(way);
+  carried_->advance();
+  return true;
+}
+
+std::shared_ptr<CollectiveOperation> HeldOperation::carried_by(const Plan* way) {
+  if (!way || way->declined) return library_operation(id(), call(), communicator());
+  return operation_in_order(runtime_, id(), call(), *way);
+}
+
+Result<bool> HeldOperation::begin() {
+  if (!carried_) let_go(communicator());
+  return carried_ != nullptr;
+}
+
+Result<bool> HeldOperation::over() {
+  if (!carried_->advance()) return false;
+  if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
+  return true;
+}
+
+int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
+         const Plan* plan, MPI_Request* request) {
+  communicator.lend();
+  auto operation =
+      std::make_shared<HeldOperation>(runtime, id, call, communicator.shared_from_this(), plan);
+  if (const int code = operation->make_request(); code != MPI_SUCCESS)
+    return call_error_handler(*operation, code);
+  *request = operation->request();
+  runtime.requests.add(operation);
+  runtime.requests.activated();
+  if (!communicator.sites->held.any()) {
+    holding.fetch_add(1);
+    begin_epoch();
+  }
+  communicator.sites->held.hold(operation);
+  runtime.progress.submit(std::move(operation), runtime.threads_allowed());
+  return MPI_SUCCESS;
+}
+
+bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
+                        MPI_Request* request, int* code) {
+  Communicator* communicator = runtime.communicators.find(call.comm);
+  if (!communicator || !communicator->sites->held.any()) return false;
+  *code = hold(runtime, id, call, *communicator, plan, request);
+  return true;
+}
+
+void let_held_go(Runtime& runtime, MPI_Comm comm) {
+  if (holding.load() == 0) return;
+  const Communicator* communicator = runtime.communicators.find(comm);
+  if (!communicator) return;
+  const auto& held = communicator->sites->held;
+  runtime.progress.drive_until([&] { return !held.any(); }, [] { sched_yield(); });
+}
+
+}  // namespace weft::interpose

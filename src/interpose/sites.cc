@@ -1,0 +1,77 @@
+// The next way of a site, and the comparisons by which its ranks agree.
+#include "interpose/sites.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/clock.h"
+#include "coll/algorithm.h"
+#include "interpose/comparison.h"
+#include "interpose/held.h"
+#include "interpose/hooks.h"
+#include "interpose/runtime.h"
+
+namespace weft::interpose {
+namespace {
+
+thread_local WatchedFor watched;
+
+}  // namespace
+
+Site::Site(CallId id, const SiteKey& key, std::vector<Choice> among,
+           const Learner::Settings& settings)
+    : id(id),
+      key(key),
+      ways(std::move(among)),
+      learner(ways.size(), native_among(ways), settings) {}
+
+Site::~Site() = default;
+
+std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
+                            bool by_caller) {
+  if (site.comparison) {
+    if (by_caller && !site.comparison->done()) runtime.progress.poll();
+    if (site.comparison->done()) {
+      site.learner.agreed(site.comparison->result());
+      site.comparison.reset();
+    }
+  }
+  const std::int64_t now = site.learner.wants_time() ? now_ns() : 0;
+  const auto step = site.learner.next(now, site.in_flight.load(std::memory_order_relaxed),
+                                      communicator.sites->turn);
+  if (!step) return std::nullopt;
+  if (step->compare)
+    site.comparison = begin_comparison(runtime, id, communicator, site.learner.words());
+  return step->way;
+}
+
+std::string words_of(const SiteKey& key) {
+  std::string words = kind_name(key.kind);
+  if (key.kernel) words += ", predefined operator";
+  if (key.size_class < 0) return words;
+  return words + ", up to " + std::to_string((std::uint64_t{1} << key.size_class) - 1) + " bytes";
+}
+
+std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
+  std::vector<SiteRecord> records;
+  for (const auto& site : sites_) {
+    SiteRecord& record = records.emplace_back();
+    record.id = site->id;
+    record.site_key = site->key;
+    record.rank = communicator.rank;
+    record.ranks = communicator.size;
+    for (const Choice& way : site->ways) record.ways.push_back(way_words(way));
+    record.found = site->learner.found();
+  }
+  return records;
+}
+
+void watch_for(Site* site, Communicator* communicator) {
+  watched = {site, communicator};
+}
+
+WatchedFor take_watched() {
+  return std::exchange(watched, {});
+}
+
+}  // namespace weft::interpose

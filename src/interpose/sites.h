@@ -1,0 +1,96 @@
+// Sites: where the engine `auto` learns. A site is what all ranks can tell apart: the collectives
+// of one kind and about one size on one communicator. The place in the program is none of it, since
+// the ranks may make one collective from different places. Ranks agree by comparisons: allreduces
+// of Weft's own that begin with a call of the site and have their effect some calls later
+// (docs/inside/learning.md).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interpose/learnt.h"
+#include "interpose/plans.h"
+#include "select/calls_in_order.h"
+#include "select/learner.h"
+#include "select/ways.h"
+
+namespace weft::interpose {
+
+class Comparison;
+class HeldOperation;
+
+struct Site {
+  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  const CallId id;  // of its first call
+  const SiteKey key;
+  const std::vector<Choice> ways;
+  Learner learner;
+  std::shared_ptr<Comparison> comparison;  // under way; else nullptr
+  std::atomic<int> in_flight{0};           // started here, not completed by the application
+};
+
+// The plans of one call for the ways of its site, each made when it is first taken.
+struct Ways {
+  Site* site = nullptr;
+  std::vector<std::optional<Plan>> plans;
+};
+
+// Of one communicator.
+class Sites {
+ public:
+  // nullptr: there are so many already that no more is learnt about.
+  template <class Make>  // makes a std::unique_ptr<Site>
+  Site* find_or_make(const SiteKey& key, Make make) {
+    for (const auto& site : sites_)
+      if (site->key == key) return site.get();
+    constexpr std::size_t kMost = 64;
+    if (sites_.size() == kMost) return nullptr;
+    return sites_.emplace_back(make()).get();
+  }
+
+  TrialTurn turn;
+  CallsInOrder<std::shared_ptr<HeldOperation>> held;
+
+  std::vector<SiteRecord> records(const Communicator& communicator) const;
+
+ private:
+  std::vector<std::unique_ptr<Site>> sites_;
+};
+
+// How many communicators hold calls.
+inline std::atomic<int> holding{0};
+
+// The way of the site's next call, by the first plan that was made for it; none: not known yet.
+// by_caller: inside a call of the application's, which may help. May begin a comparison.
+std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
+                            bool by_caller);
+
+// The plan of a call that goes this way.
+const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
+
+// The call is held, and gets its request. plan: nullptr where it is the library's.
+int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
+         const Plan* plan, MPI_Request* request);
+// The same if others on its communicator are; false: none is.
+bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
+                        MPI_Request* request, int* code);
+// Before a call that waits for all ranks: until none is held. Waits for the other ranks to have
+// started the held ones.
+void let_held_go(Runtime& runtime, MPI_Comm comm);
+
+// The call that now goes to the library is to be watched until the application completes it.
+struct WatchedFor {
+  Site* site = nullptr;
+  Communicator* communicator = nullptr;
+};
+void watch_for(Site* site, Communicator* communicator);
+WatchedFor take_watched();
+
+}  // namespace weft::interpose

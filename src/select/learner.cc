@@ -1,0 +1,347 @@
+// The stages of a site: watching how it is called, trying ways in turns, settled on one of them
+// with a look now and then at whether the program still does the same.
+#include "select/learner.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kWatched = 4, kWatchedLonger = 12;  // calls
+constexpr int kFirstRounds = 2;                             // what is slow is met no more often
+constexpr int kLaterRounds = 3;
+constexpr int kMostStages = 3;
+constexpr std::size_t kMostKept = 3;  // ways after the first rounds
+constexpr std::uint32_t kLooked = 8;  // calls at which a settled site is looked at
+constexpr std::uint32_t kFirstCheckOfKnown = 16;
+constexpr std::uint32_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1u << 20;
+constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
+// A site that is called more often than this has nothing that could be hidden.
+constexpr std::int64_t kLeastPeriod_ns = 20'000;
+constexpr int kMostCallsOfOthers = 64;
+
+// Behind the slots of the words.
+constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1;
+
+std::int64_t median_of(std::vector<std::int64_t> values) {
+  std::erase(values, 0);
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void TrialTurn::call_of(const Learner& site) {
+  if (holder_ == &site)
+    calls_of_others_ = 0;
+  else if (holder_ && ++calls_of_others_ > kMostCallsOfOthers)
+    holder_ = nullptr;
+}
+
+bool TrialTurn::take(const Learner& site) {
+  if (holder_ && holder_ != &site) return false;
+  holder_ = &site;
+  calls_of_others_ = 0;
+  return true;
+}
+
+void TrialTurn::give_back(const Learner& site) {
+  if (holder_ == &site) holder_ = nullptr;
+}
+
+Learner::Learner(std::size_t ways, int native, const Settings& settings)
+    : native_(native),
+      switches_(settings.switches),
+      random_state_(settings.seed),
+      records_(std::min(ways, kMostWays)) {
+  if (settings.known && !switches_) {
+    way_ = settings.known->way;
+    period_ns_ = settings.known->period_ns;
+  }
+  if (!settings.tries)
+    begin_stage(Stage::settled, kNever);
+  else if (period_ns_ != 0)
+    begin_stage(Stage::settled, kFirstCheckOfKnown);
+  else
+    begin_stage(Stage::watching, switches_ ? 1 : kWatched);
+}
+
+// From the next call on; after so many calls the ranks compare.
+void Learner::begin_stage(Stage stage, std::uint32_t calls) {
+  const auto delay = static_cast<std::uint32_t>(switches_ ? 1 : 2 * depth_);
+  stage_ = stage;
+  is_agreed_ = false;
+  begins_at_ = calls_;
+  compares_at_ = calls == kNever ? kNever : calls_ + calls;
+  effective_at_ = calls == kNever ? kNever : compares_at_ + delay;
+  next_timed_ = calls_;
+  if (stage == Stage::settled)
+    next_timed_ = calls == kNever ? kNever : compares_at_ - std::min(calls, kLooked);
+  most_in_flight_ = 0;
+  words_ = {};
+}
+
+std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, TrialTurn& turn) {
+  if (calls_ == effective_at_ && !is_agreed_) return std::nullopt;
+  turn.call_of(*this);
+  if (wants_time()) note_time(now_ns, in_flight);
+  if (calls_ == effective_at_) move_on(turn);
+  const bool on_trial = stage_ == Stage::trying && calls_ < compares_at_;
+  if (on_trial && !switches_ && !turn.has(*this)) try_again_later();
+  if (stage_ == Stage::waiting) move_on(turn);
+  Step step{way_, calls_ == compares_at_};
+  if (stage_ == Stage::trying && calls_ < compares_at_) {
+    step.way = order_[(calls_ - begins_at_) / static_cast<std::uint32_t>(depth_)];
+    ++calls_on_trial_;
+  }
+  if (step.compare) {
+    tell();
+    turn.give_back(*this);
+  }
+  ++calls_;
+  return step;
+}
+
+// Of the call before, which ends with this one's beginning.
+void Learner::note_time(std::int64_t now_ns, int in_flight) {
+  const std::uint32_t from = stage_ == Stage::settled ? next_timed_ : begins_at_;
+  if (last_ns_ != 0 && calls_ > from && calls_ <= compares_at_) {
+    const std::size_t slot =
+        (calls_ - 1 - from) / static_cast<std::uint32_t>(stage_ == Stage::trying ? depth_ : 1);
+    if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(now_ns - last_ns_, 1);
+  }
+  last_ns_ = now_ns;
+  most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
+  if (in_flight == 0 && calls_ < compares_at_) words_[kBatchWord] = calls_;
+}
+
+void Learner::tell() {
+  words_[kInFlightWord] = most_in_flight_;
+}
+
+void Learner::agreed(const Words& greatest) {
+  agreed_ = greatest;
+  is_agreed_ = true;
+}
+
+// What was agreed on has its effect from the next call on.
+void Learner::move_on(TrialTurn& turn) {
+  if (calls_ == effective_at_) {
+    if (switches_)
+      after_ = Stage::waiting;
+    else if (stage_ == Stage::watching)
+      agreed_on_watch();
+    else if (stage_ == Stage::trying)
+      agreed_on_trials();
+    else
+      agreed_on_check();
+    if (after_ == Stage::settled) return begin_settled();
+    if (after_ == Stage::watching) return begin_stage(Stage::watching, watched_);
+    begin_stage(Stage::waiting, kNever);
+  }
+  // Trials begin with the first of the calls that are in flight together.
+  const auto depth = static_cast<std::uint32_t>(depth_);
+  const bool begins_batch = (calls_ - begins_batch_) % depth == 0;
+  if (switches_ || (begins_batch && turn.take(*this)))
+    begin_trials(stages_tried_ == 0 ? kFirstRounds : kLaterRounds);
+}
+
+void Learner::begin_trials(int rounds) {
+  std::vector<int> alive;
+  for (std::size_t way = 0; way < records_.size(); ++way)
+    if (!records_[way].out) alive.push_back(static_cast<int>(way));
+  order_.clear();
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = alive.size(); i > 1; --i) std::swap(alive[i - 1], alive[random() % i]);
+    if (order_.size() + alive.size() <= kMostSlots)
+      order_.insert(order_.end(), alive.begin(), alive.end());
+  }
+  if (switches_) {
+    order_.resize(1 + random() % 3);
+    way_ = static_cast<int>(random() % records_.size());
+  }
+  ++stages_tried_;
+  begin_stage(Stage::trying,
+              static_cast<std::uint32_t>(order_.size()) * static_cast<std::uint32_t>(depth_));
+}
+
+// Another site has taken the turn, since this one was not called for long.
+void Learner::try_again_later() {
+  --stages_tried_;
+  begin_stage(Stage::waiting, kNever);
+}
+
+void Learner::agreed_on_watch() {
+  const std::int64_t depth = agreed_[kInFlightWord];
+  const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + kMostSlots);
+  period_ns_ = median_of(periods);
+  const bool too_deep = depth > kMostInFlight || records_.size() < 2;
+  const std::int64_t mean_ns = std::accumulate(periods.begin(), periods.end(), std::int64_t{}) /
+                               static_cast<std::int64_t>(compares_at_ - begins_at_);
+  const bool seen_whole = depth < kWatched - 1 || compares_at_ - begins_at_ > kWatched;
+  depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
+  begins_batch_ = static_cast<std::uint32_t>(agreed_[kBatchWord]);
+  watched_ = kWatchedLonger;
+  after_ = too_deep || mean_ns < kLeastPeriod_ns ? Stage::settled
+           : seen_whole                          ? Stage::waiting
+                                                 : Stage::watching;
+  if (after_ == Stage::settled) calls_between_checks_ = kNever;
+}
+
+void Learner::agreed_on_trials() {
+  const std::size_t slots = order_.size();
+  std::vector<std::int64_t> of_way(records_.size());
+  std::size_t in_round = 0;
+  const auto alive = static_cast<std::size_t>(
+      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; }));
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    of_way[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / depth_;
+    if (++in_round < alive) continue;
+    for (std::size_t way = 0; way < records_.size(); ++way)
+      records_[way].each_ns.push_back(of_way[way]);
+    of_way.assign(records_.size(), 0);
+    in_round = 0;
+  }
+  const int best = choose();
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    trials_cost_ns_ += std::max<std::int64_t>(agreed_[slot] - median_ns(best) * depth_, 0);
+  if (stages_tried_ == 1) drop_the_slow();
+  const auto left =
+      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; });
+  after_ = Stage::waiting;
+  way_ = preferred(best);
+  if (left == 1 || stages_tried_ >= kMostStages) return settle();
+  if (stages_tried_ < kMostStages - 1) return;
+  // Only what may still win is tried once more.
+  for (std::size_t way = 0; way < records_.size(); ++way)
+    if (median_ns(static_cast<int>(way)) * 20 > median_ns(best) * 21) records_[way].out = true;
+  const auto close =
+      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; });
+  if (close == 1) settle();
+}
+
+void Learner::settle() {
+  way_ = preferred(choose());
+  period_ns_ = median_ns(way_);
+  // What comes around in other times again and again is looked at less often.
+  calls_between_checks_ =
+      std::min(least_between_checks() << std::min(times_settled_, 6), kMostBetweenChecks);
+  ++times_settled_;
+  after_ = Stage::settled;
+}
+
+std::uint32_t Learner::least_between_checks() const {
+  const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(period_ns_, 1);
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(calls, kLeastBetweenChecks, kMostBetweenChecks));
+}
+
+void Learner::begin_settled() {
+  begin_stage(Stage::settled, calls_between_checks_);
+}
+
+// The program does something else if a call comes around in another time.
+void Learner::agreed_on_check() {
+  const std::int64_t now_ns =
+      median_of(std::vector<std::int64_t>(agreed_.begin(), agreed_.begin() + kMostSlots));
+  const std::int64_t most = std::max(now_ns, period_ns_), least = std::min(now_ns, period_ns_);
+  after_ = Stage::settled;
+  if (most * 10 <= least * 13) {
+    times_settled_ = std::max(times_settled_, 1);  // what was known holds
+    if (calls_between_checks_ == 0) calls_between_checks_ = least_between_checks();
+    return;
+  }
+  records_.assign(records_.size(), {});
+  stages_tried_ = 0;
+  watched_ = kWatched;
+  depth_ = 1;
+  after_ = Stage::watching;
+}
+
+void Learner::drop_the_slow() {
+  std::vector<std::int64_t> times;
+  for (std::size_t way = 0; way < records_.size(); ++way)
+    times.push_back(least_ns(static_cast<int>(way)));
+  std::vector<std::int64_t> sorted = times;
+  std::sort(sorted.begin(), sorted.end());
+  const std::int64_t last = sorted[std::min(kMostKept, sorted.size()) - 1];
+  for (std::size_t way = 0; way < records_.size(); ++way)
+    records_[way].out = times[way] > last || times[way] * 4 > sorted.front() * 5;
+}
+
+int Learner::choose() const {
+  int best = 0;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const int way = static_cast<int>(i);
+    const bool is_first = records_[static_cast<std::size_t>(best)].out;
+    if (!records_[i].out && (is_first || median_ns(way) < median_ns(best))) best = way;
+  }
+  return best;
+}
+
+// What is as fast stays the library's, or else as the rule says.
+int Learner::preferred(int best) const {
+  const auto is_as_fast = [&](int way, std::int64_t parts) {
+    const std::int64_t ns = median_ns(way);
+    return ns > 0 && ns * 100 <= median_ns(best) * (100 + parts);
+  };
+  if (native_ >= 0 && is_as_fast(native_, 2)) return native_;
+  return is_as_fast(0, 1) ? 0 : best;
+}
+
+std::int64_t Learner::median_ns(int way) const {
+  return median_of(records_[static_cast<std::size_t>(way)].each_ns);
+}
+
+std::int64_t Learner::least_ns(int way) const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max() / 8;
+  for (const std::int64_t ns : records_[static_cast<std::size_t>(way)].each_ns)
+    if (ns > 0) least = std::min(least, ns);
+  return least;
+}
+
+int Learner::rival_of(int way) const {
+  if (way != native_ && native_ >= 0) return native_;
+  if (way != 0) return 0;
+  int rival = 0;
+  for (std::size_t i = 1; i < records_.size(); ++i) {
+    const std::int64_t ns = median_ns(static_cast<int>(i));
+    if (ns > 0 && (rival == 0 || ns < median_ns(rival))) rival = static_cast<int>(i);
+  }
+  return rival;
+}
+
+Learner::Found Learner::found() const {
+  Found found;
+  found.way = way_;
+  found.settled = times_settled_ > 0;
+  found.calls = calls_;
+  found.calls_on_trial = calls_on_trial_;
+  found.trials_cost_ns = trials_cost_ns_;
+  for (std::size_t way = 0; way < records_.size(); ++way)
+    found.median_ns.push_back(median_ns(static_cast<int>(way)));
+  found.rival = rival_of(way_);
+  const auto& own = records_[static_cast<std::size_t>(way_)].each_ns;
+  const auto& rivals = records_[static_cast<std::size_t>(found.rival)].each_ns;
+  for (std::size_t round = 0; round < std::min(own.size(), rivals.size()); ++round) {
+    if (own[round] == 0 || rivals[round] == 0) continue;
+    ++found.pairs;
+    if (own[round] < rivals[round]) ++found.won;
+  }
+  return found;
+}
+
+// Steele, Lea, Flood, OOPSLA 2014 (SplitMix64).
+std::uint64_t Learner::random() {
+  std::uint64_t mixed = random_state_ += 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+  return mixed ^ mixed >> 31;
+}
+
+}  // namespace weft

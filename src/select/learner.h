@@ -1,0 +1,149 @@
+// Learner: which way the calls of one site take, found out while the program runs. A way is one of
+// several choices of engine and algorithm; what is made least is the time from one call of the site
+// to the next, on the slowest rank, since that is what the application is made of.
+// Source: Okuma and Nanri, toward adaptive selection (TCC); docs/inside/learning.md.
+// Why apart from MPI: all ranks must take the same way in the same call. So a learner rests on the
+// number of the call and on times that the ranks have agreed on, and is tested without a clock.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace weft {
+
+class Learner;
+
+// The sites of one communicator try out their ways one after the other: else each would see the
+// other's trials. Asked in the order of the calls, which is the same on all ranks.
+class TrialTurn {
+ public:
+  // A call of this site begins.
+  void call_of(const Learner& site);
+  bool take(const Learner& site);
+  bool has(const Learner& site) const { return holder_ == &site; }
+  void give_back(const Learner& site);
+
+ private:
+  const Learner* holder_ = nullptr;
+  int calls_of_others_ = 0;  // since the holder's last one; it loses its turn after many
+};
+
+class Learner {
+ public:
+  static constexpr std::size_t kMostWays = 8;
+  static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is learnt
+  static constexpr int kMostSlots = 32;
+
+  // What the ranks tell each other: of each word the greatest is agreed on. Times in ns.
+  using Words = std::array<std::int64_t, kMostSlots + 4>;
+
+  struct Known {  // from an earlier run
+    int way = 0;
+    std::int64_t period_ns = 0;
+  };
+  struct Settings {
+    std::uint64_t seed = 0;        // the same on all ranks
+    std::optional<Known> known{};  // the same on all ranks
+    bool tries = true;             // else the way is the known one, or the rule's
+    bool switches = false;         // for tests: another way every few calls, whatever the times
+  };
+
+  // The first way is the rule's. native: the place of the way that leaves the call to the library;
+  // -1: there is none.
+  Learner(std::size_t ways, int native, const Settings& settings);
+
+  struct Step {
+    int way = 0;
+    bool compare = false;  // the ranks begin to compare: each has words(), agreed() gets the result
+  };
+  // The next call of the site, which began at now_ns; in_flight: earlier ones that the application
+  // has not completed. none: the way rests on a comparison that has not come to its end here. Then
+  // nothing has changed: the same call is to be asked for again, before any later one.
+  std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
+
+  const Words& words() const { return words_; }
+  void agreed(const Words& greatest);
+
+  // What is known so far, for reports.
+  struct Found {
+    int way = 0;
+    bool settled = false;
+    std::uint32_t calls = 0;
+    std::uint32_t calls_on_trial = 0;
+    std::int64_t trials_cost_ns =
+        0;  // more than the best way would have taken, on the slowest rank
+    bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
+    int rival = 0;                        // native, or the rule's way, or the next best
+    int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
+    std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
+  };
+  Found found() const;
+  // How many calls are in flight matters now, also of those that are the library's.
+  bool is_watching() const { return stage_ == Stage::watching; }
+  // Whether the next call needs to know when it begins.
+  bool wants_time() const { return calls_ >= next_timed_; }
+
+ private:
+  enum class Stage : std::uint8_t { watching, waiting, trying, settled };
+  struct Record {
+    std::vector<std::int64_t> each_ns;  // by round, 0: left out
+    bool out = false;
+  };
+
+  void begin_stage(Stage stage, std::uint32_t calls);
+  void begin_trials(int rounds);
+  void begin_settled();
+  std::uint32_t least_between_checks() const;
+  void try_again_later();
+  void move_on(TrialTurn& turn);
+  void note_time(std::int64_t now_ns, int in_flight);
+  void tell();
+  void agreed_on_watch();
+  void agreed_on_trials();
+  void agreed_on_check();
+  void drop_the_slow();
+  void settle();
+  int choose() const;
+  int preferred(int best) const;
+  std::int64_t median_ns(int way) const;
+  std::int64_t least_ns(int way) const;
+  int rival_of(int way) const;
+  std::uint64_t random();
+
+  const int native_;
+  const bool switches_;
+  std::uint64_t random_state_;
+
+  std::vector<Record> records_;
+  int rounds_ = 0;        // so far, in all stages since the last watch or check
+  int stages_tried_ = 0;  // since then
+  int way_ = 0;           // outside trials
+  int depth_ = 1;         // of these many calls in flight one slot is made
+  std::int64_t period_ns_ = 0;
+  std::uint32_t calls_between_checks_ = 0;
+
+  Stage stage_ = Stage::watching;
+  Stage after_ = Stage::waiting;  // agreed on: what comes once the comparison has its effect
+  bool is_agreed_ = false;
+  std::uint32_t calls_ = 0;        // begun
+  std::uint32_t begins_at_ = 0;    // the stage
+  std::uint32_t compares_at_ = 0;  // then the way is way_ until
+  std::uint32_t effective_at_ = 0;
+  std::uint32_t next_timed_ = 0;
+  std::vector<int> order_;          // of ways, by slot; in trials
+  std::uint32_t watched_ = 0;       // calls, when it is watched again
+  std::uint32_t begins_batch_ = 0;  // a call with nothing in flight
+  std::int64_t last_ns_ = 0;        // the call before; 0: not known
+  int most_in_flight_ = 0;
+  Words words_{};
+  Words agreed_{};
+
+  std::uint32_t calls_on_trial_ = 0;
+  std::int64_t trials_cost_ns_ = 0;
+  int times_settled_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// Ways: the choices of engine and algorithm among which the calls of one site may be learnt
+// (select/learner.h). A further way is one more entry here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "select/selector.h"
+
+namespace weft {
+
+// All that apply, the rule's choice first, and no two that are the same. The same on all ranks.
+std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
+                             const Choice& rule);
+
+// The place of the one that leaves the call to the library; -1: there is none.
+int native_among(const std::vector<Choice>& ways);
+
+// "thread ring", "native"; how it is kept, and what users see.
+std::string way_words(const Choice& way);
+// Its place; none: there is no such.
+std::optional<int> find_way(const std::vector<Choice>& ways, std::string_view words);
+
+}  // namespace weft

@@ -1,0 +1,278 @@
+// The learner with programs of two ranks in virtual time: what it finds, how soon, and what that
+// costs.
+#include "select/learner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace weft {
+namespace {
+
+constexpr int kNative = 1;
+
+// The ranks of a program, in step; each has a learner for each site and a clock of its own.
+class Program {
+ public:
+  using Times = std::function<std::int64_t(int rank, int way, std::uint32_t call)>;
+
+  explicit Program(int ranks = 2) : clocks_(static_cast<std::size_t>(ranks)), turns_(ranks) {}
+
+  int add_site(std::size_t ways, Times period_ns, const Learner::Settings& settings = {}) {
+    auto& site = sites_.emplace_back();
+    site.period_ns = std::move(period_ns);
+    for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
+      site.learners.push_back(std::make_unique<Learner>(ways, kNative, settings));
+    return static_cast<int>(sites_.size()) - 1;
+  }
+
+  // One call of the site, and all that follows up to the next. in_flight: calls before it that have
+  // not been completed.
+  int call(int number, int in_flight = 0) {
+    Site& site = sites_[static_cast<std::size_t>(number)];
+    int way = -1;
+    for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
+      Learner& learner = *site.learners[rank];
+      auto step = learner.next(clocks_[rank], in_flight, turns_[rank]);
+      if (!step) {
+        compare(site);
+        step = learner.next(clocks_[rank], in_flight, turns_[rank]);
+      }
+      EXPECT_TRUE(step.has_value());
+      if (rank > 0) {
+        EXPECT_EQ(step->way, way) << "ranks take different ways";
+      }
+      way = step->way;
+    }
+    for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
+      clocks_[rank] += site.period_ns(static_cast<int>(rank), way, site.calls);
+    const std::int64_t latest = *std::max_element(clocks_.begin(), clocks_.end());
+    for (auto& clock : clocks_) clock = latest;  // a collective of all
+    ++site.calls;
+    return way;
+  }
+
+  const Learner& learner(int site) const {
+    return *sites_[static_cast<std::size_t>(site)].learners.front();
+  }
+  std::int64_t now_ns() const { return clocks_.front(); }
+
+ private:
+  struct Site {
+    Times period_ns;
+    std::vector<std::unique_ptr<Learner>> learners;
+    std::uint32_t calls = 0;
+  };
+
+  void compare(Site& site) {
+    Learner::Words greatest = site.learners.front()->words();
+    for (const auto& learner : site.learners)
+      for (std::size_t i = 0; i < greatest.size(); ++i)
+        greatest[i] = std::max(greatest[i], learner->words()[i]);
+    for (const auto& learner : site.learners) learner->agreed(greatest);
+  }
+
+  std::vector<std::int64_t> clocks_;
+  std::vector<TrialTurn> turns_;
+  std::deque<Site> sites_;
+};
+
+// A few per cent, from call and rank.
+std::int64_t with_noise(std::int64_t ns, int rank, std::uint32_t call) {
+  const std::uint32_t mixed =
+      (call * 2654435761u + static_cast<std::uint32_t>(rank) * 40503u) >> 16;
+  return ns + ns * static_cast<std::int64_t>(mixed % 40) / 1000;
+}
+
+Program::Times ways_of(std::vector<std::int64_t> ms) {
+  return [ms](int rank, int way, std::uint32_t call) {
+    return with_noise(ms[static_cast<std::size_t>(way)] * 1'000'000, rank, call);
+  };
+}
+
+TEST(Learner, TakesTheRulesWayUntilItKnows) {
+  Program program;
+  const int site = program.add_site(3, ways_of({10, 12, 8}));
+  EXPECT_EQ(program.call(site), 0);
+  EXPECT_FALSE(program.learner(site).found().settled);
+}
+
+TEST(Learner, FindsTheFastestWithin40Calls) {
+  for (const int fastest : {0, 1, 2, 3, 4}) {
+    Program program;
+    std::vector<std::int64_t> ms(5, 12);
+    ms[static_cast<std::size_t>(fastest)] = 8;
+    const int site = program.add_site(5, ways_of(ms));
+    for (int call = 0; call < 40; ++call) program.call(site);
+    const auto found = program.learner(site).found();
+    EXPECT_TRUE(found.settled);
+    EXPECT_EQ(found.way, fastest);
+    EXPECT_EQ(program.call(site), fastest);
+    EXPECT_GT(found.pairs, 0);
+    EXPECT_EQ(found.won, found.pairs);
+  }
+}
+
+TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
+  Program program;
+  const int one = program.add_site(3, ways_of({10, 6, 12}));
+  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  for (int call = 0; call < 40; ++call) {
+    program.call(one);
+    program.call(other);
+  }
+  EXPECT_EQ(program.call(one), 1);
+  EXPECT_EQ(program.call(other), 2);
+}
+
+TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
+  Program program;
+  const int site = program.add_site(4, ways_of({1000, 1000, 995, 1000}));
+  for (int call = 0; call < 60; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), kNative);
+}
+
+TEST(Learner, AWayThatIsTwiceAsSlowIsMetTwice) {
+  Program program;
+  const int site = program.add_site(4, ways_of({10, 10, 20, 11}));
+  int met = 0;
+  for (int call = 0; call < 200; ++call) met += program.call(site) == 2;
+  EXPECT_EQ(met, 2);
+}
+
+TEST(Learner, TheSlowestRankCounts) {
+  Program program;
+  const int site = program.add_site(3, [](int rank, int way, std::uint32_t call) {
+    const std::int64_t ms = way == 2 ? (rank == 0 ? 2 : 14) : 10;
+    return with_noise(ms * 1'000'000, rank, call);
+  });
+  for (int call = 0; call < 60; ++call) program.call(site);
+  EXPECT_NE(program.call(site), 2);
+}
+
+TEST(Learner, AChangeOfPhaseIsFoundWithin100Calls) {
+  Program program;
+  bool second = false;
+  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+    const std::int64_t first_ms[] = {10, 12, 6}, second_ms[] = {30, 20, 40};
+    return with_noise((second ? second_ms : first_ms)[way] * 1'000'000, rank, call);
+  });
+  for (int call = 0; call < 100; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 2);
+  second = true;
+  for (int call = 0; call < 100; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 1);
+}
+
+TEST(Learner, ASlowWayCostsLessThanOnePerCentOfARun) {
+  Program program;
+  const int site = program.add_site(4, ways_of({10, 11, 30, 10}));
+  std::int64_t least = 0;
+  while (program.now_ns() < 10'000'000'000) {
+    program.call(site);
+    least += 10'200'000;
+  }
+  const auto found = program.learner(site).found();
+  EXPECT_LT(found.trials_cost_ns, 100'000'000);
+  EXPECT_LT(program.now_ns() - least, 150'000'000);
+}
+
+TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
+  constexpr int kDepth = 4;
+  Program program;
+  // A batch takes as long as its slowest way says; its calls but the last follow at once.
+  std::int64_t slowest = 0;
+  const int site = program.add_site(3, [&](int, int way, std::uint32_t call) {
+    const std::int64_t ms[] = {40, 40, 24};
+    slowest = std::max(slowest, ms[way]);
+    if (call % kDepth != kDepth - 1) return std::int64_t{1000};
+    return std::exchange(slowest, 0) * 1'000'000;
+  });
+  for (int call = 0; call < 200; ++call) program.call(site, call % kDepth);
+  EXPECT_EQ(program.call(site), 2);
+}
+
+TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesWay) {
+  Program program;
+  const int site = program.add_site(3, ways_of({10, 5, 5}));
+  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site, call % 64), 0);
+}
+
+TEST(Learner, WhatAnEarlierRunFoundIsTakenFromTheFirstCall) {
+  Program program;
+  Learner::Settings settings;
+  settings.known = {2, 8'100'000};
+  const int site = program.add_site(3, ways_of({10, 12, 8}), settings);
+  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site), 2);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+}
+
+TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
+  Program program;
+  Learner::Settings settings;
+  settings.known = {2, 3'000'000};  // it takes 20 now
+  const int site = program.add_site(3, ways_of({10, 12, 20}), settings);
+  for (int call = 0; call < 100; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 0);
+}
+
+TEST(Learner, TriesNothingWhereItMayNot) {
+  Program program;
+  Learner::Settings settings;
+  settings.tries = false;
+  const int rules = program.add_site(3, ways_of({10, 5, 5}), settings);
+  settings.known = {2, 8'000'000};
+  const int known = program.add_site(3, ways_of({10, 5, 50}), settings);
+  for (int call = 0; call < 300; ++call) {
+    EXPECT_EQ(program.call(rules), 0);
+    EXPECT_EQ(program.call(known), 2);
+  }
+}
+
+TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
+  Program program;
+  const int one = program.add_site(3, ways_of({10, 6, 12}));
+  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  for (int call = 0; call < 8; ++call) program.call(one);  // in the midst of its trials
+  for (int call = 0; call < 150; ++call) program.call(other);
+  EXPECT_EQ(program.call(other), 2);
+  for (int call = 0; call < 60; ++call) program.call(one);
+  EXPECT_EQ(program.call(one), 1);
+}
+
+TEST(Learner, ShortPeriodsAreNotWorthIt) {
+  Program program;
+  const int site = program.add_site(3, [](int, int, std::uint32_t) { return std::int64_t{5'000}; });
+  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site), 0);
+}
+
+// Between 'unknown' and its repetition nothing changes.
+TEST(Learner, AsksForTheSameCallAgain) {
+  TrialTurn turn;
+  Learner learner(3, kNative, {});
+  std::int64_t now = 0;
+  int compared = 0;
+  while (learner.next(now, 0, turn)) now += 1'000'000;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(learner.next(now + i, 0, turn));
+  learner.agreed(learner.words());
+  EXPECT_TRUE(learner.next(now, 0, turn));
+  EXPECT_EQ(compared, 0);
+}
+
+TEST(Learner, SwitchingTakesEveryWay) {
+  Program program;
+  Learner::Settings settings;
+  settings.switches = true;
+  settings.seed = 7;
+  const int site = program.add_site(4, ways_of({10, 10, 10, 10}), settings);
+  std::map<int, int> taken;
+  for (int call = 0; call < 200; ++call) ++taken[program.call(site)];
+  for (int way = 0; way < 4; ++way) EXPECT_GT(taken[way], 10) << way;
+}
+
+}  // namespace
+}  // namespace weft
