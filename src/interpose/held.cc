@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "base/clock.h"
 #include "interpose/communicators.h"
 #include "interpose/runtime.h"
 #include "interpose/shape.h"
@@ -26,13 +27,17 @@ HeldOperation::HeldOperation(Runtime& runtime, CallId id, const Call& call,
       runtime_(runtime),
       plan_(plan ? std::optional(*plan) : std::nullopt) {
   leave_to(*this);
+  if (!plan_ || !plan_->ways) return;
+  Site& site = *plan_->ways->site;
+  made_ = {now_ns(), site.in_flight.load(std::memory_order_relaxed)};
+  is_of(site);
 }
 
 bool HeldOperation::go_on() {
   if (carried_) return true;
   const Plan* way = plan_ ? &*plan_ : nullptr;
   if (way && way->ways) {
-    const auto next = next_way(runtime_, id(), communicator(), *way->ways->site, false);
+    const auto next = next_way(runtime_, id(), communicator(), *way->ways->site, made_);
     if (!next) return false;
     way = &plan_of(runtime_, call(), *plan_, *next);
   }
@@ -52,7 +57,7 @@ Result<bool> HeldOperation::begin() {
 }
 
 Result<bool> HeldOperation::over() {
-  if (!carried_->advance()) return false;
+  if (!carried_ || !carried_->advance()) return false;
   if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
   return true;
 }
@@ -67,11 +72,10 @@ int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicat
   *request = operation->request();
   runtime.requests.add(operation);
   runtime.requests.activated();
-  if (!communicator.sites->held.any()) {
+  if (communicator.sites->held.hold(operation)) {
     holding.fetch_add(1);
     begin_epoch();
   }
-  communicator.sites->held.hold(operation);
   runtime.progress.submit(std::move(operation), runtime.threads_allowed());
   return MPI_SUCCESS;
 }

@@ -7,6 +7,7 @@
 
 #include "interpose/plans.h"
 #include "interpose/requests.h"
+#include "interpose/sites.h"
 
 namespace weft::interpose {
 
@@ -26,6 +27,7 @@ class HeldOperation final : public RequestedOperation, private Later {
 
   Runtime& runtime_;
   const std::optional<Plan> plan_;
+  Made made_;
   std::shared_ptr<CollectiveOperation> carried_;  // once it has begun
 };
 

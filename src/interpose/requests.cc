@@ -29,16 +29,6 @@ int query_status(void*, MPI_Status* status) {
   return MPI_SUCCESS;
 }
 
-int application_completed(void* state) {
-  auto* operation = static_cast<RequestedOperation*>(state);
-  if (operation->site) operation->site->in_flight.fetch_sub(1, std::memory_order_relaxed);
-  if (Runtime* runtime = Runtime::active()) {
-    runtime->requests.deactivated();
-    runtime->requests.remove(operation->request());  // may be the end of the operation
-  }
-  return MPI_SUCCESS;
-}
-
 int refuse_cancel(void*, int) {
   return MPI_SUCCESS;
 }
@@ -129,6 +119,21 @@ void CollectiveOperation::finished(const Error* error) {
   const std::lock_guard lock(kept_mutex_);
   kept.swap(kept_);
   kept_closed_ = true;
+}
+
+int RequestedOperation::application_completed(void* state) {
+  auto* operation = static_cast<RequestedOperation*>(state);
+  if (operation->site_) operation->site_->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (Runtime* runtime = Runtime::active()) {
+    runtime->requests.deactivated();
+    runtime->requests.remove(operation->request());  // may be the end of the operation
+  }
+  return MPI_SUCCESS;
+}
+
+void RequestedOperation::is_of(Site& site) {
+  site_ = &site;
+  site.in_flight.fetch_add(1, std::memory_order_relaxed);
 }
 
 int RequestedOperation::make_request() {

@@ -129,10 +129,14 @@ class RequestedOperation : public CollectiveOperation {
   // Requests before the application can complete it.
   int make_request();
 
-  Site* site = nullptr;  // to be told when the application completes it; nullptr: none
+  // Of a call that engine auto learns about: the site counts it until the application completes it.
+  void is_of(Site& site);
 
  private:
+  static int application_completed(void* state);
   void announce() override;
+
+  Site* site_ = nullptr;
 };
 
 // What MPI calls it where ranks of one collective have different counts, which memory, unlike

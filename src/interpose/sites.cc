@@ -28,21 +28,24 @@ Site::Site(CallId id, const SiteKey& key, std::vector<Choice> among,
 Site::~Site() = default;
 
 std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
-                            bool by_caller) {
-  if (site.comparison) {
-    if (by_caller && !site.comparison->done()) runtime.progress.poll();
-    if (site.comparison->done()) {
-      site.learner.agreed(site.comparison->result());
-      site.comparison.reset();
-    }
+                            const Made& made) {
+  if (site.comparison && site.comparison->done()) {
+    site.learner.agreed(site.comparison->result());
+    site.comparison.reset();
   }
-  const std::int64_t now = site.learner.wants_time() ? now_ns() : 0;
-  const auto step = site.learner.next(now, site.in_flight.load(std::memory_order_relaxed),
-                                      communicator.sites->turn);
+  const auto step = site.learner.next(made.at_ns, made.in_flight, communicator.sites->turn);
   if (!step) return std::nullopt;
   if (step->compare)
     site.comparison = begin_comparison(runtime, id, communicator, site.learner.words());
   return step->way;
+}
+
+std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
+                                Site& site) {
+  if (site.comparison && !site.comparison->done()) runtime.progress.poll();
+  return next_way(
+      runtime, id, communicator, site,
+      {site.learner.wants_time() ? now_ns() : 0, site.in_flight.load(std::memory_order_relaxed)});
 }
 
 std::string words_of(const SiteKey& key) {

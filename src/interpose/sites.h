@@ -67,10 +67,18 @@ class Sites {
 // How many communicators hold calls.
 inline std::atomic<int> holding{0};
 
-// The way of the site's next call, by the first plan that was made for it; none: not known yet.
-// by_caller: inside a call of the application's, which may help. May begin a comparison.
+// When the application made a call, and how many of the site's it had not completed then.
+struct Made {
+  std::int64_t at_ns = 0;  // only where the learner wants to know
+  int in_flight = 0;
+};
+
+// The way of the site's next call; none: not known yet. May begin a comparison.
 std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
-                            bool by_caller);
+                            const Made& made);
+// The same of the call that the application makes now, which may help before.
+std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
+                                Site& site);
 
 // The plan of a call that goes this way.
 const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);

@@ -301,10 +301,7 @@ inline int start_by(Runtime& runtime, CallId id, const Call& call, const Plan& p
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (code != MPI_SUCCESS) return call_error_handler(*operation, code);
   *request = operation->request();
-  if (site) {
-    operation->site = site;
-    site->in_flight.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (site) operation->is_of(*site);
   runtime.requests.add(operation);
   runtime.requests.activated();
   runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
@@ -320,7 +317,7 @@ inline int start_by(Runtime& runtime, CallId id, const Call& call, const Plan& p
 [[gnu::noinline]] bool start_at_site(Runtime& runtime, CallId id, const Call& call,
                                      const Plan& plan, MPI_Request* request, int* code) {
   Site& site = *plan.ways->site;
-  const auto way = next_way(runtime, id, *plan.communicator, site, true);
+  const auto way = next_way_now(runtime, id, *plan.communicator, site);
   if (!way) {
     *code = hold(runtime, id, call, *plan.communicator, &plan, request);
     return true;

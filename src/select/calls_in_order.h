@@ -18,11 +18,12 @@ class CallsInOrder {
   // By whoever makes the calls. True: the next one has to be held.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
-  // By the same.
-  void hold(Held call) {
+  // By the same. True if no other is held.
+  bool hold(Held call) {
     const std::lock_guard lock(mutex_);
     calls_.push_back(std::move(call));
     any_.store(true, std::memory_order_relaxed);
+    return calls_.size() == 1;
   }
 
   // By anyone: lets go on what can. True if that was the last.

@@ -63,6 +63,10 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings)
     way_ = settings.known->way;
     period_ns_ = settings.known->period_ns;
   }
+  if (switches_) way_ = static_cast<int>(random() % records_.size());
+  settled_.way = way_;
+  settled_.median_ns.resize(records_.size());
+  settled_.median_ns[static_cast<std::size_t>(way_)] = period_ns_;
   if (!settings.tries)
     begin_stage(Stage::settled, kNever);
   else if (period_ns_ != 0)
@@ -233,6 +237,7 @@ void Learner::settle() {
       std::min(least_between_checks() << std::min(times_settled_, 6), kMostBetweenChecks);
   ++times_settled_;
   after_ = Stage::settled;
+  settled_ = compared();
 }
 
 std::uint32_t Learner::least_between_checks() const {
@@ -317,12 +322,18 @@ int Learner::rival_of(int way) const {
 }
 
 Learner::Found Learner::found() const {
-  Found found;
-  found.way = way_;
+  Found found = times_settled_ > 0 || calls_on_trial_ == 0 ? settled_ : compared();
   found.settled = times_settled_ > 0;
   found.calls = calls_;
   found.calls_on_trial = calls_on_trial_;
   found.trials_cost_ns = trials_cost_ns_;
+  return found;
+}
+
+// The way taken now, and how it did against others.
+Learner::Found Learner::compared() const {
+  Found found;
+  found.way = way_;
   for (std::size_t way = 0; way < records_.size(); ++way)
     found.median_ns.push_back(median_ns(static_cast<int>(way)));
   found.rival = rival_of(way_);

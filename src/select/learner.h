@@ -106,6 +106,7 @@ class Learner {
   void agreed_on_check();
   void drop_the_slow();
   void settle();
+  Found compared() const;
   int choose() const;
   int preferred(int best) const;
   std::int64_t median_ns(int way) const;
@@ -144,6 +145,7 @@ class Learner {
   std::uint32_t calls_on_trial_ = 0;
   std::int64_t trials_cost_ns_ = 0;
   int times_settled_ = 0;
+  Found settled_;  // what was found last; before that, what was known
 };
 
 }  // namespace weft

@@ -31,7 +31,7 @@ class Later {
  public:
   virtual ~Later() = default;
   virtual Result<bool> begin() = 0;  // false: not now
-  virtual Result<bool> over() = 0;   // after begin() was true; brings it forward
+  virtual Result<bool> over() = 0;   // brings it forward, once it has begun
 };
 
 class Execution {

@@ -40,6 +40,29 @@ def test_random_programs(mpi, engine, tmp_path):
         assert engine == "auto" or calls[call]["handled"] > 0, calls[call]
 
 
+# Each site takes another way every few calls, so that calls are held again and again: over nodes
+# that Hydra names, and in the memory of one, where all kinds of collectives are Weft's.
+@pytest.mark.parametrize(
+    ("mpi", "ranks", "nodes", "options"),
+    [
+        ("mpich", 3, "a:2,b:1", ""),
+        ("mpich", 4, "a:1,b:2,c:1", ""),
+        ("mpich", 2, "", "--blocking"),
+        ("openmpi", 3, "", "--blocking"),
+    ],
+)
+def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, tmp_path):
+    needs(mpi)
+    summary = tmp_path / "summary.json"
+    engine = f"auto --learn switch {options}"
+    setting = Setting(mpi, ranks, engine, limit_s=60, summary=summary, nodes=nodes)
+    done = setting.run("--seed", 77_000, "--programs", PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert f"random: {PROGRAMS} programs right" in done.stdout
+    sites = json.loads(summary.read_text())["learnt"]
+    assert len({site["way"] for site in sites}) > 3
+
+
 def test_a_planted_fault_is_found_and_cut_down_to_one_call(tmp_path):
     needs("mpich")
     library = tmp_path / "libplanted.so"

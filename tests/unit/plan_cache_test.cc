@@ -70,6 +70,18 @@ TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
   EXPECT_EQ(entries(), 1);
 }
 
+TEST_F(PlanCacheFile, FindsAllWithAPrefix) {
+  PlanCache(file_).put("app|a", kPlan);
+  PlanCache(file_).put("app|b", kOther);
+  PlanCache(file_).put("other|app|a", kOther);
+  PlanCache cache(file_);
+  const auto found = cache.with_prefix("app|");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0], std::pair(std::string("app|a"), kPlan));
+  EXPECT_EQ(found[1], std::pair(std::string("app|b"), kOther));
+  EXPECT_TRUE(cache.with_prefix("none|").empty());
+}
+
 TEST_F(PlanCacheFile, IsReadOnce) {
   PlanCache(file_).put("a", kPlan);
   PlanCache cache(file_);

@@ -1,0 +1,137 @@
+"""Engine auto learns while a program runs over several nodes: what it finds settles, is kept for the
+next run, is shown, and changes no result. Ranks are two nodes to MPI by Hydra's names of hosts."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from weft import installation, learned, mpi_libraries
+
+MPICH = mpi_libraries.implementation("mpich")
+SITES = ("allreduce, predefined operator, up to 65535 bytes", "bcast, up to 65535 bytes")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("learning") / "learning"
+    source = installation.ROOT / "tests/cli/programs/learning.c"
+    compiler = MPICH.mpiexec.parent / "mpicc"
+    subprocess.run(
+        [compiler, "-O2", source, "-o", path, f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
+        check=True,
+    )
+    return path
+
+
+@pytest.fixture
+def run(program, tmp_path):
+    """One job on two nodes: what it says, and what Weft's summary says of its sites."""
+
+    def job(*arguments, options=(), plans=tmp_path / "plans", ranks=2, hosts="a:1,b:1"):
+        summary = tmp_path / "summary.json"
+        command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", ranks]
+        command += [installation.weft_command(), "run", f"--summary=json:{summary}"]
+        command += ["--plan-cache", plans, *options, "--", program, *arguments]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**os.environ, **MPICH.environment()},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        sites = json.loads(summary.read_text())["learnt"]
+        return {site["site"]: site for site in sites}, done
+
+    return job
+
+
+def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
+    sites, _ = run(200)
+    assert set(sites) == set(SITES)
+    for site in sites.values():
+        assert site["settled"]
+        assert site["calls"] == 200
+        assert 0 < site["calls_on_trial"] < 200
+        tried = {way["way"] for way in site["ways"] if way["period_us"] > 0}
+        assert "native" in tried
+        assert site["way"] in tried
+    known = {site.calls: site for site in learned.read(tmp_path / "plans")}
+    assert set(known) == set(SITES)
+    for words, site in sites.items():
+        assert known[words].chosen.words == site["way"]
+        assert known[words].program == "learning"
+        assert known[words].communicator == "2 ranks on 2 nodes"
+    again, _ = run(12)
+    for words, site in again.items():
+        assert site["way"] == sites[words]["way"]
+        assert site["calls_on_trial"] == 0
+
+
+def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
+    assert run(100, options=["--learn", "off"])[0] == {}
+    assert not (tmp_path / "plans").exists()
+    sites, _ = run(100, options=["--learn", "use"])
+    assert all(site["calls_on_trial"] == 0 for site in sites.values())
+    assert run(100, options=["--engine", "thread"])[0] == {}
+
+
+def test_use_takes_what_is_known(run, tmp_path):
+    sites, _ = run(200)
+    wanted = {words: site["way"] for words, site in sites.items()}
+    used, _ = run(300, options=["--learn", "use"])
+    assert {words: site["way"] for words, site in used.items()} == wanted
+    assert all(site["calls_on_trial"] == 0 for site in used.values())
+
+
+def test_many_in_flight_are_left_to_the_rule(run):
+    sites, _ = run(320, 40)
+    assert all(site["calls_on_trial"] == 0 for site in sites.values())
+
+
+# Held calls, too: another way every few calls, with more in flight than a comparison waits for.
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
+def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
+    sites, _ = run(240, 60, options=["--learn", "switch"], ranks=ranks, hosts=hosts)
+    assert all(site["calls"] == 240 for site in sites.values())
+    assert len(sites) == 2
+
+
+def test_damaged_and_foreign_lines_are_passed_over(run, tmp_path):
+    run(200)
+    plans = tmp_path / "plans"
+    good = plans.read_text()
+    plans.write_text(good.replace("\t0\t", "\tzero\t") + "weft 0|x|learnt|\tnothing\n")
+    sites, done = run(200)
+    assert all(site["settled"] for site in sites.values())
+    assert "rank" not in done.stdout
+    assert {site.calls for site in learned.read(plans)} == set(SITES)
+
+
+def test_an_unknown_word_is_refused(call):
+    done = call("run", "--learn", "sometimes", "--", "true")
+    assert done.returncode == 2
+    assert "on, use, off" in done.stderr
+
+
+LINE = (
+    "weft 1|AMD, MPICH|learnt|app|4 ranks|4 ranks on 2 nodes|alltoall, up to 1048575 bytes\t"
+    "thread linear/65536/4/0\t1\tnative/65536/4/0=8000000,thread linear/65536/4/0=6000000\n"
+)
+
+
+def test_weft_learned_shows_what_is_known(call, tmp_path):
+    plans = tmp_path / "plans"
+    plans.write_text("# weft plans, version 3\n" + LINE)
+    done = call("learned", "--plan-cache", plans, "--json", tmp_path / "out.json", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    assert "app, 4 ranks" in done.stdout
+    assert "25% against native, lost 1 rounds" in done.stdout
+    site = json.loads((tmp_path / "out.json").read_text())["sites"][0]
+    assert site["way"] == "thread linear"
+    assert site["tried"][0] == {"way": "native", "period_us": 8000.0}
+    done = call("learned", "other", "--plan-cache", plans)
+    assert done.returncode == 0
+    assert "Nothing is known about a program named other yet" in done.stdout
