@@ -4,7 +4,7 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft demo' 'weft advise' 'weft bench' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
+            case 'weft demo' 'weft advise' 'weft bench' 'weft plan' 'weft learned' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
                 set command "$command $word"
             case 'weft advise --' 'weft run --' 'weft lab run --'
                 echo program
@@ -33,6 +33,7 @@ complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program 
 complete -c weft -n '__weft_in weft' -a advise -d 'Say which collectives of a program would gain from running behind computation'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
+complete -c weft -n '__weft_in weft' -a learned -d 'Show what engine auto has learnt about programs'
 complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
 complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how to split trees between both kinds'
 complete -c weft -n '__weft_in weft' -a sim -d 'Simulate a collective over computation on a machine that is not at hand'
@@ -91,6 +92,9 @@ complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft r
 complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
+complete -c weft -n '__weft_in weft learned' -l plan-cache -d 'The file, if it is not the usual one' -r -F
+complete -c weft -n '__weft_in weft learned' -l json -d 'Writes it to FILE, too' -r -F
+complete -c weft -n '__weft_in weft learned' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft place' -l ranks -d 'Ranks on the node' -x
 complete -c weft -n '__weft_in weft place' -l policy -d 'bind, numa, odd-even, pack:K, or list:C,C,..' -x
 complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with so many cores' -x
@@ -157,6 +161,7 @@ complete -c weft -n '__weft_in weft run' -l transport -d 'Lets ranks of one node
 complete -c weft -n '__weft_in weft run' -l shared-heap -d 'Takes large allocations of the program (64 KiB or more, or BYTES or more) from memory that the ranks of a node share, so that collectives on them need no copy'
 complete -c weft -n '__weft_in weft run' -l xpmem -d 'Says whether other large buffers need no copy either' -a 'auto off' -r -F
 complete -c weft -n '__weft_in weft run' -l algorithm -d 'Names the algorithm of one kind of collective, such as allreduce=ring' -a 'barrier=dissemination barrier=node-flat barrier=node-tree barrier=domain-tree barrier=hierarchical barrier=hierarchical-library bcast=binomial bcast=k-nomial bcast=scatter-allgather bcast=chain bcast=node-flat bcast=domain-flat bcast=hierarchical bcast=hierarchical-library bcast=node-direct gather=linear gather=binomial gather=node-flat gather=node-direct gatherv=linear scatter=linear scatter=binomial scatter=node-flat scatter=node-direct scatterv=linear allgather=linear allgather=ring allgather=recursive-doubling allgather=bruck allgather=node-flat allgather=domain-flat allgather=hierarchical allgather=hierarchical-library allgather=node-direct allgatherv=linear allgatherv=ring allgatherv=bruck allgatherv=node-flat allgatherv=domain-flat allgatherv=node-direct alltoall=linear alltoall=pairwise alltoall=bruck alltoall=node-flat alltoall=hierarchical alltoall=node-direct alltoallv=linear alltoallv=pairwise alltoallw=linear alltoallw=pairwise reduce=binomial reduce=rabenseifner reduce=chain reduce=in-order reduce=node-flat reduce=node-ring reduce=domain-ring reduce=hierarchical reduce=hierarchical-library reduce=hierarchical-in-order reduce=node-direct allreduce=recursive-doubling allreduce=binomial allreduce=ring allreduce=rabenseifner allreduce=in-order allreduce=node-flat allreduce=node-doubling allreduce=node-tree allreduce=domain-tree allreduce=node-ring allreduce=domain-ring allreduce=node-in-order allreduce=hierarchical allreduce=hierarchical-library allreduce=hierarchical-in-order allreduce=node-direct reduce_scatter=linear reduce_scatter=pairwise reduce_scatter=recursive-halving reduce_scatter=node-flat reduce_scatter=node-ring reduce_scatter=domain-ring reduce_scatter=node-direct reduce_scatter_block=linear reduce_scatter_block=pairwise reduce_scatter_block=recursive-halving reduce_scatter_block=node-flat reduce_scatter_block=node-ring reduce_scatter_block=domain-ring reduce_scatter_block=node-direct scan=chain scan=recursive-doubling scan=node-flat scan=node-chain exscan=chain exscan=recursive-doubling exscan=node-flat exscan=node-chain neighbor_allgather=linear neighbor_allgatherv=linear neighbor_allgatherv=by-size neighbor_alltoall=linear neighbor_alltoall=combined neighbor_alltoallv=linear neighbor_alltoallv=by-size neighbor_alltoallv=combined neighbor_alltoallw=linear neighbor_alltoallw=by-size neighbor_alltoallw=combined' -x
+complete -c weft -n '__weft_in weft run' -l learn -d 'Lets engine auto try out, over several nodes and while the program runs, what makes the program fastest, call by call, and keep it for later runs (on)' -a 'on use off' -x
 complete -c weft -n '__weft_in weft run' -l init-budget -d 'Says how long the initialisation of a persistent collective may measure algorithms, such as 500us, 10ms or 1s' -x
 complete -c weft -n '__weft_in weft run' -l plan-cache -d 'Names the file that keeps what was measured' -r -F
 complete -c weft -n '__weft_in weft run' -l mpi -d 'Names the MPI library of a program that does not show which one it uses' -a 'mpich intelmpi openmpi abi' -x

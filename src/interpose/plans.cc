@@ -395,6 +395,7 @@ const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int w
   const Shape shape = shape_of(call, *first.communicator);
   const Choice choice = choice_on(runtime, *first.communicator, shape, *ways.site, place);
   plan->declined = plan_by(runtime, call, Use::request, shape, choice, &*plan);
+  if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
   return *plan;
 }
 

@@ -292,8 +292,8 @@ std::shared_ptr<CollectiveOperation> operation_in_order(Runtime& runtime, CallId
 namespace {
 
 // site: of a call that engine auto learns about; else nullptr. MPI error code.
-inline int start_by(Runtime& runtime, CallId id, const Call& call, const Plan& plan, Site* site,
-                    MPI_Request* request) {
+[[gnu::always_inline]] inline int start_by(Runtime& runtime, CallId id, const Call& call,
+                                           const Plan& plan, Site* site, MPI_Request* request) {
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
   plan.communicator->lend();
   const int tag = next_tag(runtime, *plan.communicator);

@@ -23,6 +23,7 @@ enum class Reason : std::uint8_t {
   level_kept,
   outside_memory,
   rule,
+  learnt,
   library_wins,
   communicator,
   topology,
@@ -30,7 +31,7 @@ enum class Reason : std::uint8_t {
   large,
   arguments,
 };
-inline constexpr int kReasons = 10;
+inline constexpr int kReasons = 11;
 
 // What engine `auto` does inside one node, and what to do about it.
 inline constexpr const char* kLevelKept =

@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kWatched = 4, kWatchedLonger = 12;  // calls
-constexpr int kFirstRounds = 2;                             // what is slow is met no more often
-constexpr int kLaterRounds = 3;
-constexpr int kMostStages = 3;
-constexpr std::size_t kMostKept = 3;  // ways after the first rounds
-constexpr std::uint32_t kLooked = 8;  // calls at which a settled site is looked at
-constexpr std::uint32_t kFirstCheckOfKnown = 16;
+// Rounds of each stage of trials. What is very slow is met once, what is slow three times.
+constexpr int kRounds[] = {1, 2, 3, 3};
+constexpr int kMostStages = 4, kStagesForAll = 2;
+constexpr std::size_t kMostKept = 3;  // ways after these
+constexpr std::uint32_t kLooked =
+    8;  // calls, of each in flight, at which a settled site is looked at
+constexpr std::uint32_t kFirstCheckOfKnown = 16;  // all of which are looked at
 constexpr std::uint32_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1u << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // A site that is called more often than this has nothing that could be hidden.
@@ -70,7 +71,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings)
   if (!settings.tries)
     begin_stage(Stage::settled, kNever);
   else if (period_ns_ != 0)
-    begin_stage(Stage::settled, kFirstCheckOfKnown);
+    begin_known();
   else
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
@@ -85,7 +86,10 @@ void Learner::begin_stage(Stage stage, std::uint32_t calls) {
   effective_at_ = calls == kNever ? kNever : compares_at_ + delay;
   next_timed_ = calls_;
   if (stage == Stage::settled)
-    next_timed_ = calls == kNever ? kNever : compares_at_ - std::min(calls, kLooked);
+    next_timed_ =
+        calls == kNever
+            ? kNever
+            : compares_at_ - std::min(calls, kLooked * static_cast<std::uint32_t>(depth_));
   most_in_flight_ = 0;
   words_ = {};
 }
@@ -111,12 +115,15 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   return step;
 }
 
-// Of the call before, which ends with this one's beginning.
+// Of the call before, which ends with this one's beginning. A site that is settled needs the mean
+// only.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
-  const std::uint32_t from = stage_ == Stage::settled ? next_timed_ : begins_at_;
+  const bool is_settled = stage_ == Stage::settled;
+  const std::uint32_t from = is_settled ? next_timed_ : begins_at_;
   if (last_ns_ != 0 && calls_ > from && calls_ <= compares_at_) {
-    const std::size_t slot =
-        (calls_ - 1 - from) / static_cast<std::uint32_t>(stage_ == Stage::trying ? depth_ : 1);
+    const std::uint32_t in_slot =
+        is_settled ? kNever : static_cast<std::uint32_t>(stage_ == Stage::trying ? depth_ : 1);
+    const std::size_t slot = (calls_ - 1 - from) / in_slot;
     if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(now_ns - last_ns_, 1);
   }
   last_ns_ = now_ns;
@@ -152,7 +159,7 @@ void Learner::move_on(TrialTurn& turn) {
   const auto depth = static_cast<std::uint32_t>(depth_);
   const bool begins_batch = (calls_ - begins_batch_) % depth == 0;
   if (switches_ || (begins_batch && turn.take(*this)))
-    begin_trials(stages_tried_ == 0 ? kFirstRounds : kLaterRounds);
+    begin_trials(switches_ ? 2 : kRounds[stages_tried_]);
 }
 
 void Learner::begin_trials(int rounds) {
@@ -214,7 +221,7 @@ void Learner::agreed_on_trials() {
   const int best = choose();
   for (std::size_t slot = 0; slot < slots; ++slot)
     trials_cost_ns_ += std::max<std::int64_t>(agreed_[slot] - median_ns(best) * depth_, 0);
-  if (stages_tried_ == 1) drop_the_slow();
+  if (stages_tried_ <= kStagesForAll) drop_the_slow();
   const auto left =
       std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; });
   after_ = Stage::waiting;
@@ -240,6 +247,11 @@ void Learner::settle() {
   settled_ = compared();
 }
 
+void Learner::begin_known() {
+  begin_stage(Stage::settled, kFirstCheckOfKnown);
+  next_timed_ = calls_;
+}
+
 std::uint32_t Learner::least_between_checks() const {
   const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(period_ns_, 1);
   return static_cast<std::uint32_t>(
@@ -252,8 +264,7 @@ void Learner::begin_settled() {
 
 // The program does something else if a call comes around in another time.
 void Learner::agreed_on_check() {
-  const std::int64_t now_ns =
-      median_of(std::vector<std::int64_t>(agreed_.begin(), agreed_.begin() + kMostSlots));
+  const std::int64_t now_ns = agreed_[0] / (compares_at_ - next_timed_);
   const std::int64_t most = std::max(now_ns, period_ns_), least = std::min(now_ns, period_ns_);
   after_ = Stage::settled;
   if (most * 10 <= least * 13) {
@@ -268,15 +279,23 @@ void Learner::agreed_on_check() {
   after_ = Stage::watching;
 }
 
+// One time may be bad luck: what takes half as long again is out then, but the library's own way
+// and the rule's only if they take more than twice as long. After three times only a few are left.
 void Learner::drop_the_slow() {
-  std::vector<std::int64_t> times;
+  std::vector<std::int64_t> sorted;
   for (std::size_t way = 0; way < records_.size(); ++way)
-    times.push_back(least_ns(static_cast<int>(way)));
-  std::vector<std::int64_t> sorted = times;
+    if (!records_[way].out) sorted.push_back(least_ns(static_cast<int>(way)));
   std::sort(sorted.begin(), sorted.end());
+  const std::int64_t best = sorted.front();
   const std::int64_t last = sorted[std::min(kMostKept, sorted.size()) - 1];
-  for (std::size_t way = 0; way < records_.size(); ++way)
-    records_[way].out = times[way] > last || times[way] * 4 > sorted.front() * 5;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const int way = static_cast<int>(i);
+    const std::int64_t ns = least_ns(way);
+    const bool is_safe = way == 0 || way == native_;
+    const bool is_slow =
+        stages_tried_ == 1 ? ns * 2 > best * (is_safe ? 4 : 3) : ns > last || ns * 4 > best * 5;
+    if (is_slow) records_[i].out = true;
+  }
 }
 
 int Learner::choose() const {

@@ -96,6 +96,7 @@ class Learner {
   void begin_stage(Stage stage, std::uint32_t calls);
   void begin_trials(int rounds);
   void begin_settled();
+  void begin_known();
   std::uint32_t least_between_checks() const;
   void try_again_later();
   void move_on(TrialTurn& turn);

@@ -136,12 +136,13 @@ TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
   EXPECT_EQ(program.call(site), kNative);
 }
 
-TEST(Learner, AWayThatIsTwiceAsSlowIsMetTwice) {
+TEST(Learner, AWayThatIsTwiceAsSlowIsMetTwiceAtMost) {
   Program program;
   const int site = program.add_site(4, ways_of({10, 10, 20, 11}));
   int met = 0;
   for (int call = 0; call < 200; ++call) met += program.call(site) == 2;
-  EXPECT_EQ(met, 2);
+  EXPECT_GE(met, 1);
+  EXPECT_LE(met, 2);
 }
 
 TEST(Learner, TheSlowestRankCounts) {
