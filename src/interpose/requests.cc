@@ -70,7 +70,7 @@ void CollectiveOperation::keep_arrays(const Shape& shape) {
   const auto sends = static_cast<int>(shape.send_blocks.size());
   const auto recvs = static_cast<int>(shape.recv_blocks.size());
   const auto keep_types = [&](const MPI_Datatype*& types, int count) {
-    if (!types) return;
+    if (!types || count == 0) return;  // that there are none is not the same as an array of none
     const auto* begin = reinterpret_cast<const std::byte*>(types);
     arrays_.emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof *types);
     types = reinterpret_cast<const MPI_Datatype*>(arrays_.back().data());
