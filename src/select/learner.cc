@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace weft {
 namespace {
@@ -308,14 +309,30 @@ int Learner::choose() const {
   return best;
 }
 
-// What is as fast stays the library's, or else as the rule says.
+// What is hardly slower stays the library's, or else as the rule says; and what another did not
+// beat in two of three rounds.
 int Learner::preferred(int best) const {
-  const auto is_as_fast = [&](int way, std::int64_t parts) {
+  const auto keeps = [&](int way, std::int64_t parts) {
     const std::int64_t ns = median_ns(way);
-    return ns > 0 && ns * 100 <= median_ns(best) * (100 + parts);
+    if (ns == 0 || way == best) return ns > 0;
+    const auto [won, rounds] = rounds_won(best, way);
+    return ns * 100 <= median_ns(best) * (100 + parts) || won * 3 < rounds * 2;
   };
-  if (native_ >= 0 && is_as_fast(native_, 2)) return native_;
-  return is_as_fast(0, 1) ? 0 : best;
+  if (native_ >= 0 && keeps(native_, 5)) return native_;
+  return keeps(0, 1) ? 0 : best;
+}
+
+// Of the rounds in which both were tried.
+std::pair<int, int> Learner::rounds_won(int way, int rival) const {
+  const auto& own = records_[static_cast<std::size_t>(way)].each_ns;
+  const auto& rivals = records_[static_cast<std::size_t>(rival)].each_ns;
+  int won = 0, rounds = 0;
+  for (std::size_t round = 0; round < std::min(own.size(), rivals.size()); ++round) {
+    if (own[round] == 0 || rivals[round] == 0) continue;
+    ++rounds;
+    if (own[round] < rivals[round]) ++won;
+  }
+  return {won, rounds};
 }
 
 std::int64_t Learner::median_ns(int way) const {
@@ -356,13 +373,7 @@ Learner::Found Learner::compared() const {
   for (std::size_t way = 0; way < records_.size(); ++way)
     found.median_ns.push_back(median_ns(static_cast<int>(way)));
   found.rival = rival_of(way_);
-  const auto& own = records_[static_cast<std::size_t>(way_)].each_ns;
-  const auto& rivals = records_[static_cast<std::size_t>(found.rival)].each_ns;
-  for (std::size_t round = 0; round < std::min(own.size(), rivals.size()); ++round) {
-    if (own[round] == 0 || rivals[round] == 0) continue;
-    ++found.pairs;
-    if (own[round] < rivals[round]) ++found.won;
-  }
+  std::tie(found.won, found.pairs) = rounds_won(way_, found.rival);
   return found;
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -110,6 +111,7 @@ class Learner {
   Found compared() const;
   int choose() const;
   int preferred(int best) const;
+  std::pair<int, int> rounds_won(int way, int rival) const;
   std::int64_t median_ns(int way) const;
   std::int64_t least_ns(int way) const;
   int rival_of(int way) const;

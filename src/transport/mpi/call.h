@@ -45,7 +45,7 @@ class Numbers {
 
   // Moves to a copy of the first `count` numbers, which is added to `storage`.
   void keep(int count, std::vector<std::vector<std::byte>>& storage) {
-    if (!is_array()) return;
+    if (!is_array() || count == 0) return;  // a library may refuse a null array, if of no numbers
     const auto* begin = array<std::byte>();
     storage.emplace_back(begin, begin + static_cast<std::size_t>(count) * width_);
     one_ = reinterpret_cast<std::intptr_t>(storage.back().data());

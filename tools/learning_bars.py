@@ -1,0 +1,105 @@
+"""What learning is worth: whole programs under engine auto, learning included, against the better
+of the library's own overlap and its blocking calls, and against the best single engine.
+
+The programs (bench/steps) take turns, so that a machine that changes changes for all. Their
+computation is a share of the library's blocking communication, measured first.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft import installation, mpi_libraries
+from weft.lab import Lab
+
+COLLECTIVES = ("allreduce", "alltoall", "bcast", "allgather")
+JOB_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    sizes: tuple[str, ...] = ("8", "4KiB", "64KiB", "1MiB")
+    shares: tuple[float, ...] = (0.1, 1.0)  # of communication
+    steps: int = 1000
+    seconds: float = 5.0  # or so long, if that is less
+    rounds: int = 3
+    engines: tuple[str, ...] = ()  # beside auto, for the comparison with the best one
+
+
+@dataclass
+class Point:
+    """One program; seconds by what it ran under."""
+
+    mpi: str
+    collective: str
+    size: str
+    share: float
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.collective} {self.size}, computation {self.share:g} of communication"
+
+    def ratios(self, what: str, others: tuple[str, ...]) -> list[float]:
+        """In each round, of the best of the others' medians."""
+        best = min(statistics.median(self.seconds[other]) for other in others)
+        return [seconds / best for seconds in self.seconds[what]]
+
+
+class Jobs:
+    """Runs steps in one lab."""
+
+    def __init__(self, lab: Lab, mpi: str, directory: Path) -> None:
+        self.lab = lab
+        self.program = mpi_libraries.implementation(mpi).program("steps")
+        self.directory = directory
+
+    def run(self, options: list, weft: list | None) -> list[float]:
+        front = [installation.weft_command(), "run", *weft, "--"] if weft is not None else []
+        command = [str(word) for word in [*front, self.program, *options]]
+        done = self.lab.run(command, capture=True, timeout=JOB_SECONDS)
+        if done.returncode != 0:
+            said = done.stdout + done.stderr
+            raise SystemExit(f"bars: steps ended with status {done.returncode}:\n{said}")
+        return [float(word) for word in done.stdout.split()]
+
+
+def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
+    call = ["--collective", point.collective, "--bytes", point.size]
+    few = [*call, "--steps", 20, "--blocking", 1, "--work", 0]
+    _, us_per_step, ns_per_iteration = jobs.run(few, None)
+    work = int(point.share * us_per_step * 1000 / ns_per_iteration)
+    about_us = us_per_step * (1 + point.share)
+    steps = max(60, min(extent.steps, int(extent.seconds * 1e6 / about_us)))
+    program = [*call, "--steps", steps, "--work", work]
+    plans = jobs.directory / f"{point.mpi}-{point.collective}-{point.size}-{point.share:g}"
+    ways: dict[str, tuple[list, list | None]] = {
+        "blocking": ([*program, "--blocking", 1], None),
+        "native": (program, None),
+        "auto": (program, ["--plan-cache", "none"]),
+        "auto, warm": (program, ["--plan-cache", plans]),
+    }
+    ways |= {engine: (program, ["--engine", engine]) for engine in extent.engines}
+    jobs.run(program, ["--plan-cache", plans])
+    for _ in range(extent.rounds):
+        for name, (options, weft) in ways.items():
+            point.seconds.setdefault(name, []).append(jobs.run(options, weft)[0])
+
+
+def measure(extent: Extent, libraries: list[str]) -> Iterator[Point]:
+    with tempfile.TemporaryDirectory() as directory:
+        for mpi in libraries:
+            with Lab(nodes=2, mpi=mpi) as lab:
+                jobs = Jobs(lab, mpi, Path(directory))
+                for collective in COLLECTIVES:
+                    for size in extent.sizes:
+                        for share in extent.shares:
+                            point = Point(mpi, collective, size, share)
+                            measure_point(jobs, point, extent)
+                            yield point
