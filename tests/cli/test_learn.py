@@ -1,5 +1,5 @@
 """Engine auto learns while a program runs over several nodes: what it finds settles, is kept for
-the next run, is shown, and changes no result. Ranks are two nodes to MPI by Hydra's names of hosts."""
+the next run, is shown, and changes no result. Ranks are on two nodes by Hydra's names of hosts."""
 
 import json
 import os
