@@ -29,10 +29,10 @@ bool copy(long from, void* to, std::size_t bytes) {
 
 class Ranges {
  public:
-  explicit Ranges(MemoryVisitor& visitor) : visitor_(visitor) {}
+  Ranges(MemoryVisitor& visitor, bool writes) : visitor_(visitor), writes_(writes) {}
 
   void add(long begin, std::size_t bytes) {
-    if (begin && bytes) visitor_.visit(static_cast<std::uintptr_t>(begin), bytes);
+    if (begin && bytes) visitor_.visit(static_cast<std::uintptr_t>(begin), bytes, writes_);
   }
   Memory vector(long array, long count) {
     iovec parts[kParts];
@@ -56,14 +56,32 @@ class Ranges {
  private:
   static constexpr long kParts = 64;
   MemoryVisitor& visitor_;
+  const bool writes_;
 };
+
+#if defined(__x86_64__)
+// It takes what it is given, and puts nothing there.
+bool only_reads(long number) {
+  switch (number) {
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_writev:
+    case SYS_pwritev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+      return true;
+    default:
+      return false;
+  }
+}
+#endif
 
 }  // namespace
 
 #if defined(__x86_64__)
 
 Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
-  Ranges ranges(visitor);
+  Ranges ranges(visitor, !only_reads(number));
   const auto bytes = [](long n) { return n < 0 ? 0 : static_cast<std::size_t>(n); };
   switch (number) {
     case SYS_sched_yield:
