@@ -99,7 +99,9 @@ std::atomic<std::uint32_t> bell{0};
 // Whether this thread's system calls are dispatched. Others only ever switch that on, after they
 // have raised `live`; so what was read before is looked at again.
 void select_own(Thread& me) {
-  const auto wanted = [&] { return me.inside.load() == 0 && live.load() > 0; };
+  const auto wanted = [&] {
+    return me.inside.load() == 0 && live.load() > 0 && !me.may_block.load();
+  };
   bool block = false;
   do {
     block = wanted();
@@ -605,19 +607,34 @@ Unknown judge(const Guard& guard, bool may_share) {
   return plain_memory(guard.first, guard.last);
 }
 
-// A slot whose guard has ended, or has waited too long; and none on these pages.
+// A slot whose guard has ended, or has waited too long. What was sent may never be sent again: its
+// guard gives way, on these pages or where there is no other slot. nullptr: a result's is there.
 Guard* free_guard(std::uintptr_t first, std::uintptr_t last) {
-  Guard* found = nullptr;
+  Guard *found = nullptr, *oldest = nullptr;
   for (Guard& guard : guards) {
-    if (guard.live && now_ns() - guard.set_ns > kLongest) unseen(guard, Unknown::never_touched);
+    const bool meets = first < guard.last && guard.first < last;
+    if (guard.live && meets && !guard.sent) return nullptr;
+    if (guard.live && (meets || now_ns() - guard.set_ns > kLongest))
+      unseen(guard, Unknown::never_touched);
     if (!guard.live)
       found = &guard;
-    else if (first < guard.last && guard.first < last)
-      return nullptr;
+    else if (guard.sent && (!oldest || guard.set_ns < oldest->set_ns))
+      oldest = &guard;
   }
-  return found;
+  if (found || !oldest) return found;
+  unseen(*oldest, Unknown::never_touched);
+  return oldest;
 }
 
+Unknown close_first(Guard& guard) {
+  if (!guard.small) return close_inner(guard) ? Unknown::none : Unknown::not_plain_memory;
+  guard.breakpoint = breakpoint_on(guard.begin, guard.end - guard.begin);
+  return guard.breakpoint >= 0 ? Unknown::none : Unknown::breakpoint;
+}
+
+// In an order in which no thread's system call dies of a signal that it holds back, and none that
+// is not dispatched is given closed pages: `live` is raised before threads are asked what they
+// block, so that whoever blocks signals later sees it and ends this guard first.
 Unknown set(Guard& slot, const Guard& wanted) {
   if (live.load() == 0) {
     if (!handlers_open()) return Unknown::signals;
@@ -626,15 +643,13 @@ Unknown set(Guard& slot, const Guard& wanted) {
   live.fetch_add(1);
   slot = wanted;
   slot.live = true;
-  slot.breakpoint = slot.small ? breakpoint_on(wanted.begin, wanted.end - wanted.begin) : -1;
-  const bool done = slot.small ? slot.breakpoint >= 0 : close_inner(slot);
-  Unknown why = done ? Unknown::none : slot.small ? Unknown::breakpoint : Unknown::not_plain_memory;
-  // After `live` is seen: whoever blocks signals from now on ends this guard first.
-  for (Thread& thread : threads)
-    if (thread.used && thread.inside.load() == 0) thread.selector = kernel::kBlock;
-  if (done &&
-      (!all_known_and_open() || (slot.shares_pages() && in_calls_elsewhere(slot.first, slot.last))))
-    why = Unknown::threads;
+  Unknown why = Unknown::threads;
+  if (all_known_and_open()) {
+    for (Thread& thread : threads)
+      if (thread.used && thread.inside.load() == 0 && !thread.may_block.load())
+        thread.selector = kernel::kBlock;
+    if (!slot.shares_pages() || !in_calls_elsewhere(slot.first, slot.last)) why = close_first(slot);
+  }
   if (why != Unknown::none) end_guard(slot);
   return why;
 }

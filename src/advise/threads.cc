@@ -91,6 +91,7 @@ void forget(void*) {
   leaving->selector = kernel::kAllow;
   kernel::dispatch_no_more();
   own = nullptr;
+  leaving->may_block = true;  // as it is to be for the next one, until that is known
   leaving->used.store(false, std::memory_order_release);
 }
 
@@ -131,12 +132,12 @@ void* begin_watcher(void* work) {
   if ((own = free_record())) {
     own->of_library = own->watcher = true;
     own->inside = 1;
-    own->may_block = false;
     own->selector = kernel::kAllow;
     own->number = gettid();
     find_stack(*own);
     constexpr long kSlack = 1000;  // ns: the kernel's own would let it oversleep by 50 us
     kernel::direct(SYS_prctl, PR_SET_TIMERSLACK, kSlack);
+    own->may_block = false;
   }
   watcher_began = true;
   if (own) reinterpret_cast<void (*)()>(work)();
@@ -222,7 +223,6 @@ bool know_this_thread(bool of_library) {
   thread->inside = 0;
   thread->number = gettid();
   thread->opened_page = thread->late_fault = 0;
-  thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   find_stack(*thread);
   find_signal_stack(*thread);
   if (!kernel::dispatch(&thread->selector)) {
@@ -231,6 +231,7 @@ bool know_this_thread(bool of_library) {
   }
   own = thread;
   pthread_setspecific(leaving_key(), thread);
+  thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   return true;
 }
 

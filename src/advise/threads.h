@@ -26,10 +26,10 @@ struct Range {
 struct Thread {
   std::atomic<bool> used{false};
   kernel::Selector selector{kernel::kAllow};
-  bool of_library = false;             // started inside MPI, or by the advisor
-  bool watcher = false;                // the advisor's own
-  std::atomic<int> inside{0};          // MPI calls that it is in
-  std::atomic<bool> may_block{false};  // it blocks, or may be about to block, signals of a guard
+  bool of_library = false;            // started inside MPI, or by the advisor
+  bool watcher = false;               // the advisor's own
+  std::atomic<int> inside{0};         // MPI calls that it is in
+  std::atomic<bool> may_block{true};  // it blocks, or may be about to block, signals of a guard
   Range stack;
   Range signal_stack;           // the application's alternate one
   void* spare_stack = nullptr;  // ours, for handlers, where it has none; kept for the next thread

@@ -22,7 +22,7 @@ KINDS |= {BEFORE: "not written before the call", GAP: "not kept"}
 LANES = {CALL: "collectives", WAIT: "collectives", GAP: "collectives", IN_FLIGHT: "in flight"}
 LANES |= {AFTER: "result left alone", BEFORE: "not written"}
 ORDER = ("collectives", "in flight", "result left alone", "not written")
-MOST_RANKS, MOST_SPANS = 16, 20_000  # on the page
+MOST_RANKS, MOST_SPANS = 16, 4_000  # on the page
 
 
 @dataclass(frozen=True)
