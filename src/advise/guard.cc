@@ -51,6 +51,7 @@ struct Guard {
   int neighbours;
   std::int64_t unseen_ns;  // from when on an access may have been missed; or 0
   std::int64_t set_ns;
+  std::int64_t lost_ns;  // since then, by accesses that were let pass
   // Of what is sent: open since it was written, and closed again when it is due.
   bool open;
   std::int64_t wrote_ns;                 // it was written then or later; or 0
@@ -248,10 +249,14 @@ void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns) {
   recorder.event(site, side, begin_ns, begin_ns + bounds.least_ns);
 }
 
+// What the few accesses beside it have cost is taken off, since without the guard the program would
+// have come there so much earlier. Where there were many it may have been waiting for a time of
+// day.
 void touched(Guard& guard, std::int64_t when_ns) {
-  const std::int64_t seen_until_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;
-  keep(*guard.site, What::after, {seen_until_ns - guard.set_ns, when_ns - guard.set_ns},
-       guard.set_ns);
+  const std::int64_t most_ns = when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns);
+  const std::int64_t least_ns =
+      guard.unseen_ns ? guard.unseen_ns - guard.set_ns - guard.lost_ns : most_ns;
+  keep(*guard.site, What::after, {std::max<std::int64_t>(0, least_ns), most_ns}, guard.set_ns);
   end_guard(guard);
 }
 
@@ -332,7 +337,8 @@ greg_t* registers(void* context) {
 // it may be the begin of one that reaches into it (a write changes its start, or does not matter),
 // and other threads may use that moment. A page
 // that serves as a stack stays open, since who blocks signals there could not go on.
-void let_pass(Guard& guard, std::uintptr_t address, Thread* me, void* context) {
+void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void* context) {
+  Thread* const me = handler.me();
   if (guard.near_stack(static_cast<std::uintptr_t>(registers(context)[REG_RSP])))
     return unseen(guard, Unknown::on_the_stack);
   if (!me || me->opened_page) return unseen(guard, Unknown::neighbours);
@@ -343,6 +349,7 @@ void let_pass(Guard& guard, std::uintptr_t address, Thread* me, void* context) {
     misses(guard);
   if (other_threads()) misses(guard);
   me->opened_page = address & ~(kPage - 1);
+  me->opened_ns = handler.when_ns();
   open_pages(me->opened_page, me->opened_page + kPage);
   registers(context)[REG_EFL] |= kSingleStep;
 }
@@ -378,7 +385,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(address)) continue;
-    if (!guard.has(address)) return let_pass(guard, address, handler.me(), context);
+    if (!guard.has(address)) return let_pass(guard, address, handler, context);
     return guard.sent ? written(guard, handler.when_ns()) : touched(guard, handler.when_ns());
   }
   if (came_too_late(address, handler.me())) return;
@@ -394,6 +401,8 @@ void stepped(Thread& me, void* context) {
     if (!guard.live || guard.open || !guard.covers(me.opened_page) || threads_in_mpi.load() > 0)
       continue;
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
+    // Who touches the result on another thread did not wait for this one.
+    if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
     if (guard.sent && guard.unseen_ns) is_closed(guard);
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
       written(guard, now_ns());

@@ -2,6 +2,9 @@
 // every guard, so that a call that is missing here costs a measurement and nothing else.
 #include "advise/system_calls.h"
 
+#include <asm/ioctls.h>
+#include <asm/termbits.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -60,6 +63,21 @@ class Ranges {
 };
 
 #if defined(__x86_64__)
+// Of fcntl: its third argument is a number.
+bool copies_nothing(long command) {
+  switch (command) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+    case F_GETFD:
+    case F_SETFD:
+    case F_GETFL:
+    case F_SETFL:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // It takes what it is given, and puts nothing there.
 bool only_reads(long number) {
   switch (number) {
@@ -119,6 +137,11 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       ranges.add(a[4], kSmall);
       ranges.add(a[5], sizeof(int));
       return Memory::known;
+    case SYS_fcntl:
+      return copies_nothing(a[1]) ? Memory::known : Memory::ends;
+    case SYS_ioctl:  // whether it is a terminal, as libraries ask of a file that they open
+      ranges.add(a[2], kSmall);
+      return a[1] == TCGETS ? Memory::known : Memory::ends;
     case SYS_readv:
     case SYS_writev:
     case SYS_preadv:

@@ -38,6 +38,7 @@ struct Thread {
   std::atomic<std::uintptr_t> stack_in_use{0};  // while it blocks signals for a guard; or 0
   // While one instruction touches memory beside a buffer.
   std::uintptr_t opened_page = 0;
+  std::int64_t opened_ns = 0;
   std::uintptr_t late_fault = 0;  // the last that another thread had dealt with before
 };
 
