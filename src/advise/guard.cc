@@ -671,7 +671,7 @@ std::int64_t allowed_ns() {
 // between two calls; later the window before tells when the last write is to be expected, and how
 // closely it must be known.
 void plan_closing(Guard& guard) {
-  constexpr std::int64_t kParts = 64, kLeast = 20'000;
+  constexpr std::int64_t kParts = 128, kLeast = 20'000;
   const std::int64_t gap = guard.site->gap_ns, quiet = guard.site->quiet_ns;
   guard.pause_ns = std::max(kLeast, (quiet ? quiet : gap) / kParts);
   guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
