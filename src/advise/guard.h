@@ -1,12 +1,16 @@
-// Guards: the time from a collective's return to the first touch of its result.
+// Guards: the time from a collective's return to the first touch of its result, and from the last
+// write of what is sent to the call.
 // Pages that hold the result are closed (mprotect) after the call has completed; the first access,
 // by any thread or by a system call, opens them again and is the window's end. Results of at most 8
-// bytes are watched by a breakpoint of the processor instead. Whatever could not be observed
-// safely ends a guard as "unknown", before it can change what the program does.
+// bytes are watched by a breakpoint of the processor instead. Pages that hold what was sent are
+// closed for writes; a write opens them, and a thread of the advisor's closes them again, until the
+// next call that sends them. Whatever could not be observed safely ends a guard as "unknown",
+// before it can change what the program does.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "advise/record.h"
 
@@ -17,11 +21,17 @@ void guards_begin(double overhead);
 // Why there are no windows at all; Unknown::none while there are.
 Unknown guards_off();
 
-// Watches [begin, end), of this site, from now on; or notes why not. may_share: nothing but this
-// program's own threads touches what lies beside the result.
-void guard(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// Whether the budget and the number of guards allow another one of so many bytes.
+// Watches this result, of this site, from now on; or notes why not. may_share: nothing but this
+// program's own threads touches what lies beside it, or was freed.
+void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
+// The same of what the call has sent, and the next one may send again.
+void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
+// Whether the budget allows another guard of so many bytes.
 bool guard_affordable(std::size_t bytes);
+// Whether it is all the time that there is.
+bool guard_always();
+// A window before the call that came at this time.
+void add_before(Site& site, Bounds bounds, std::int64_t when_ns);
 
 bool guards_exist();
 // All guards end without having seen a touch.
@@ -31,10 +41,16 @@ void release_all_guards(Unknown why);
 void operation_begins();
 // Before the application sets, or asks for, the handler of this signal.
 void application_sets_handler(int signal);
-// After fork: nothing is watched there, and no other thread holds anything.
+// Around a fork, in the parent and in the child.
+void fork_begins();
+void fork_ended();
+// After it: nothing is watched there, and no other thread holds anything.
 void guards_in_child();
-// The application has given these bytes to MPI. SIZE_MAX: nobody knows how many.
-void given_to_mpi(const void* begin, std::size_t bytes);
+// The application has given these bytes to MPI, which may write them, or only reads them. SIZE_MAX:
+// nobody knows how many.
+void given_to_mpi(const void* begin, std::size_t bytes, bool writes);
+// It sends them at this time: what is known of the time since they were written last.
+std::optional<Bounds> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
 // This thread enters MPI and leaves it: inside, its system calls are MPI's, and what lies beside
 // results is open.

@@ -180,6 +180,12 @@ std::int64_t copied_per_ms() {
   return static_cast<std::int64_t>(kBytes) * 1'000'000 / best;
 }
 
+// How much of `most` each rank keeps, so that what all of them hand over stays bounded.
+int of_all_ranks(int most) {
+  constexpr int kLeast = 64, kAll = 1 << 20;
+  return std::clamp(kAll / ranks, kLeast, most);
+}
+
 // A rank's record without what is free.
 std::vector<char> packed(const Record& record) {
   const Header& header = record.header;
@@ -192,6 +198,7 @@ std::vector<char> packed(const Record& record) {
   add(record.modules, header.modules * sizeof record.modules[0]);
   add(record.sites, header.sites * sizeof(Site));
   add(record.arrivals, header.arrivals * sizeof(Arrival));
+  add(record.events, std::min<std::uint64_t>(header.events, header.event_room) * sizeof(Event));
   return bytes;
 }
 
@@ -328,6 +335,7 @@ void job_begins() {
     return recorder.give_up();
   Header& header = recorder.record().header;
   describe_this_rank(header);
+  header.event_room = static_cast<std::uint32_t>(of_all_ranks(kEvents)) & ~1U;
   count_nodes(header);
   compare_clocks(header);
   const char* const overhead = std::getenv(kOverheadVariable);
@@ -346,7 +354,7 @@ void job_ends() {
   header.guarding_ns = guarding_ns();
   header.copy_bytes_per_ms = copied_per_ms();
   header.finalized = 1;
-  recorder.keep_arrivals(std::max(64, (1 << 20) / ranks));
+  recorder.keep_arrivals(of_all_ranks(kArrivals));
   const std::vector<char> mine = packed(record);
   if (rank == 0)
     collect(mine);

@@ -70,7 +70,7 @@ Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end) {
     rest = hexadecimal(rest + 1, &to);
     if (to <= begin) continue;
     if (from > begin) break;  // a hole
-    if (std::strncmp(rest + 1, "rw-", 3) != 0) return Unknown::not_plain_memory;
+    if (std::strncmp(rest + 1, "rw-p", 4) != 0) return Unknown::not_plain_memory;
     if (std::strstr(rest, "[stack")) return Unknown::on_the_stack;
     begin = to;
     if (begin >= end) return Unknown::none;

@@ -7,7 +7,8 @@
 
 namespace weft::advise {
 
-// Unknown::none: readable and writable throughout, not executable, and not the first stack.
+// Unknown::none: readable and writable throughout, not executable, not the first stack, and nobody
+// else's: other processes and other mappings would use it unseen.
 // Allocates nothing; one caller at a time.
 Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end);
 

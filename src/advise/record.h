@@ -11,14 +11,15 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 2;
+inline constexpr std::uint32_t kLayout = 3;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
-inline constexpr int kWindows = 64;     // kept of each site, chosen at random
+inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
 inline constexpr int kArrivals = 8192;  // thinned out when they are full
+inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
 
 // Why a window is not known. The words for them are in python/weft/advise/record.py.
 enum class Unknown : std::uint32_t {
@@ -49,6 +50,20 @@ struct CallTotal {
   std::uint64_t ns;
 };
 
+// A length of time: what is proven of it.
+struct Bounds {
+  std::int64_t least_ns;
+  std::int64_t most_ns;  // kNoEnd: not known
+};
+inline constexpr std::int64_t kNoEnd = -1;
+
+// On one side of a site's calls.
+struct Windows {
+  std::uint64_t measured;
+  std::uint64_t unknown[kUnknowns];
+  Bounds kept[kWindows];
+};
+
 // One call site, call, kind of communicator and size class of one rank.
 struct Site {
   std::uint64_t address;  // 0: this one and all after it are free
@@ -62,10 +77,9 @@ struct Site {
   char where[128];           // file, line and function of an interpreter's call; "": none
   std::uint64_t calls;
   std::uint64_t bytes;
-  std::uint64_t ns;       // inside the call
-  std::uint64_t windows;  // measured
-  std::uint64_t unknown[kUnknowns];
-  std::int64_t window_ns[kWindows];
+  std::uint64_t ns;  // inside the call
+  Windows after;     // from the return to the first touch of the result
+  Windows before;    // from the last write of what is sent to the call
   // Of non-blocking calls: those that completed, from their start to the call that completed them,
   // how long that one took, and how many tests there were before.
   std::uint64_t completed;
@@ -75,6 +89,10 @@ struct Site {
   std::uint64_t repeated;     // with the arguments of the call before
   std::uint64_t arguments;    // of the last call, as a number
   std::uint64_t next_window;  // the call at which the next window is wanted
+  std::uint64_t samples;      // calls at which one was wanted
+  std::int64_t left_ns;       // when the last call ended
+  std::int64_t gap_ns;        // from the call before to the last one
+  std::int64_t quiet_ns;      // the last window before a call, at most; or 0
 };
 
 // When one rank came to one collective and left it.
@@ -86,6 +104,16 @@ struct Arrival {
   std::int64_t left_ns;
   std::int32_t comm_rank;
   std::int32_t root;
+};
+
+enum class What : std::uint32_t { call, in_flight, wait, after, before };
+
+// Of the timeline.
+struct Event {
+  std::int64_t began_ns;
+  std::int64_t ended_ns;
+  std::uint32_t site;
+  What what;
 };
 
 struct Header {
@@ -102,6 +130,7 @@ struct Header {
   std::uint32_t cores;  // that this rank's node has
   std::uint32_t node_ranks;
   std::uint32_t windows_off;  // Unknown: why there are none at all
+  std::uint32_t event_room;   // of this rank
   std::int64_t began_ns;
   std::int64_t ended_ns;
   std::int64_t in_mpi_ns;
@@ -109,6 +138,7 @@ struct Header {
   std::int64_t clock_ns;  // to be added to this rank's times
   std::int64_t clock_error_ns;
   std::int64_t copy_bytes_per_ms;
+  std::uint64_t events;  // that there were
   std::uint64_t node;
   char host[64];
   char program[kPath];
@@ -122,6 +152,7 @@ struct Record {
   char modules[kModules][kPath];
   Site sites[kSites];
   Arrival arrivals[kArrivals];
+  Event events[kEvents];
 };
 
 }  // namespace weft::advise

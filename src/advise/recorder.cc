@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -115,6 +116,17 @@ Site& Recorder::another(const Caller& caller, interpose::CallId call, const Comm
   site.address = caller.address;
   ++record_->header.sites;
   return site;
+}
+
+// When two write at once where the latest events go round, one of them may be lost.
+void Recorder::event(const Site& site, What what, std::int64_t began, std::int64_t ended) {
+  Header& header = record_->header;
+  const std::uint64_t half = header.event_room / 2;
+  if (half == 0) return;
+  const std::uint64_t number =
+      std::atomic_ref(header.events).fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t place = number < half ? number : half + (number - half) % half;
+  record_->events[place] = {began, ended, static_cast<std::uint32_t>(&site - record_->sites), what};
 }
 
 // Half of what is there goes; the other ranks drop the same calls.

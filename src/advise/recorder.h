@@ -35,6 +35,8 @@ class Recorder {
              std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
+  // At any time, in a signal handler, too.
+  void event(const Site& site, What what, std::int64_t began, std::int64_t ended);
   // Thins the arrivals out until there are no more than so many.
   void keep_arrivals(int most);
 

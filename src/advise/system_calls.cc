@@ -2,6 +2,9 @@
 // every guard, so that a call that is missing here costs a measurement and nothing else.
 #include "advise/system_calls.h"
 
+#include <asm/ioctls.h>
+#include <asm/termbits.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -29,10 +32,10 @@ bool copy(long from, void* to, std::size_t bytes) {
 
 class Ranges {
  public:
-  explicit Ranges(MemoryVisitor& visitor) : visitor_(visitor) {}
+  Ranges(MemoryVisitor& visitor, bool writes) : visitor_(visitor), writes_(writes) {}
 
   void add(long begin, std::size_t bytes) {
-    if (begin && bytes) visitor_.visit(static_cast<std::uintptr_t>(begin), bytes);
+    if (begin && bytes) visitor_.visit(static_cast<std::uintptr_t>(begin), bytes, writes_);
   }
   Memory vector(long array, long count) {
     iovec parts[kParts];
@@ -56,14 +59,47 @@ class Ranges {
  private:
   static constexpr long kParts = 64;
   MemoryVisitor& visitor_;
+  const bool writes_;
 };
+
+#if defined(__x86_64__)
+// Of fcntl: its third argument is a number.
+bool copies_nothing(long command) {
+  switch (command) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+    case F_GETFD:
+    case F_SETFD:
+    case F_GETFL:
+    case F_SETFL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// It takes what it is given, and puts nothing there.
+bool only_reads(long number) {
+  switch (number) {
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_writev:
+    case SYS_pwritev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+      return true;
+    default:
+      return false;
+  }
+}
+#endif
 
 }  // namespace
 
 #if defined(__x86_64__)
 
 Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
-  Ranges ranges(visitor);
+  Ranges ranges(visitor, !only_reads(number));
   const auto bytes = [](long n) { return n < 0 ? 0 : static_cast<std::size_t>(n); };
   switch (number) {
     case SYS_sched_yield:
@@ -101,6 +137,11 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       ranges.add(a[4], kSmall);
       ranges.add(a[5], sizeof(int));
       return Memory::known;
+    case SYS_fcntl:
+      return copies_nothing(a[1]) ? Memory::known : Memory::ends;
+    case SYS_ioctl:  // whether it is a terminal, as libraries ask of a file that they open
+      ranges.add(a[2], kSmall);
+      return a[1] == TCGETS ? Memory::known : Memory::ends;
     case SYS_readv:
     case SYS_writev:
     case SYS_preadv:

@@ -11,10 +11,10 @@ enum class Memory : unsigned char {
   ends,   // a guard of any kind must end first; the call is then made by the program itself
 };
 
-// Told of each range that the call reads or writes.
+// Told of each range that the call reads, or may write.
 class MemoryVisitor {
  public:
-  virtual void visit(std::uintptr_t begin, std::size_t bytes) = 0;
+  virtual void visit(std::uintptr_t begin, std::size_t bytes, bool writes) = 0;
 
  protected:
   ~MemoryVisitor() = default;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -90,6 +91,7 @@ void forget(void*) {
   leaving->selector = kernel::kAllow;
   kernel::dispatch_no_more();
   own = nullptr;
+  leaving->may_block = true;  // as it is to be for the next one, until that is known
   leaving->used.store(false, std::memory_order_release);
 }
 
@@ -125,6 +127,23 @@ void* begin_thread(void* data) {
   return start.routine(start.argument);
 }
 
+std::atomic<bool> watcher_began{false};
+void* begin_watcher(void* work) {
+  if ((own = free_record())) {
+    own->of_library = own->watcher = true;
+    own->inside = 1;
+    own->selector = kernel::kAllow;
+    own->number = gettid();
+    find_stack(*own);
+    constexpr long kSlack = 1000;  // ns: the kernel's own would let it oversleep by 50 us
+    kernel::direct(SYS_prctl, PR_SET_TIMERSLACK, kSlack);
+    own->may_block = false;
+  }
+  watcher_began = true;
+  if (own) reinterpret_cast<void (*)()>(work)();
+  return nullptr;
+}
+
 // Lives while this thread may block signals of a guard. Pairs with the order in which a guard is
 // set: it announces itself, then looks at may_block.
 class MayBlock {
@@ -154,7 +173,7 @@ int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wa
 class Overlap final : public MemoryVisitor {
  public:
   explicit Overlap(Range range) : range_(range) {}
-  void visit(std::uintptr_t begin, std::size_t bytes) override {
+  void visit(std::uintptr_t begin, std::size_t bytes, bool) override {
     found_ |= range_.meets(begin, begin + bytes);
   }
   bool found() const { return found_; }
@@ -200,10 +219,10 @@ bool know_this_thread(bool of_library) {
   if (!thread) return false;
   thread->selector = kernel::kAllow;
   thread->of_library = of_library;
+  thread->watcher = false;
   thread->inside = 0;
   thread->number = gettid();
   thread->opened_page = thread->late_fault = 0;
-  thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   find_stack(*thread);
   find_signal_stack(*thread);
   if (!kernel::dispatch(&thread->selector)) {
@@ -212,7 +231,19 @@ bool know_this_thread(bool of_library) {
   }
   own = thread;
   pthread_setspecific(leaving_key(), thread);
+  thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   return true;
+}
+
+bool start_watcher(void (*work)()) {
+  static const auto create = next(&pthread_create, "pthread_create");
+  const std::uint64_t mask = kernel::block_all();
+  pthread_t thread;
+  const bool started = create(&thread, nullptr, begin_watcher, reinterpret_cast<void*>(work)) == 0;
+  if (started) pthread_detach(thread);
+  while (started && !watcher_began) kernel::direct(SYS_sched_yield);
+  kernel::block_these(mask);
+  return started;
 }
 
 bool all_known_and_open() {
@@ -238,7 +269,7 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
 
 bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end) {
   for (const Thread& thread : threads)
-    if (thread.used.load(std::memory_order_acquire) && &thread != own &&
+    if (thread.used.load(std::memory_order_acquire) && &thread != own && !thread.watcher &&
         may_be_in_call(thread, begin, end))
       return true;
   return false;
@@ -300,7 +331,9 @@ WEFT_SHOWN int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
 WEFT_SHOWN pid_t fork() noexcept {
   NEXT(fork);
   const MayBlock announced;
+  weft::advise::fork_begins();
   const pid_t child = call();
+  weft::advise::fork_ended();
   if (child == 0) weft::advise::guards_in_child();
   return child;
 }

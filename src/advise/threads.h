@@ -26,16 +26,19 @@ struct Range {
 struct Thread {
   std::atomic<bool> used{false};
   kernel::Selector selector{kernel::kAllow};
-  bool of_library = false;             // started inside MPI
-  std::atomic<int> inside{0};          // MPI calls that it is in
-  std::atomic<bool> may_block{false};  // it blocks, or may be about to block, signals of a guard
+  bool of_library = false;            // started inside MPI, or by the advisor
+  bool watcher = false;               // the advisor's own
+  std::atomic<int> inside{0};         // MPI calls that it is in
+  std::atomic<bool> may_block{true};  // it blocks, or may be about to block, signals of a guard
   Range stack;
   Range signal_stack;           // the application's alternate one
   void* spare_stack = nullptr;  // ours, for handlers, where it has none; kept for the next thread
   std::uintptr_t control = 0;   // where its thread pointer points
   pid_t number = 0;             // the kernel's
-  // While one instruction touches memory beside a result.
+  std::atomic<std::uintptr_t> stack_in_use{0};  // while it blocks signals for a guard; or 0
+  // While one instruction touches memory beside a buffer.
   std::uintptr_t opened_page = 0;
+  std::int64_t opened_ns = 0;
   std::uintptr_t late_fault = 0;  // the last that another thread had dealt with before
 };
 
@@ -49,6 +52,8 @@ inline constexpr std::uint64_t kGuardSignals =
 Thread* this_record();
 // Makes this thread known. False: its system calls cannot be dispatched.
 bool know_this_thread(bool of_library);
+// Starts the advisor's own thread, which takes no signals and touches none of the program's memory.
+bool start_watcher(void (*work)());
 // As many as the kernel counts are known, and those of the application block no signal of a guard.
 bool all_known_and_open();
 // Whether [begin, end) holds a part of some thread's stack or control block.

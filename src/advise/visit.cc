@@ -31,10 +31,16 @@ std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
   return number(call.sendbuf) * 31 + number(call.recvbuf) * 7 + bytes;
 }
 
-void count_call(Site& site, std::uint64_t bytes, std::int64_t ns, std::uint64_t arguments) {
+struct Times {
+  std::int64_t began_ns, left_ns;
+};
+
+void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t arguments) {
   ++site.calls;
   site.bytes += bytes;
-  site.ns += static_cast<std::uint64_t>(ns);
+  site.ns += static_cast<std::uint64_t>(times.left_ns - times.began_ns);
+  if (site.left_ns) site.gap_ns = times.began_ns - site.left_ns;
+  site.left_ns = times.left_ns;
   site.repeated += site.calls > 1 && site.arguments == arguments;
   site.arguments = arguments;
 }
@@ -42,26 +48,36 @@ void count_call(Site& site, std::uint64_t bytes, std::int64_t ns, std::uint64_t 
 // More and more seldom, so that a long run costs no more than a short one; never in step with the
 // program's own period.
 void plan_next(Site& site) {
-  const std::uint64_t gap = site.calls / 16;
+  const std::uint64_t gap = guard_always() ? 0 : site.calls / 16;
   site.next_window = site.calls + 1 + gap / 2 + (gap ? (site.calls * 2654435761u >> 8) % gap : 0);
 }
 
-// Whether this call's window is to be measured; if so, what its result is.
-bool wants_window(Site& site, const Call& call, const Communicator& comm, Bytes& result) {
-  if (site.calls < site.next_window || guards_off() != Unknown::none) return false;
-  result = received(call, comm);
-  const Unknown why = result.count == SIZE_MAX ? Unknown::unknown_extent
-                      : result.count == 0      ? Unknown::no_result
-                      : one_sided > 0          ? Unknown::shared_page
-                                               : Unknown::none;
-  if (why == Unknown::none && !guard_affordable(result.count)) return false;
+// What is sent is closed several times.
+constexpr std::size_t kClosings = 8;
+
+// Of a call that is sampled one side is watched, in turn: its buffers may share a page.
+void watch(Site& site, const Call& call, const Communicator& comm) {
+  if (site.calls < site.next_window || guards_off() != Unknown::none) return;
+  const bool before = site.samples % 2 != 0;
+  const Bytes bytes = before ? sent(call, comm) : received(call, comm);
+  const Unknown why = bytes.count == SIZE_MAX ? Unknown::unknown_extent
+                      : bytes.count == 0      ? Unknown::no_result
+                      : one_sided > 0         ? Unknown::shared_page
+                                              : Unknown::none;
+  if (why == Unknown::none && !guard_affordable(before ? kClosings * bytes.count : bytes.count))
+    return;
   plan_next(site);
-  if (why != Unknown::none) ++site.unknown[static_cast<int>(why)];
-  return why == Unknown::none;
+  ++site.samples;
+  if (why != Unknown::none)
+    ++(before ? site.before : site.after).unknown[static_cast<int>(why)];
+  else
+    (before ? guard_sent : guard_result)(site, bytes.begin, bytes.count, !operations_pending());
 }
 
 void finish(Pending& pending, std::int64_t began_ns, std::int64_t left_ns) {
   if (Site* const site = pending.site) {
+    recorder.event(*site, What::in_flight, pending.began_ns, began_ns);
+    recorder.event(*site, What::wait, began_ns, left_ns);
     ++site->completed;
     site->between_ns += static_cast<std::uint64_t>(began_ns - pending.began_ns);
     site->waited_ns += static_cast<std::uint64_t>(left_ns - began_ns);
@@ -102,15 +118,17 @@ Visit::~Visit() {
 void Visit::buffer(const void* begin, std::int64_t count, MPI_Datatype type) {
   if (!watching_) return;
   const Bytes bytes = elements(begin, count, type);
-  if (bytes.count) given_to_mpi(bytes.begin, bytes.count);
+  if (bytes.count) given_to_mpi(bytes.begin, bytes.count, true);
 }
 
 void Visit::collective(const Call& call) {
   if (!watching_) return;
   const std::lock_guard held(recorder.lock());
   const Communicator& comm = communicator(call.comm);
-  for (const Bytes& bytes : {sent(call, comm), received(call, comm)})
-    if (bytes.count) given_to_mpi(bytes.begin, bytes.count);
+  const Bytes in = sent(call, comm), out = received(call, comm);
+  if (in.count) unwritten_ = sent_by_mpi(in.begin, in.count, began_ns_);
+  if (in.count) given_to_mpi(in.begin, in.count, false);
+  if (out.count) given_to_mpi(out.begin, out.count, true);
 }
 
 int Visit::blocking(const Call& call, int code) {
@@ -121,12 +139,12 @@ int Visit::blocking(const Call& call, int code) {
   Communicator& comm = communicator(call.comm);
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
-  count_call(site, bytes, left_ns_ - began_ns_, fingerprint(call, bytes));
+  count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, bytes));
   ++comm.sequence;
   if (!comm.inter) recorder.arrival(comm, site, began_ns_, left_ns_, call.root);
-  Bytes result;
-  if (wants_window(site, call, comm, result))
-    guard(site, result.begin, result.count, !operations_pending());
+  recorder.event(site, What::call, began_ns_, left_ns_);
+  if (unwritten_) add_before(site, *unwritten_, began_ns_);
+  watch(site, call, comm);
   return code;
 }
 
@@ -141,7 +159,8 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     Communicator& comm = communicator(call->comm);
     const std::uint64_t bytes = payload(*call, comm);
     site = &recorder.site(caller, id_, comm, bytes);
-    count_call(*site, bytes, left_ns_ - began_ns_, fingerprint(*call, bytes));
+    count_call(*site, bytes, {began_ns_, left_ns_}, fingerprint(*call, bytes));
+    if (unwritten_) add_before(*site, *unwritten_, began_ns_);
   }
   note_request(*request, site, left_ns_);
   operation_begins();

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "advise/callers.h"
 #include "advise/guard.h"
@@ -27,7 +28,7 @@ class Visit {
 
   // Before the call: what it is given.
   void buffer(const void* begin) {
-    if (watching_) given_to_mpi(begin, SIZE_MAX);
+    if (watching_) given_to_mpi(begin, SIZE_MAX, true);
   }
   void buffer(const void* begin, std::int64_t count, MPI_Datatype type);
   void collective(const Call& call);
@@ -56,6 +57,7 @@ class Visit {
   const void* const return_address_;
   const std::int64_t began_ns_;
   std::int64_t left_ns_ = 0;
+  std::optional<Bounds> unwritten_;  // how long what is sent was left alone before
   static constexpr int kFew = 128;
   MPI_Request few_[kFew];
   std::int64_t count_ = 0;

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from weft import installation, mpi_libraries
-from weft.advise import analysis, fragments, places, record, show, store, verify
+from weft.advise import analysis, fragments, places, record, show, store, timeline, verify
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -78,6 +78,7 @@ def line_of(source: str, text: str) -> int:
 
 
 def round_us(errors: str) -> float:
+    """The longest."""
     return float(errors.split("round ")[1].split()[0]) * 1e3
 
 
@@ -105,7 +106,98 @@ def test_windows(mpi, program, advise, tmp_path, inside):
     assert "of the run time is in collectives" in page and "heap_case at" in page
 
 
-@pytest.mark.parametrize("name", ["advise_safety.c", "advise_safety_rare.c"])
+def test_windows_before(mpi, program, advise, tmp_path):
+    """A case's own clock says how long what it sends had been written."""
+    command = [program(mpi, "advise_before.c"), BUSY_MS, ROUNDS]
+    done = advise(mpi, command, "--overhead", "50%", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("checksum ")
+    own = {line.split()[0]: float(line.split()[1]) for line in done.stderr.splitlines() if line}
+    found = {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}
+    for name in ("heap_case", "static_case", "late_case", "read_case"):
+        bounds = found[name]["window_before_us"]
+        # Of different calls, so that their medians differ a little.
+        assert bounds["least"] < 2 * own[name], name
+        assert bounds["most"] >= BUSY_MS * 1e3, name
+    # Nobody writes it between two calls.
+    constant = found["constant_case"]["window_before_us"]
+    assert constant["least"] >= BUSY_MS * 1e3 and constant["most"] is None
+    assert found["stack_case"]["window_before_us"] is None
+    said = " ".join(done.stdout.split())
+    assert "window before unknown: what is sent is on the stack" in said
+
+
+def test_a_busy_neighbour_leaves_bounds(mpi, program, advise, tmp_path):
+    command = [program(mpi, "advise_hot.c"), BUSY_MS, ROUNDS]
+    done = advise(mpi, command, "--overhead", "50%", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    site = sites(tmp_path / "s.json")["hot_case MPI_Allreduce"]
+    assert site["window_after_us"] is None
+    bounds = site["window_after_bounds_us"]
+    assert bounds["least"] < bounds["most"] and bounds["most"] >= BUSY_MS * 1e3
+
+
+def test_the_timeline_has_calls_and_windows(mpi, program, advise, tmp_path):
+    command = [program(mpi, "advise_windows.c"), 1, ROUNDS]
+    done = advise(mpi, command, "--overhead", "50%", "--trace", "t.json")
+    assert done.returncode == 0, done.stderr
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert [names[rank].split()[:2] for rank in (0, 1)] == [["rank", "0"], ["rank", "1"]]
+    spans = [e for e in events if e["ph"] == "X"]
+    for rank in (0, 1):
+        calls = [e for e in spans if e["pid"] == rank and e["cat"] == "call"]
+        assert len(calls) == 7 * ROUNDS + 1
+        assert sum("heap_case advise_windows.c:" in e["name"] for e in calls) == ROUNDS
+        for lane in {e["tid"] for e in spans if e["pid"] == rank}:
+            mine = [e for e in spans if (e["pid"], e["tid"]) == (rank, lane)]
+            row = sorted((e["ts"], e["ts"] + e["dur"]) for e in mine)
+            assert all(one[1] <= other[0] + 0.01 for one, other in zip(row, row[1:]))
+    assert any(e["cat"] == "result left alone" and e["dur"] >= 1000 for e in spans)
+
+
+def test_the_timeline_follows_nonblocking_calls(mpi, program, advise, tmp_path):
+    advise(mpi, [program(mpi, "advise_ends.c"), "nonblocking"], "--trace", "t.json")
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    kinds = {e["cat"] for e in events if e["ph"] == "X" and "MPI_Iallreduce" in e["name"]}
+    assert kinds == {"in flight", "wait"}
+
+
+def test_a_long_run_keeps_its_first_and_latest_events(mpi, program, advise, tmp_path):
+    done = advise(mpi, [program(mpi, "advise_many.c"), "calls"], "--trace", "t.json")
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    assert {row["events"] for row in stored["rank"]} == {10_000}
+    assert len(stored["event"]) == 2 * 8192
+    document = json.loads((tmp_path / "t.json").read_text())
+    assert document["otherData"] == {"events": 20_000, "kept": 2 * 8192}
+    holes = [e for e in document["traceEvents"] if e.get("cat") == "not kept"]
+    assert sorted(e["pid"] for e in holes) == [0, 1]
+    assert "of 20000 events 4000" in (tmp_path / "weft-advise.html").read_text()
+
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def test_the_page_draws_the_timeline(kept, tmp_path):
+    """In a browser without a window, which says afterwards what is on the page."""
+    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if not browser:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    address = (tmp_path / "weft-advise.html").as_uri()
+    words = [browser, *flags, f"--user-data-dir={tmp_path}/browser", "--dump-dom", address]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    _, _, timeline = done.stdout.partition('id="timeline"')
+    timeline = timeline.partition("All call sites")[0]
+    assert "rank 0, collectives" in timeline and "rank 1, result left alone" in timeline
+    assert timeline.count('class="js-line"') >= 2  # a path for each kind of span
+
+
+SAFETY = {"advise_safety.c": 24, "advise_safety_rare.c": 24, "advise_safety_sent.c": 26}
+
+
+@pytest.mark.parametrize("name", SAFETY)
 def test_nothing_is_disturbed(mpi, program, advise, environment, name):
     safety = program(mpi, name, "-w", "-fopenmp")
     launcher = [str(mpi.mpiexec), "-n", "2"]
@@ -118,7 +210,7 @@ def test_nothing_is_disturbed(mpi, program, advise, environment, name):
         text=True,
         timeout=120,
     )
-    assert plain.returncode == 0 and plain.stdout.count("\n") == 24
+    assert plain.returncode == 0 and plain.stdout.count("\n") == SAFETY[name]
     # All the budget that there is, so that every call is watched.
     watched = advise(mpi, [safety], "--overhead", "100%")
     assert watched.returncode == 0, watched.stderr
@@ -316,10 +408,11 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
     shared = {"module": "m", "offset": 1, "place": "f.c:7:work", "call": call, "comm_kind": 0}
     site = {**shared, "site": 0, "comm_size": ranks, "comm_nodes": 2, "size_class": 4, "bytes": 8}
     zero = dict.fromkeys(
-        ("windows", "completed", "between_ns", "waited_ns", "tests", "repeated"), 0
+        ("after", "before", "completed", "between_ns", "waited_ns", "tests", "repeated"), 0
     )
     machine = {"cores": 4, "node_ranks": 1, "copy_bytes_per_ms": 10_000_000, "ranks": ranks}
-    zeros = dict.fromkeys(("windows_off", "guarding_ns", "clock_error_ns"), 0)
+    zeros = dict.fromkeys(("windows_off", "guarding_ns", "clock_error_ns", "began_ns", "events"), 0)
+    window = {"site": 0, "side": "after", "least_ns": 500_000, "most_ns": 500_000}
     tables = {
         "rank": [
             {**machine, **zeros, "rank": r, "host": str(r), "elapsed_ns": 10_000_000}
@@ -330,13 +423,14 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
         "site": [
             {**site, **zero, "rank": r, "calls": 1, "ns": left - came} for r, came, left in arrivals
         ],
-        "time_window": [{"rank": r, "site": 0, "ns": 500_000} for r, _, _ in arrivals],
+        "time_window": [{**window, "rank": r} for r, _, _ in arrivals],
         "unknown": [],
         "arrival": [
             {"rank": r, "site": 0, "comm": "1", "sequence": 1, "arrived_ns": came, "left_ns": left}
             | {"comm_rank": r, "root": root}
             for r, came, left in arrivals
         ],
+        "event": [],
         "frame": [],
         "replay": [],
     }
@@ -376,13 +470,14 @@ def test_no_gain_where_all_cores_of_a_node_compute():
 def test_windows_that_mostly_broke_off_are_unknown():
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     for row in stored["site"]:
-        row["windows"] = 1
+        row["after"] = 1
     neighbours = record.UNKNOWNS.index("too many accesses right beside the result")
-    stored["unknown"].append({"rank": 0, "site": 0, "why": neighbours, "count": 2})
+    why = {"rank": 0, "site": 0, "side": "after", "why": neighbours, "count": 2}
+    stored["unknown"].append(why)
     assert analysis.analyse(stored).sites[0].window_us == 500
     stored["unknown"][0]["count"] = 3
     site = analysis.analyse(stored).sites[0]
-    assert site.window_us is None and "beside the result" in site.why_no_window
+    assert site.window_us is None and "beside the result" in site.why_unknown("after")
 
 
 def replayed(form: str, times: list[float]) -> list[dict]:
@@ -429,6 +524,87 @@ def test_the_plan_has_windows_and_how_late_each_rank_came():
     assert samples == ["500.0 3.0 0.0"] * verify.SAMPLES
 
 
+def before(least_us: float, most_us: float | None, stored: store.Stored) -> store.Stored:
+    for row in list(stored["site"]):
+        row["before"] = 1
+        most = record.NO_END if most_us is None else most_us * 1e3
+        bounds = {"side": "before", "least_ns": least_us * 1e3, "most_ns": most}
+        stored["time_window"].append({"rank": row["rank"], "site": 0, **bounds})
+    return stored
+
+
+def short_result() -> store.Stored:
+    """Touched after 100 us; its transfer takes 400."""
+    stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
+    for row in stored["time_window"]:
+        row["least_ns"] = row["most_ns"] = 100_000
+    return stored
+
+
+def test_a_call_may_start_earlier():
+    site = analysis.analyse(before(140, 150, short_result())).sites[0]
+    assert site.gain_high_us == pytest.approx(250) and site.earlier_us == pytest.approx(150)
+    assert show.window(site, "before") == "150.0 µs"
+    assert fragments.fragment(site).startswith("/* where what it sends is written last, now 140.0")
+    assert verify.proposed_windows(site) == [240, 240]
+    assert "150.0 µs of it by starting earlier" in show.worth(
+        site, analysis.analyse(short_result())
+    )
+
+
+@pytest.mark.parametrize("bounds", [(0, 150), (140, None), (5, 6)])
+def test_a_call_stays_where_an_earlier_start_wins_little_or_is_not_known(bounds):
+    site = analysis.analyse(before(*bounds, short_result())).sites[0]
+    assert site.gain_high_us == pytest.approx(100) and site.earlier_us == 0
+    assert "written last" not in fragments.fragment(site)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ([(1000, 1010)], "1.01 ms"),
+        ([(1000, 2000)], "1.00 ms – 2.00 ms"),
+        ([(1000, None)], "≥ 1.00 ms"),
+        ([(0, 2000)], "≤ 2.00 ms"),
+        # The half that is known best.
+        ([(0, 2000), (990, 1000), (0, 5000), (980, 1000)], "1.00 ms"),
+        ([], "unknown"),
+    ],
+)
+def test_what_is_said_of_windows(bounds, said):
+    site = analysis.analyse(made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.before = analysis.Windows([low for low, _ in bounds], [high for _, high in bounds])
+    assert show.window(site, "before") == said
+
+
+def with_events(spans: list[tuple[int, int, int]], recorded: int) -> analysis.Advice:
+    """Of rank 0: (kind, begin, end) in us."""
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    stored["rank"][0]["events"] = recorded
+    for what, began, ended in spans:
+        times = {"began_ns": began * 1000, "ended_ns": ended * 1000}
+        stored["event"].append({"rank": 0, "site": 0, "what": what, **times})
+    return analysis.analyse(stored)
+
+
+def test_spans_that_overlap_get_rows_of_their_own():
+    flights = [(record.IN_FLIGHT, 0, 10), (record.IN_FLIGHT, 5, 20), (record.IN_FLIGHT, 10, 30)]
+    line = with_events([(record.CALL, 0, 4), *flights], 4).timeline
+    picture = timeline.picture(line)
+    assert picture["rows"] == ["rank 0, collectives", "rank 0, in flight", "rank 0, in flight"]
+    rows = [(row, began, ended) for row, began, ended, _, _ in picture["spans"]]
+    assert rows == [(0, 0, 0.004), (1, 0, 0.01), (1, 0.01, 0.03), (2, 0.005, 0.02)]
+    assert picture["names"] == ["MPI_Allreduce, work f.c:7"]
+
+
+def test_what_was_not_kept_is_shown_as_a_gap():
+    line = with_events([(record.CALL, 0, 4), (record.CALL, 90, 95)], 12).timeline
+    holes = [span for span in line.spans if span.kind == timeline.GAP]
+    assert [(hole.began_us, hole.ended_us) for hole in holes] == [(4, 90)]
+    assert (line.kept, line.recorded) == (2, 12)
+    assert "of 12 events 2" in timeline.left_out(line, 2)
+
+
 def nonblocking_site(between_us: float, waited_us: float, tests: float) -> analysis.Site:
     site = analysis.analyse(made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
     site.between_us, site.waited_us, site.tests = between_us, waited_us, tests
@@ -457,7 +633,7 @@ def two_in_a_row(window_ns: int) -> store.Stored:
     second = [{**row, "site": 1, "offset": 2, "calls": 4, "ns": 400_000} for row in stored["site"]]
     stored["site"].extend(second)
     for row in stored["time_window"]:
-        row["ns"] = window_ns
+        row["least_ns"] = row["most_ns"] = window_ns
     stored["arrival"].clear()
     for rank, number, site in [(r, n, s) for r in (0, 1) for n in range(4) for s in (0, 1)]:
         came = number * 1_000_000 + site * 101_000

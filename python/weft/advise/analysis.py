@@ -2,20 +2,24 @@
 what that could be worth.
 
 The gain is an interval. Its upper end is min(window, transfer) of the calls, less the processor
-time that moving the data needs itself where no core is free for it. Its lower end is what a replay
+time that moving the data needs itself where no core is free for it; the window before a call counts
+where the proposed change starts it earlier. Its lower end is what a replay
 of the calls won in three quarters of its samples; without a replay it is not known, and said so.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
 from statistics import fmean, median, quantiles
 
 from weft.advise.places import Frame, of_interpreter, unresolved
-from weft.advise.record import BROKEN_OFF, UNKNOWNS
+from weft.advise.record import BROKEN_OFF, NO_END, UNKNOWNS
 from weft.advise.store import Stored
+from weft.advise.timeline import Timeline, timeline
 
 COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
 # Every rank needs something of every other: nobody leaves before the last comes.
@@ -56,6 +60,35 @@ def spread(values: list[float], calls: int) -> Spread:
     return Spread(low * calls, middle * calls, high * calls, len(values))
 
 
+LITTLE_US, PART = 20.0, 0.02  # bounds that are so close, or so close in proportion, are one figure
+
+
+@dataclass(frozen=True)
+class Windows:
+    """On one side of a site's calls, in microseconds: what is proven of each that was measured."""
+
+    least: list[float] = field(default_factory=list)
+    most: list[float | None] = field(default_factory=list)  # None: not known
+
+    @property
+    def bounds(self) -> tuple[float, float | None] | None:
+        """Of the median of those that are known best, which are half of them or more."""
+        if not self.least:
+            return None
+        pairs = [(low, inf if high is None else high) for low, high in zip(self.least, self.most)]
+        width = median(high - low for low, high in pairs)
+        lows, highs = zip(*((low, high) for low, high in pairs if high - low <= width))
+        most = median(highs)
+        return median(lows), None if most == inf else most
+
+    @property
+    def exact_us(self) -> float | None:
+        if self.bounds is None or self.bounds[1] is None:
+            return None
+        least, most = self.bounds
+        return most if most - least <= max(LITTLE_US, PART * most) else None
+
+
 @dataclass
 class Site:
     """One place in the program, over all ranks."""
@@ -71,8 +104,9 @@ class Site:
     share: float  # of the run time
     waiting: float | None  # part of the time spent waiting for others to come
     arrivals: int  # calls from which that is known
-    windows_us: list[float]
-    unknown: dict[str, int]
+    after: Windows
+    before: Windows
+    unknown: dict[str, dict[str, int]]  # for each side
     gain_high_us: float | None  # of one rank, over the run
     why_no_gain: str
     between_us: float | None = None  # of non-blocking calls: from the start to the completing call
@@ -82,6 +116,7 @@ class Site:
     members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
     changed: Spread | None = None  # what the change won in the replay
     unchanged: Spread | None = None  # what Weft won in the replay without a change
+    earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
 
     @property
     def function(self) -> str:
@@ -94,7 +129,12 @@ class Site:
 
     @property
     def window_us(self) -> float | None:
-        return median(self.windows_us) if self.windows_us else None
+        """From the return to the first touch of the result, where that is known well."""
+        return self.after.exact_us
+
+    @property
+    def most_window_us(self) -> float | None:
+        return self.after.bounds[1] if self.after.bounds else None
 
     @property
     def gain_low_us(self) -> float | None:
@@ -107,10 +147,10 @@ class Site:
             return None
         return self.time_us / self.calls * (1 - self.waiting)
 
-    @property
-    def why_no_window(self) -> str:
-        """The commonest reason, but that a rank has no result only where there is no other."""
-        whys = sorted(self.unknown.items(), key=lambda one: (one[0] != UNKNOWNS[3], one[1]))
+    def why_unknown(self, side: str) -> str:
+        """The commonest reason, but that a rank has no buffer only where there is no other."""
+        found = self.unknown.get(side, {})
+        whys = sorted(found.items(), key=lambda one: (one[0] != UNKNOWNS[3], one[1]))
         return whys[-1][0] if whys else "its calls were too few or too long to be sampled"
 
     @property
@@ -162,6 +202,7 @@ class Advice:
     has_lines: bool
     messages_share: float = 0  # of the run time: waiting for messages that are non-blocking
     pairs: list[tuple[Site, Site]] = field(default_factory=list)  # could be in flight together
+    timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -251,7 +292,7 @@ def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
             if first is second or not often or base_name(second.call) == "barrier":
                 continue
             us = second.time_us / max(1, second.calls)
-            if first.window_us is not None and first.window_us > us:
+            if first.after.bounds and first.after.bounds[0] > us:
                 found.append((first, second))
     return found
 
@@ -277,28 +318,73 @@ def processor_us(stored: Stored, bytes_of_call: float) -> float:
     return 2 * bytes_of_call / median(rates) * 1e3 if rates else 0
 
 
-def upper_gain(site: Site, stored: Stored) -> tuple[float | None, str]:
-    """Microseconds of one rank over the run, and why there are none."""
+def why_no_gain(site: Site, stored: Stored) -> str:
+    """ "": nothing stands against one."""
     if is_nonblocking(site.call):
-        return None, "it is non-blocking already"
-    if not site.windows_us:
-        return None, site.why_no_window
+        return "it is non-blocking already"
+    if not site.after.least:
+        return site.why_unknown("after")
+    if site.transfer_us is None:
+        return "how long the ranks wait for each other is not known"
+    if site.nodes <= 1 and not free_core(stored):
+        return "all cores of the node compute, and the data are moved by the same cores"
+    return ""
+
+
+def free_core(stored: Stored) -> bool:
+    return all(rank["cores"] > rank["node_ranks"] for rank in stored["rank"])
+
+
+def set_upper_gain(site: Site, stored: Stored) -> None:
+    """Microseconds of one rank over the run, and why there are none."""
+    site.why_no_gain = why_no_gain(site, stored)
     transfer = site.transfer_us
-    if transfer is None:
-        return None, "how long the ranks wait for each other is not known"
-    free_core = all(rank["cores"] > rank["node_ranks"] for rank in stored["rank"])
-    if site.nodes <= 1 and not free_core:
-        return 0.0, "all cores of the node compute, and the data are moved by the same cores"
-    cost = 0.0 if free_core else processor_us(stored, site.bytes)
-    each = fmean(max(0.0, min(window, transfer) - cost) for window in site.windows_us)
-    return each * site.calls, "" if each > 0 else "the result is used at once"
+    if is_nonblocking(site.call) or not site.after.least or transfer is None:
+        return
+    site.gain_high_us = 0.0
+    if site.why_no_gain:
+        return
+    cost = 0.0 if free_core(stored) else processor_us(stored, site.bytes)
+
+    def hidden(earlier_us: float) -> float:
+        windows = (window + earlier_us for window in site.after.most if window is not None)
+        return site.calls * fmean(max(0.0, min(window, transfer) - cost) for window in windows)
+
+    here, earlier = hidden(0), hidden(earliest_us(site))
+    site.earlier_us = earlier - here if earlier - here > EARLIER * here else 0.0
+    site.gain_high_us = here + site.earlier_us
+    site.why_no_gain = "" if site.gain_high_us > 0 else "the result is used at once"
 
 
-def windows_known(rows: list[dict], measured: int, unknown: dict[str, int]) -> list[float]:
-    """Microseconds; none where most observations broke off, since the others are no fair sample."""
+EARLIER = 0.1  # of the gain where it is called: less is no reason to move the call
+
+
+def earliest_us(site: Site) -> float:
+    """By how much a call can be started earlier, at most; 0 where it is not known, or what is sent
+    is not written between two calls."""
+    bounds = site.before.bounds
+    return bounds[1] if bounds and bounds[0] > 0 and bounds[1] is not None else 0.0
+
+
+def windows_known(rows: list[dict], measured: int, unknown: dict[str, int]) -> Windows:
+    """None where most observations broke off, since the others are no fair sample."""
     if sum(unknown.get(why, 0) for why in BROKEN_OFF) > measured:
-        return []
-    return [row["ns"] / 1e3 for row in rows]
+        return Windows()
+    most = [None if row["most_ns"] == NO_END else row["most_ns"] / 1e3 for row in rows]
+    return Windows([row["least_ns"] / 1e3 for row in rows], most)
+
+
+def windows_of(side: str, members: list[dict], rows: list[dict], unknown: dict) -> Windows:
+    measured = sum(row[side] for row in members)
+    return windows_known([row for row in rows if row["side"] == side], measured, unknown[side])
+
+
+def unknown_of(rows: list[dict]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {"after": defaultdict(int), "before": defaultdict(int)}
+    for row in rows:
+        why = UNKNOWNS[row["why"]] if row["why"] < len(UNKNOWNS) else "?"
+        found[row["side"]][why] += row["count"]
+    return found
 
 
 # Sites -------------------------------------------------------------------------------------------
@@ -343,9 +429,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
         place = (first["module"], first["offset"])
         share, arrivals = waiting.get(group, (None, 0))
         time_us = (total["ns"] + total["waited_ns"]) / 1e3 / len(members)
-        unknown: dict[str, int] = defaultdict(int)
-        for row in unknowns.get(group, []):
-            unknown[UNKNOWNS[row["why"]] if row["why"] < len(UNKNOWNS) else "?"] += row["count"]
+        unknown = unknown_of(unknowns.get(group, []))
         site = Site(
             frames=of_interpreter(first["place"])
             if first["place"]
@@ -360,10 +444,9 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             share=time_us / elapsed_us if elapsed_us else 0,
             waiting=share,
             arrivals=arrivals,
-            windows_us=windows_known(
-                windows.get(group, []), sum(row["windows"] for row in members), unknown
-            ),
-            unknown=dict(unknown),
+            after=windows_of("after", members, windows.get(group, []), unknown),
+            before=windows_of("before", members, windows.get(group, []), unknown),
+            unknown=unknown,
             gain_high_us=None,
             why_no_gain="",
             between_us=total["between_ns"] / 1e3 / done if done else None,
@@ -372,7 +455,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
             members={(row["rank"], row["site"]) for row in members},
         )
-        site.gain_high_us, site.why_no_gain = upper_gain(site, stored)
+        set_upper_gain(site, stored)
         times: dict[str, list[float]] = defaultdict(list)
         for row in replays.get(group, []):
             times[row["form"]].append(row["us"])
@@ -415,6 +498,17 @@ def notes_of(stored: Stored, advice: Advice) -> list[str]:
     return notes
 
 
+def names_of(sites: list[Site]) -> Callable[[int, int], str]:
+    """On the timeline."""
+    names = {}
+    for site in sites:
+        frame = site.frames[0]
+        place = f" {Path(frame.file).name}:{frame.line}" if frame.file else ""
+        for member in site.members:
+            names[member] = f"{site.call}, {frame.function}{place}"
+    return lambda rank, number: names.get((rank, number), "?")
+
+
 def analyse(stored: Stored) -> Advice:
     ranks = stored["rank"]
     elapsed_us = fmean(rank["elapsed_ns"] for rank in ranks) / 1e3 if ranks else 0
@@ -443,9 +537,14 @@ def analyse(stored: Stored) -> Advice:
         has_lines=any(site.place for site in sites),
         messages_share=messages_share(stored, sites, elapsed_us),
         pairs=independent(stored, sites),
+        timeline=timeline(stored, names_of(sites)),
     )
     advice.notes = notes_of(stored, advice)
     return advice
+
+
+def as_bounds(found: tuple[float, float | None] | None) -> dict | None:
+    return None if found is None else dict(zip(("least", "most"), found))
 
 
 def as_json(advice: Advice) -> dict:
@@ -453,7 +552,8 @@ def as_json(advice: Advice) -> dict:
 
     def site(one: Site) -> dict:
         frame = one.frames[0]
-        window = one.window_us
+        window, before = one.window_us, one.before.bounds
+        bounds = one.after.bounds if window is None else None
         return {
             "function": frame.function,
             "file": frame.file or None,
@@ -462,6 +562,8 @@ def as_json(advice: Advice) -> dict:
             "calls": one.calls,
             "time_us": one.time_us,
             "window_after_us": None if window is None else {"median": window},
+            "window_after_bounds_us": as_bounds(bounds),
+            "window_before_us": as_bounds(before),
             "gain_us": {"low": one.gain_low_us, "high": one.gain_high_us},
             "free_us": one.unchanged.median if one.unchanged else None,
         }

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import typer
 
@@ -57,6 +57,12 @@ def advise(
     record: Annotated[
         Path, typer.Option(help="Where the record of the run is kept.", metavar="FILE")
     ] = RECORD,
+    trace: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="Also write each rank's collectives and windows for Perfetto.", metavar="FILE"
+        ),
+    ] = None,
     overhead: Annotated[
         str,
         typer.Option(
@@ -104,7 +110,8 @@ def advise(
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
             replay(command, mpi, record)
-    present(load(from_record or record), json_file, page, None if from_record else record)
+    files = Files(json_file, page, trace, None if from_record else record)
+    present(load(from_record or record), files)
     raise typer.Exit(status)
 
 
@@ -134,22 +141,30 @@ def replay(command: list[str], mpi: str, record: Path) -> None:
         raise refuse(error) from None
 
 
-def present(
-    advice: "Advice", json_file: Optional[Path], page: Path, record: Optional[Path]
-) -> None:
-    from weft.advise import analysis, show
+class Files(NamedTuple):
+    json: Optional[Path]
+    page: Path
+    trace: Optional[Path]
+    record: Optional[Path]
+
+
+def present(advice: "Advice", files: Files) -> None:
+    from weft.advise import analysis, show, timeline
     from weft.advise import page as page_of
 
-    files = []
+    written = []
     try:
-        if json_file:
-            json_file.write_text(json.dumps(analysis.as_json(advice), indent=2) + "\n")
-            files.append(f"sites: {json_file}")
+        if files.json:
+            files.json.write_text(json.dumps(analysis.as_json(advice), indent=2) + "\n")
+            written.append(f"sites: {files.json}")
+        if files.trace:
+            timeline.write_trace(files.trace, advice.timeline)
+            written.append(f"timeline: {files.trace} (https://ui.perfetto.dev opens it)")
         if advice.sites:
-            page_of.write(page, advice)
-            files.append(f"page: {page}")
+            page_of.write(files.page, advice)
+            written.append(f"page: {files.page}")
     except OSError as error:
         print(f"weft advise: {error.filename}: {error.strerror}", file=sys.stderr)
-    if record:
-        files.append(f"record: {record} (weft advise --from {record})")
-    show.show(advice, files)
+    if files.record:
+        written.append(f"record: {files.record} (weft advise --from {files.record})")
+    show.show(advice, written)

@@ -90,9 +90,22 @@ def method(name: str) -> str:
     return name.removeprefix("MPI_").removesuffix("_c")
 
 
+COMMENTS = {"c": "/* {} */\n", "c++": "/* {} */\n", "fortran": "! {}\n", "python": "# {}\n"}
+
+
+def earlier(site: Site) -> str:
+    """How much earlier it can be started; "": it is not to be moved."""
+    before = site.before.bounds
+    if not site.earlier_us or before is None:
+        return ""
+    return f"where what it sends is written last, now {microseconds(before[0])} before the call"
+
+
 def fragment(site: Site) -> str:
     name = nonblocking(site.call)
-    return FRAGMENTS[site.language].format(name=name, method=method(name))
+    text = FRAGMENTS[site.language].format(name=name, method=method(name))
+    first = earlier(site)
+    return COMMENTS[site.language].format(first) + text if first else text
 
 
 def together(first: Site, second: Site) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weft.advise import fragments, show
+from weft.advise import fragments, show, timeline
 from weft.advise.analysis import Advice
 from weft.report import html
 
@@ -33,11 +33,15 @@ def chart(advice: Advice) -> dict:
 
 
 def write(path: Path, advice: Advice) -> None:
+    picture = timeline.picture(advice.timeline)
+    drawn = sum(kind != timeline.GAP for _, _, _, kind, _ in picture["spans"])
     path.write_text(
         html.render(
             "advice.html.j2",
             advice=advice,
             chart=chart(advice),
+            picture=picture,
+            left_out=timeline.left_out(advice.timeline, drawn),
             show=show,
             fragments=fragments,
             source=lambda site: source_line(site.frames[0].file, site.frames[0].line),

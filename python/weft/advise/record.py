@@ -14,7 +14,7 @@ from pathlib import Path
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 2
+LAYOUT = 3
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
     "",
@@ -37,12 +37,34 @@ UNKNOWNS = (
 )
 # Those of observations that had begun: what they would have found is missing among the windows.
 BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
-PATH, WINDOWS = 256, 64
-SITES, MODULES, ARRIVALS = 1024, 64, 8192  # the room in the file of a rank that has not finished
+PATH, WINDOWS = 256, 32
+# The room in the file of a rank that has not finished.
+SITES, MODULES, ARRIVALS = 1024, 64, 8192
+NO_END = -1
+# In the order of `enum class What`.
+CALL, IN_FLIGHT, WAIT, AFTER, BEFORE = range(5)
 
 
 class CallTotal(Structure):
     _fields_ = (("name", c_char * 40), ("calls", c_uint64), ("ns", c_uint64))
+
+
+class Bounds(Structure):
+    _fields_ = (("least_ns", c_int64), ("most_ns", c_int64))
+
+
+class Windows(Structure):
+    """On one side of a site's calls."""
+
+    _fields_ = (
+        ("measured", c_uint64),
+        ("unknown", c_uint64 * len(UNKNOWNS)),
+        ("kept", Bounds * WINDOWS),
+    )
+
+    def bounds(self) -> list[tuple[int, int]]:
+        kept = self.kept[: min(self.measured, WINDOWS)]
+        return [(one.least_ns, one.most_ns) for one in kept]
 
 
 class Site(Structure):
@@ -59,9 +81,8 @@ class Site(Structure):
         ("calls", c_uint64),
         ("bytes", c_uint64),
         ("ns", c_uint64),
-        ("windows", c_uint64),
-        ("unknown", c_uint64 * len(UNKNOWNS)),
-        ("window_ns", c_int64 * WINDOWS),
+        ("after", Windows),
+        ("before", Windows),
         ("completed", c_uint64),
         ("between_ns", c_uint64),
         ("waited_ns", c_uint64),
@@ -69,6 +90,10 @@ class Site(Structure):
         ("repeated", c_uint64),
         ("arguments", c_uint64),
         ("next_window", c_uint64),
+        ("samples", c_uint64),
+        ("left_ns", c_int64),
+        ("gap_ns", c_int64),
+        ("quiet_ns", c_int64),
     )
 
 
@@ -84,6 +109,15 @@ class Arrival(Structure):
     )
 
 
+class Event(Structure):
+    _fields_ = (
+        ("began_ns", c_int64),
+        ("ended_ns", c_int64),
+        ("site", c_uint32),
+        ("what", c_uint32),
+    )
+
+
 class Head(Structure):
     _fields_ = (
         ("magic", c_char * 8),
@@ -91,7 +125,7 @@ class Head(Structure):
             (name, c_uint32)
             for name in (
                 *("layout", "calls", "rank", "ranks", "finalized", "sites", "arrivals"),
-                *("modules", "nodes", "cores", "node_ranks", "windows_off"),
+                *("modules", "nodes", "cores", "node_ranks", "windows_off", "event_room"),
             )
         ),
         *(
@@ -101,6 +135,7 @@ class Head(Structure):
                 *("clock_error_ns", "copy_bytes_per_ms"),
             )
         ),
+        ("events", c_uint64),
         ("node", c_uint64),
         ("host", c_char * 64),
         ("program", c_char * PATH),
@@ -115,6 +150,7 @@ class RankRecord:
     modules: list[str]
     sites: list[Site]
     arrivals: list[Arrival]
+    events: list[Event]
 
 
 def text(raw: bytes) -> str:
@@ -153,7 +189,11 @@ def rank_record(cursor: Cursor, whole: bool) -> RankRecord:
     if whole:
         cursor.skip(Site, SITES - head.sites)
     arrivals = cursor.take(Arrival, head.arrivals)
-    return RankRecord(head, totals, [text(module.value) for module in modules], sites, arrivals)
+    if whole:
+        cursor.skip(Arrival, ARRIVALS - head.arrivals)
+    events = cursor.take(Event, min(head.events, head.event_room))
+    names = [text(module.value) for module in modules]
+    return RankRecord(head, totals, names, sites, arrivals, events)
 
 
 def read_job(path: Path) -> Iterator[RankRecord]:

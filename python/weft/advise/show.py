@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.advise import fragments
-from weft.advise.analysis import LITTLE, Advice, Site
+from weft.advise.analysis import LITTLE, Advice, Site, Windows
 from weft.advise.fragments import microseconds
 
 MOST_SITES, MOST_CHANGES = 12, 2
@@ -46,7 +46,13 @@ def headline(advice: Advice) -> str:
 
 
 def worth(site: Site, advice: Advice) -> str:
-    """The interval in words."""
+    """The interval in words, and what part of it needs an earlier start."""
+    if not site.earlier_us:
+        return interval(site, advice)
+    return f"{interval(site, advice)}; {microseconds(site.earlier_us)} of it by starting earlier"
+
+
+def interval(site: Site, advice: Advice) -> str:
     gain = site.gain_high_us or 0
     if site.changed and site.gain_low_us is not None:
         seen, low = site.changed, site.gain_low_us
@@ -88,8 +94,17 @@ def free(advice: Advice) -> str:
     )
 
 
-def window(site: Site) -> str:
-    return microseconds(site.window_us) if site.window_us is not None else "unknown"
+def window(site: Site, side: str) -> str:
+    """ "after" or "before"; bounds where no one figure is known."""
+    found: Windows = getattr(site, side)
+    if found.bounds is None:
+        return "unknown"
+    least, most = found.bounds
+    if found.exact_us is not None:
+        return microseconds(found.exact_us)
+    if most is None:
+        return f"≥ {microseconds(least)}"
+    return f"{microseconds(least)} – {microseconds(most)}" if least else f"≤ {microseconds(most)}"
 
 
 def waiting(site: Site) -> str:
@@ -107,25 +122,47 @@ def gain(site: Site) -> str:
 def table(advice: Advice) -> Table:
     shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     shown.add_column("call site", overflow="fold", min_width=19)
-    for name in ("time", "share", "waiting", "window", "gain"):
+    for name in ("time", "share", "waiting", "window\nbefore", "window\nafter", "gain"):
         shown.add_column(name, justify="right", no_wrap=True)
     for site in advice.sites[:MOST_SITES]:
         shown.add_row(
             f"{escape(site.call)}, {site.calls} × {size(site.bytes)}"
             f"\n[dim]{escape(short_place(site))}[/]",
             *(microseconds(site.time_us), per_cent(site.share)),
-            *(waiting(site), window(site), gain(site)),
+            *(waiting(site), window(site, "before"), window(site, "after"), gain(site)),
         )
     return shown
+
+
+def why_unknown(site: Site, side: str) -> str:
+    """In words that fit the buffer; "": it is known."""
+    if getattr(site, side).bounds or site.call.startswith("MPI_I"):
+        return ""
+    why = site.why_unknown(side)
+    if side == "after":
+        return why
+    for word, other in BEFORE_WORDS:
+        why = why.replace(word, other)
+    return why
+
+
+# What is said of results, said of what is sent.
+BEFORE_WORDS = (
+    ("this rank gets no result", "this rank sends nothing, or sends in place"),
+    ("the result was not touched", "the same was not sent again"),
+    ("how long its result is", "how much it sends"),
+    ("the result", "what is sent"),
+)
 
 
 def reasons(advice: Advice) -> list[str]:
     """Why windows are unknown, once for each reason."""
     found: dict[str, list[str]] = {}
     for site in advice.sites[:MOST_SITES]:
-        if site.window_us is None and not site.call.startswith("MPI_I"):
-            found.setdefault(site.why_no_window, []).append(short_place(site))
-    return [f"window unknown: {why} ({', '.join(places[:4])})" for why, places in found.items()]
+        for side in ("after", "before"):
+            if why := why_unknown(site, side):
+                found.setdefault(f"window {side} unknown: {why}", []).append(short_place(site))
+    return [f"{reason} ({', '.join(places[:4])})" for reason, places in found.items()]
 
 
 def remarks(site: Site) -> list[str]:

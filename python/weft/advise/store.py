@@ -17,20 +17,22 @@ from weft.advise import places
 from weft.advise.record import RankRecord, text
 from weft.stored import ResultError
 
-SCHEMA = "weft-advise-record/2"
+SCHEMA = "weft-advise-record/3"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT, finalized INTEGER, ranks INTEGER,
   nodes INTEGER, cores INTEGER, node_ranks INTEGER, windows_off INTEGER, elapsed_ns INTEGER,
   mpi_ns INTEGER, guarding_ns INTEGER, clock_ns INTEGER, clock_error_ns INTEGER,
-  copy_bytes_per_ms INTEGER, library TEXT);
+  copy_bytes_per_ms INTEGER, library TEXT, began_ns INTEGER, events INTEGER);
 CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER);
 CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT, offset INTEGER, place TEXT, call TEXT,
   comm_kind INTEGER, comm_size INTEGER, comm_nodes INTEGER, size_class INTEGER, calls INTEGER,
-  bytes INTEGER, ns INTEGER, windows INTEGER, completed INTEGER, between_ns INTEGER,
+  bytes INTEGER, ns INTEGER, after INTEGER, before INTEGER, completed INTEGER, between_ns INTEGER,
   waited_ns INTEGER, tests INTEGER, repeated INTEGER, PRIMARY KEY (rank, site));
-CREATE TABLE time_window (rank INTEGER, site INTEGER, ns INTEGER);
-CREATE TABLE unknown (rank INTEGER, site INTEGER, why INTEGER, count INTEGER);
+CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
+  most_ns INTEGER);
+CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
+CREATE TABLE event (rank INTEGER, site INTEGER, what INTEGER, began_ns INTEGER, ended_ns INTEGER);
 CREATE TABLE arrival (rank INTEGER, site INTEGER, comm TEXT, sequence INTEGER, arrived_ns INTEGER,
   left_ns INTEGER, comm_rank INTEGER, root INTEGER);
 CREATE TABLE replay (rank INTEGER, site INTEGER, form TEXT, us REAL);
@@ -45,7 +47,7 @@ def rank_row(one: RankRecord) -> tuple:
         *(head.rank, text(head.host), head.finalized, head.ranks, head.nodes, head.cores),
         *(head.node_ranks, head.windows_off, head.ended_ns - head.began_ns, head.in_mpi_ns),
         *(head.guarding_ns, head.clock_ns, head.clock_error_ns, head.copy_bytes_per_ms),
-        text(head.library),
+        *(text(head.library), head.began_ns + head.clock_ns, head.events),
     )
 
 
@@ -54,7 +56,8 @@ def site_rows(one: RankRecord) -> Iterable[tuple]:
         yield (
             *(one.head.rank, number, one.modules[site.module], site.offset, text(site.where)),
             *(text(one.totals[site.call].name), site.comm_kind, site.comm_size, site.comm_nodes),
-            *(site.size_class, site.calls, site.bytes, site.ns, site.windows, site.completed),
+            *(site.size_class, site.calls, site.bytes, site.ns, site.after.measured),
+            *(site.before.measured, site.completed),
             *(site.between_ns, site.waited_ns, site.tests, site.repeated),
         )
 
@@ -72,11 +75,17 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
     insert(database, "call", [(rank, text(t.name), t.calls, t.ns) for t in one.totals if t.calls])
     insert(database, "site", site_rows(one))
     for number, site in enumerate(one.sites):
-        kept = site.window_ns[: min(site.windows, len(site.window_ns))]
-        insert(database, "time_window", [(rank, number, ns) for ns in kept])
-        whys = [(rank, number, why, count) for why, count in enumerate(site.unknown) if count]
-        insert(database, "unknown", whys)
+        for side, windows in (("after", site.after), ("before", site.before)):
+            kept = [(rank, number, side, *bounds) for bounds in windows.bounds()]
+            insert(database, "time_window", kept)
+            whys = enumerate(windows.unknown)
+            insert(database, "unknown", [(rank, number, side, *why) for why in whys if why[1]])
     clock = one.head.clock_ns
+    insert(
+        database,
+        "event",
+        [(rank, e.site, e.what, e.began_ns + clock, e.ended_ns + clock) for e in one.events],
+    )
     insert(
         database,
         "arrival",
@@ -139,7 +148,8 @@ class Stored:
         return self.tables[table]
 
 
-TABLE_NAMES = ("rank", "call", "site", "time_window", "unknown", "arrival", "replay", "frame")
+RECORDED = ("rank", "call", "site", "time_window", "unknown", "arrival", "event")
+TABLE_NAMES = (*RECORDED, "replay", "frame")
 
 
 def rows_of(database: sqlite3.Connection, table: str, unread: list[str]) -> list[dict[str, Any]]:

@@ -60,11 +60,18 @@ def at_once(stored: Stored, site: Site) -> list[list[float]]:
     return [[0.0] * ranks] if site.comm_size == ranks else []
 
 
+def proposed_windows(site: Site) -> list[float]:
+    """Where the change starts the call earlier, by that much longer."""
+    before = site.before.bounds
+    earlier = before[0] if site.earlier_us and before else 0.0
+    return [window + earlier for window in site.after.least] or [0.0]
+
+
 def samples(stored: Stored, site: Site, number: int) -> list[str]:
     """Of this round: the window, and how late each rank comes."""
     late = lateness(stored, site) or at_once(stored, site)
     waits = is_nonblocking(site.call)
-    windows = [site.between_us or 0.0] if waits else site.windows_us or [0.0]
+    windows = [site.between_us or 0.0] if waits else proposed_windows(site)
     if not late:
         return []
     each = site.time_us / max(1, site.calls) + sum(windows) / len(windows)

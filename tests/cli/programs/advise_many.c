@@ -1,5 +1,5 @@
 /* More than the advisor's tables hold. advise_many communicators: 100 of them, each used in three
-   rounds; advise_many sites: 1,100 call sites. */
+   rounds; advise_many sites: 1,100 call sites; advise_many calls: 10,000 of one site. */
 #include <mpi.h>
 #include <string.h>
 
@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (strcmp(argv[1], "communicators") == 0) {
     communicators();
+  } else if (strcmp(argv[1], "calls") == 0) {
+    for (int i = 0; i < 10000; ++i) MPI_Barrier(MPI_COMM_SELF);
   } else {
     TEN(TEN(TEN(BARRIER)))
     TEN(TEN(BARRIER))

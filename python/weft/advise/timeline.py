@@ -1,0 +1,156 @@
+"""The timeline: what each rank did in its collectives, and how long their buffers were left alone.
+
+Why lanes: spans of one kind may overlap (several calls in flight, several buffers); what draws them
+wants those of one row one after the other. Times are those of rank 0's clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, WAIT
+from weft.advise.store import Stored
+
+GAP = 5  # after the kinds of the record: events that were not kept
+KINDS = {CALL: "call", WAIT: "wait", IN_FLIGHT: "in flight", AFTER: "result left alone"}
+KINDS |= {BEFORE: "not written before the call", GAP: "not kept"}
+# Calls and waits follow each other; all others may overlap.
+LANES = {CALL: "collectives", WAIT: "collectives", GAP: "collectives", IN_FLIGHT: "in flight"}
+LANES |= {AFTER: "result left alone", BEFORE: "not written"}
+ORDER = ("collectives", "in flight", "result left alone", "not written")
+MOST_RANKS, MOST_SPANS = 16, 4_000  # on the page
+
+
+@dataclass(frozen=True)
+class Span:
+    rank: int
+    kind: int
+    name: str
+    began_us: float
+    ended_us: float
+
+
+@dataclass
+class Timeline:
+    spans: list[Span]
+    hosts: dict[int, str]  # of each rank
+    recorded: int  # events that there were
+
+    @property
+    def kept(self) -> int:
+        return sum(span.kind != GAP for span in self.spans)
+
+
+def gap(rows: list[dict], recorded: int) -> dict | None:
+    """Between the first events of a rank and its latest ones, where some are missing."""
+    half = len(rows) // 2
+    if recorded <= len(rows) or half == 0:
+        return None
+    began = max(row["ended_ns"] for row in rows[:half])
+    ended = min(row["began_ns"] for row in rows[half:])
+    missing = {"began_ns": began, "ended_ns": ended, "what": GAP, "site": -1}
+    return {**rows[0], **missing} if ended > began else None
+
+
+def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
+    """name_of: of a rank's site."""
+    ranks = {row["rank"]: row for row in stored["rank"]}
+    by_rank: dict[int, list[dict]] = defaultdict(list)
+    for row in stored["event"]:
+        if row["what"] in KINDS and row["rank"] in ranks:
+            by_rank[row["rank"]].append(row)
+    zero = min((row["began_ns"] for row in ranks.values()), default=0)
+    spans = []
+    for rank, rows in sorted(by_rank.items()):
+        hole = gap(rows, ranks[rank]["events"])
+        for row in [*rows, *([hole] if hole else [])]:
+            times = ((row[name] - zero) / 1e3 for name in ("began_ns", "ended_ns"))
+            name = name_of(rank, row["site"]) if row["site"] >= 0 else "events that were not kept"
+            spans.append(Span(rank, row["what"], name, *times))
+    hosts = {rank: row["host"] for rank, row in ranks.items()}
+    return Timeline(spans, hosts, sum(row["events"] for row in ranks.values()))
+
+
+def in_lanes(spans: Iterable[Span]) -> list[tuple[str, list[Span]]]:
+    """Of one rank: rows in which no two spans overlap."""
+    lanes: dict[str, list[list[Span]]] = {name: [] for name in ORDER}
+    for span in sorted(spans, key=lambda one: (one.began_us, one.ended_us)):
+        rows = lanes[LANES[span.kind]]
+        free = next((row for row in rows if row[-1].ended_us <= span.began_us), None)
+        if free is None:
+            rows.append(free := [])
+        free.append(span)
+    return [(name, row) for name, rows in lanes.items() for row in rows]
+
+
+def of_rank(spans: Iterable[Span], rank: int) -> list[Span]:
+    return [span for span in spans if span.rank == rank]
+
+
+# For Perfetto -------------------------------------------------------------------------------------
+
+
+def metadata(kind: str, pid: int, tid: int, name: str) -> dict:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def trace_events(line: Timeline) -> list[dict]:
+    events = []
+    for rank, host in sorted(line.hosts.items()):
+        events.append(metadata("process_name", rank, 0, f"rank {rank} ({host})"))
+        for tid, (lane, spans) in enumerate(in_lanes(of_rank(line.spans, rank))):
+            events.append(metadata("thread_name", rank, tid, lane))
+            for span in spans:
+                shown = {"ph": "X", "name": span.name, "cat": KINDS[span.kind], "pid": rank}
+                shown |= {"tid": tid, "ts": round(span.began_us, 3)}
+                events.append({**shown, "dur": round(span.ended_us - span.began_us, 3)})
+    return events
+
+
+def write_trace(path: Path, line: Timeline) -> None:
+    """Chrome's format, which Perfetto opens."""
+    document = {"displayTimeUnit": "ms", "traceEvents": trace_events(line)}
+    document["otherData"] = {"events": line.recorded, "kept": line.kept}
+    path.write_text(json.dumps(document) + "\n")
+
+
+# For the page -------------------------------------------------------------------------------------
+
+
+def both_ends(spans: list[Span], most: int) -> list[Span]:
+    """The first and the latest."""
+    if len(spans) <= most:
+        return spans
+    spans = sorted(spans, key=lambda one: one.began_us)
+    return spans[: most // 2] + spans[-(most // 2) :]
+
+
+def picture(line: Timeline) -> dict:
+    """Rows from top to bottom, and their spans as [row, begin, end, kind, name] in ms."""
+    ranks = sorted(line.hosts)[:MOST_RANKS]
+    rows: list[str] = []
+    names: dict[str, int] = {}
+    drawn = []
+    for rank in ranks:
+        mine = both_ends(of_rank(line.spans, rank), MOST_SPANS // len(ranks))
+        for lane, spans in in_lanes(mine):
+            rows.append(f"rank {rank}, {lane}")
+            for span in spans:
+                times = (round(us / 1e3, 6) for us in (span.began_us, span.ended_us))
+                name = names.setdefault(span.name, len(names))
+                drawn.append([len(rows) - 1, *times, span.kind, name])
+    return {"rows": rows, "kinds": list(KINDS.items()), "names": list(names), "spans": drawn}
+
+
+def left_out(line: Timeline, shown: int) -> str:
+    """What the picture lacks; "": nothing."""
+    said = []
+    if len(line.hosts) > MOST_RANKS:
+        said.append(f"the first {MOST_RANKS} of {len(line.hosts)} ranks")
+    if shown < line.recorded:
+        said.append(f"of {line.recorded} events {shown}, each rank's first and its latest")
+    return f"Shown are {'; '.join(said)}." if said else ""
