@@ -165,12 +165,12 @@ class Program {
 
   // As many products as take `ratio` times as long as the blocking collective; rank 0's clock.
   int products_for(double ratio, int pause_us, MPI_Comm comm) {
-    const double gather_s = typical_s(bytes_ < 4096 ? 200 : 9, pause_us, [&] { gather(comm); });
+    const double gather_s = shortest_s(bytes_ < 4096 ? 51 : 9, pause_us, [&] { gather(comm); });
     int products = ranks_;
     double multiply_s = 0;
     for (;; products *= 2) {
       share(products);
-      multiply_s = typical_s(5, 0, [&] { multiply(nullptr); });
+      multiply_s = shortest_s(5, 0, [&] { multiply(nullptr); });
       if (multiply_s > 2e-3 || products > 1 << 26) break;
     }
     return std::max(1, static_cast<int>(std::lround(products * ratio * gather_s / multiply_s)));
@@ -190,9 +190,10 @@ class Program {
       if (request && !done) MPI_Test(request, &done, MPI_STATUS_IGNORE);
     }
   }
-  // The median of the slowest rank's times, the same on all ranks.
-  double typical_s(int repetitions, int pause_us, const std::function<void()>& work) {
-    std::vector<double> times;
+  // The least of the slowest rank's times, which other programs disturb least; the same on all
+  // ranks.
+  double shortest_s(int repetitions, int pause_us, const std::function<void()>& work) {
+    double shortest = 1e9;
     for (int i = 0; i < repetitions; ++i) {
       if (pause_us) std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
       MPI_Barrier(MPI_COMM_WORLD);
@@ -200,9 +201,9 @@ class Program {
       work();
       double time = MPI_Wtime() - begin;
       MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-      times.push_back(time);
+      shortest = std::min(shortest, time);
     }
-    return trials::median(times);
+    return shortest;
   }
 
   int bytes_, ranks_, rank_;

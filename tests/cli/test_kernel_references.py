@@ -11,7 +11,7 @@ import pytest
 from weft import installation
 
 TOOL = installation.ROOT / "tools" / "compare-kernels"
-LIMIT_S = 400
+LIMIT_S = 1200
 METHODS = {"cg": "classic", "groppcg": "gropp", "pipecg": "pipelined"}
 
 

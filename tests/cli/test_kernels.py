@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
@@ -396,6 +397,22 @@ def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
     done = kernel("atmosphere", *SPHERE, *words, ranks=1)
     assert done.returncode == 1 and "nan" not in done.stdout
     assert "diverged: choose fewer --seconds for a step" in done.stdout
+
+
+# ---- Speed ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "lines"),
+    [("pipecg", ("--grid", "9x8x7"), 1), ("cpals", ("--dimensions", "9x8x7", "--rank", 3), 3)],
+)
+def test_products_are_set_beside_the_memory_s_bandwidth(kernel, name, words, lines):
+    done = kernel(name, "--what", "speed", *words, "--repetitions", 3, ranks=1)
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"product .*: (\S+) GB/s, triad (\S+) GB/s, share (\S+) \[", done.stdout)
+    assert len(said) == lines and "wrong" not in done.stdout
+    assert all(float(figure) > 0 for one in said for figure in one[:2])
+    assert "--what speed is for one rank" in refused(kernel(name, "--what", "speed"), name)
 
 
 # ---- Options ----------------------------------------------------------------------------------

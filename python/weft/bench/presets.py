@@ -143,7 +143,7 @@ def threads_per_core(cores: int) -> Preset:
     runs = []
     for size, size_in_words in ((16, "16 B"), (1000000, "1 MB")):
         for ratio, ratio_in_words in ((0.5, "1/2"), (2, "2")):
-            words = f"--bytes {size} --repetitions {501 if size == 16 else 21}"
+            words = f"--bytes {size} --repetitions {101 if size == 16 else 21}"
             told = {"series": f"{size_in_words}, computation {ratio_in_words} of communication"}
             told |= {"lab": None, "engines": "thread"}
             every = {"case": NORMAL, "ranks": cores, "on_cores": cores}
