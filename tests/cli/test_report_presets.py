@@ -151,7 +151,8 @@ def test_threads_per_core_leaves_cores_to_the_threads():
     study = {"Normal": (120, 120), "Prog1": (60, 60), "Prog2": (80, 80), "Prog4": (96, 96)}
     assert ranks(120) == study
     assert ranks(3) == {"Normal": (3, 3), "Prog2": (2, 2)}
-    assert ranks(2) == {"Normal": (2, 2), "Prog2": (2, 1), "Prog4": (4, 1)}
+    crowded = {"Prog2, all ranks on one core": (2, 1), "Prog4, all ranks on one core": (4, 1)}
+    assert ranks(2) == {"Normal": (2, 2), **crowded}
     assert ranks(1) == {}
     for run in presets.presets(5)["threads-per-core"].runs:
         normal = run["case"] == "Normal"
@@ -190,6 +191,9 @@ def test_threads_per_core_is_judged_by_the_published_order():
     assert "that Prog4 is the fastest is not decided" in said
     said = judge(threads_runs(f"{long}, {half}", Normal=30.0, Prog2=20.0))
     assert "that Prog4 is the fastest cannot be judged here" in said
+    other = {"Normal": 30.0, "Prog2, all ranks on one core": 40.0}
+    said = judge(threads_runs(f"{short}, {twice}", **other))
+    assert "that Normal is the fastest cannot be judged here (Normal 30 µs and Prog2, all" in said
 
 
 def alone(placement: str, time_us: float) -> Alone:

@@ -130,7 +130,7 @@ THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress th
 def ranks_beside(threads: int, cores: int) -> int:
     """How many ranks leave cores enough for their threads, so many on each; 0: none do.
 
-    On two cores the threads get one and all their ranks the other, which no study would do.
+    On two cores the threads get one and all their ranks the other: that is another experiment.
     """
     if cores == 2:
         return threads if threads > 1 else 0
@@ -149,7 +149,8 @@ def threads_per_core(cores: int) -> Preset:
             every = {"case": NORMAL, "ranks": cores, "on_cores": cores}
             runs.append({"arguments": f"{words} --ratio {ratio}", **every, **told})
             for name, ranks in cases.items():
-                some = {"case": name, "ranks": ranks, "on_cores": min(ranks, cores - 1)}
+                case = f"{name}, all ranks on one core" if cores == 2 else name
+                some = {"case": case, "ranks": ranks, "on_cores": min(ranks, cores - 1)}
                 some |= {"placement": f"pack:{THREADS[name]}"}
                 if ranks:
                     runs.append({"arguments": f"{words} --products {{amount}}", **some, **told})
@@ -445,11 +446,12 @@ def judge_threads_per_core(runs: Sequence[Run]) -> str:
 def _judge_series(
     mpi: str, series: str, expected: tuple[str, ...], times: dict[str, Statistic]
 ) -> str:
-    first, rivals = expected[0], expected[1:] or [name for name in times if name != expected[0]]
+    first = expected[0]
+    rivals = expected[1:] or [name for name in (NORMAL, *THREADS) if name in {*times} - {first}]
     claim = f"{first} is faster than {expected[1]}" if expected[1:] else f"{first} is the fastest"
     order = sorted(times, key=lambda name: times[name].median)
     told = listing([f"{name} {duration(times[name].median)}" for name in order])
-    if first not in times or not set(rivals) <= times.keys():
+    if not rivals or not {first, *rivals} <= times.keys():
         verdict = "cannot be judged here"
     elif all(leads(times[first], times[name]) for name in rivals):
         verdict = "holds here"
