@@ -69,6 +69,7 @@ test: develop
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
+	@-tools/setup-references
 	@-tools/setup-modules
 	@tools/run-tests
 

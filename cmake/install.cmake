@@ -8,7 +8,7 @@
 option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (needs the network)" ON)
 # Without fft3d: FFTW is under another licence (GPL).
 set(WEFT_PROGRAMS overlap nbceff latency plan replay idle weft-probe
-    iallreduce_kernel gemv_alltoall pipecg stencil cpals atmosphere)
+    iallreduce_kernel gemv_alltoall gemm_allgather pipecg stencil cpals atmosphere)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
 set(libraries "")

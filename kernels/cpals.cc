@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "row_exchange.h"
+#include "stream.h"
 #include "tensor.h"
 #include "trials.h"
 
@@ -258,6 +259,22 @@ class Decomposition {
     return part_.square - 2 * sum + square_of_model();
   }
 
+  // The product of one mode, alone, and the bytes that it must move: each entry's value and row
+  // number, and the rows of the factors below the first level.
+  void product(int mode) {
+    clear(mode);
+    multiply(mode, 0, trees_[at(mode)].rows(), Fibre::any);
+  }
+  double bytes_of_product(int mode) const {
+    const Fibres& tree = trees_[at(mode)];
+    double bytes = 8.0 * static_cast<double>(tree.value.size());
+    for (int level = 0; level < tree.levels(); ++level) {
+      const double nodes = static_cast<double>(tree.row[at(level)].size());
+      bytes += nodes * (level + 1 < tree.levels() ? 4 + 4 : 4) + nodes * 8 * length_;
+    }
+    return bytes;
+  }
+
   std::vector<double> result() const {
     std::vector<double> all;
     for (const auto& one : factor_) all.insert(all.end(), one.begin(), one.end());
@@ -487,8 +504,20 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
   return status;
 }
 
+// The products of all modes beside STREAM's triad, on one rank.
+int speed(const Settings& settings, const Part& part, int repetitions) {
+  Decomposition decomposition(settings, part);
+  for (int mode = 0; mode < decomposition.modes(); ++mode) {
+    const std::string what = "product of mode " + std::to_string(mode + 1);
+    stream::compare(what.c_str(), decomposition.bytes_of_product(mode), repetitions,
+                    [&] { decomposition.product(mode); });
+  }
+  return 0;
+}
+
 int run(int argc, char** argv) {
   Settings settings;
+  std::string what = "measure";
   trials::Settings trial;
   trials::Options options;
   options.text("tensor", &settings.problem.file);
@@ -498,6 +527,7 @@ int run(int argc, char** argv) {
   options.extents("blocks", &settings.blocks);
   options.number("rank", &settings.rank, 1, 256);
   options.number("iterations", &settings.iterations);
+  options.choice("what", &what, {"measure", "speed"});
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
   const std::size_t order = settings.problem.dimensions.size();
@@ -512,7 +542,11 @@ int run(int argc, char** argv) {
     }
     if (wrong.empty()) wrong = tensor::distribute(all, settings.blocks, &part);
   }
+  if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
+    wrong = "--what speed is for one rank";
+  }
   if (!wrong.empty()) return trials::refuse("cpals", wrong);
+  if (what == "speed") return speed(settings, part, trial.repetitions);
   return measure(settings, trial, part);
 }
 

@@ -29,6 +29,7 @@ ENGINES = {
     "auto": False,
 }
 NODES = Path("/sys/devices/system/node")
+CPUS = Path("/sys/devices/system/cpu")
 
 
 def collect() -> dict:
@@ -40,6 +41,15 @@ def collect() -> dict:
         "not_here": not_here(),
         "preload_libraries": preload_libraries(),
     }
+
+
+def whole_cores() -> list[int]:
+    """A CPU of each core that may be used: hyper-threads of one core count as one."""
+    found: dict[str, int] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        found.setdefault(siblings.read_text() if siblings.exists() else str(cpu), cpu)
+    return list(found.values())
 
 
 def machine() -> dict:

@@ -40,7 +40,7 @@ def test_without_a_point_the_preset_fails(tmp_path):
     def measure(options):
         return Result(machine={}, points=[])
 
-    preset = experiments.find("threads-per-core")
+    preset = experiments.find("placement")
     assert experiments.carry_out(preset, measure, tmp_path / "page.html") == 1
 
 
@@ -101,12 +101,12 @@ def test_damaged_figures_of_a_kernel_are_refused(call, tmp_path, changes, said):
 
 def test_a_preset_s_result_reports_its_finding(call, tmp_path):
     found = result({"thread": hides(0.8)})
-    found.settings = {"preset": "threads-per-core"}
+    found.settings = {"preset": "placement"}
     save_json(found, tmp_path / "x.json")
     assert call("report", tmp_path / "x.json", "-o", tmp_path / "x.html").returncode == 0
     page = (tmp_path / "x.html").read_text()
-    assert "Published: Nanri et al., jh250041" in page
-    assert "a progress thread is faster than blocking, as published" in page
+    assert "Published: Denis et al. 2019: 62 ranks" in page
+    assert "Found: Not decided: placements bind and numa were not both measured" in page
 
 
 def test_a_result_of_before_its_preset_ran_a_program_is_reported_without_judgement(call, tmp_path):
@@ -152,17 +152,17 @@ def test_a_launcher_reaches_every_run_of_every_preset():
 
 
 def test_what_is_said_wins_over_the_preset_and_defaults_do_not():
-    preset = presets(2)["threads-per-core"]
+    preset = presets(2)["placement"]
     (plain,) = experiments.adapted(preset, {**GIVEN, "engines": "native", "amounts": "10"}, ()).runs
     assert plain == preset.runs[0]
     (said,) = runs(preset, engines="thread", amounts="1x", mpi="openmpi")
     assert (said["engines"], said["amounts"], said["mpi"]) == ("thread", "1x", "openmpi")
-    assert said["collective"] == "allgather"
+    assert said["collective"] == "scan"
 
 
 def test_a_value_that_makes_another_experiment_is_refused_in_one_sentence():
-    with pytest.raises(SettingsError, match=r"--collective bcast makes another .* needs allgather"):
-        runs(presets(2)["threads-per-core"], collective="bcast")
+    with pytest.raises(SettingsError, match=r"--collective bcast makes another .* needs scan"):
+        runs(presets(2)["placement"], collective="bcast")
     with pytest.raises(
         SettingsError, match=r"--placements bind makes another .* needs bind,numa,odd"
     ):

@@ -338,8 +338,8 @@ def test_what_hung_is_tried_again_only_if_asked(tmp_path, monkeypatch):
         (["--compute-library", "nothing.so"], "no file nothing.so"),
         (["--retry"], "--resume FILE --retry"),
         (
-            ["--preset", "threads-per-core", "--collective", "bcast"],
-            "another experiment than preset threads-per-core",
+            ["--preset", "placement", "--collective", "bcast"],
+            "another experiment than preset placement",
         ),
         (["--preset", "iallreduce-kernel", "--bytes", "8"], "--bytes has no effect on preset"),
     ],

@@ -18,7 +18,8 @@ from weft import __version__, installation, mpi_libraries
 
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "plan", "replay", "idle", "weft-probe")
-PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "pipecg", "stencil", "cpals", "atmosphere")
+PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "gemm_allgather", "pipecg", "stencil", "cpals")
+PROGRAMS += ("atmosphere",)
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",

@@ -5,13 +5,15 @@ cannot be used is refused in one sentence before anything is computed.
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from weft import installation, mpi_libraries
+from weft import info, installation, mpi_libraries
 
 LIMIT_S = 100
 
@@ -173,6 +175,37 @@ def test_each_case_of_gemv_alltoall_is_right(kernel, ranks, in_flight):
 def test_gemv_alltoall_under_open_mpi_and_with_threads(kernel):
     check(kernel("gemv_alltoall", *GEMV, engines="auto,thread", mpi="openmpi"))
     check(kernel("gemv_alltoall", *GEMV, "--threads", 3))
+
+
+# ---- gemm_allgather ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        (1, ("--bytes", 1, "--order", 1, "--products", 1)),
+        (2, ("--bytes", 16, "--products", 3)),
+        (3, ("--bytes", 5000, "--order", 13, "--products", 7)),
+        (5, ("--bytes", 100000, "--order", 9, "--products", 2)),
+    ],
+)
+def test_products_and_blocks_of_gemm_allgather_are_right(kernel, ranks, words):
+    """The products are compared with their definition, in the program."""
+    engines = "native,function,thread,tcc,auto"
+    said = check(kernel("gemm_allgather", *words, *QUICK, ranks=ranks, engines=engines))
+    for variant in ("by hand, native", "by hand, function", "overlapped, tcc", "overlapped, auto"):
+        assert variant in said
+
+
+def test_gemm_allgather_chooses_its_products_and_says_how_many(kernel, tmp_path):
+    """And under Open MPI; more computation is asked for, so there are more products."""
+    chosen = []
+    for ratio in (0.5, 200):
+        file = tmp_path / f"{ratio}.json"
+        words = ("--bytes", 1000, "--ratio", ratio, "--json", file, *QUICK)
+        check(kernel("gemm_allgather", *words, engines="thread", mpi="openmpi"))
+        chosen.append(json.loads(file.read_text())["amount"])
+    assert 1 <= chosen[0] < chosen[1]
 
 
 # ---- stencil ----------------------------------------------------------------------------------
@@ -366,6 +399,22 @@ def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
     assert "diverged: choose fewer --seconds for a step" in done.stdout
 
 
+# ---- Speed ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "lines"),
+    [("pipecg", ("--grid", "9x8x7"), 1), ("cpals", ("--dimensions", "9x8x7", "--rank", 3), 3)],
+)
+def test_products_are_set_beside_the_memory_s_bandwidth(kernel, name, words, lines):
+    done = kernel(name, "--what", "speed", *words, "--repetitions", 3, ranks=1)
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"product .*: (\S+) GB/s, triad (\S+) GB/s, share (\S+) \[", done.stdout)
+    assert len(said) == lines and "wrong" not in done.stdout
+    assert all(float(figure) > 0 for one in said for figure in one[:2])
+    assert "--what speed is for one rank" in refused(kernel(name, "--what", "speed"), name)
+
+
 # ---- Options ----------------------------------------------------------------------------------
 
 
@@ -381,6 +430,8 @@ def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
         ("fft3d", ("--columns", "3"), "--columns 3 does not divide 2 ranks"),
         ("fft3d", ("--grid", "512x512x512"), "more than 2^26 points"),
         ("gemv_alltoall", ("--order", "1"), "has fewer rows than there are ranks"),
+        ("gemm_allgather", ("--ratio", "0"), "--ratio takes a number greater than 0, not 0"),
+        ("gemm_allgather", ("--bytes", "1000000000"), "are more than 2^30: choose fewer"),
         ("stencil", ("--grid", "1x1x1"), "has fewer points than there are ranks"),
         ("stencil", ("--blocks", "2x2x1"), "--blocks 2x2x1 is for another number than 2 ranks"),
         ("stencil", ("--grid", "1x8x8", "--blocks", "2x1x1"), "has too few points for blocks"),
@@ -435,6 +486,53 @@ def test_presets_run_their_kernels(capsys, tmp_path, preset, words):
     (measured,) = kernels.load(file).runs
     assert measured.communication_share > 0 and "2 ranks" in measured.title
     assert "The finding" in page.read_text()
+
+
+def test_threads_per_core_gives_all_cases_the_same_products(capsys, tmp_path):
+    """As on a machine with two cores, whatever this one has."""
+    from dataclasses import replace
+
+    from weft.bench import experiments, kernels, presets
+
+    if not mpi_libraries.implementation("mpich").program("gemm_allgather").exists():
+        pytest.skip("needs gemm_allgather")
+    if len(info.whole_cores()) < 2:
+        pytest.skip("this machine has one core")
+    chosen = presets.presets(2)["threads-per-core"]
+    short = [{**run, "arguments": quicker(run["arguments"])} for run in chosen.runs[:3]]
+    file, page = tmp_path / "figures.json", tmp_path / "page.html"
+    assert experiments.carry_out_kernel(replace(chosen, runs=short), ["mpich"], file, page) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "that Prog2 is the fastest cannot be judged here" in said
+    runs = kernels.load(file).runs
+    assert [(run.case[:6], run.ranks) for run in runs] == [
+        ("Normal", 2),
+        ("Prog2,", 2),
+        ("Prog4,", 4),
+    ]
+    assert len({run.amount for run in runs}) == 1 and runs[0].amount > 0
+    assert "that Prog2 is the fastest" in page.read_text()
+
+
+def quicker(arguments: str) -> str:
+    words = arguments.split()
+    words[words.index("--repetitions") + 1] = "3"
+    return " ".join(words)
+
+
+def test_a_case_without_the_run_that_chooses_its_amount_is_not_measured(capsys, tmp_path):
+    from dataclasses import replace
+
+    from weft.bench import experiments, presets
+
+    chosen = presets.presets(2)["threads-per-core"]
+    alone = replace(chosen, runs=chosen.runs[1:2])
+    assert experiments.carry_out_kernel(alone, ["mpich"], tmp_path / "f", tmp_path / "p") == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Not measured: Prog2, all ranks on one core needs a run before it, which chooses the amount"
+        in said
+    )
 
 
 def test_without_fftw_the_remedy_names_it(monkeypatch, tmp_path):

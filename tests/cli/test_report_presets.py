@@ -143,16 +143,57 @@ def test_a_variant_is_called_by_its_engine_and_what_else_it_does():
     assert label(name="inner calls", engine="function") == "inner calls, function"
 
 
-def test_threads_per_core_compares_with_the_published_direction():
-    judge = presets.presets(2)["threads-per-core"].judge
-    found = result({"thread": hides(0.8)})
-    text = judge(collective(found, "allgather"))
-    assert "1 MiB, computation half the communication: a progress thread is faster" in text
-    assert "unlike" not in text
-    small = result({"thread": hides(0.8)})
-    small.points = [replace(point, bytes=16) for point in small.points]
-    assert "16 B, computation twice the communication: a progress thread is faster" in judge(small)
-    assert "unlike the published" in judge(small)
+def test_threads_per_core_leaves_cores_to_the_threads():
+    def ranks(cores):
+        found = presets.presets(cores)["threads-per-core"].runs
+        return {run["case"]: (run["ranks"], run["on_cores"]) for run in found}
+
+    study = {"Normal": (120, 120), "Prog1": (60, 60), "Prog2": (80, 80), "Prog4": (96, 96)}
+    assert ranks(120) == study
+    assert ranks(3) == {"Normal": (3, 3), "Prog2": (2, 2)}
+    crowded = {"Prog2, all ranks on one core": (2, 1), "Prog4, all ranks on one core": (4, 1)}
+    assert ranks(2) == {"Normal": (2, 2), **crowded}
+    assert ranks(1) == {}
+    for run in presets.presets(5)["threads-per-core"].runs:
+        normal = run["case"] == "Normal"
+        assert ("--ratio" in run["arguments"]) == normal == ("placement" not in run)
+        assert ("{amount}" in run["arguments"]) == (not normal)
+    missing = presets.presets(4)["threads-per-core"].not_available
+    assert "Prog4, which needs 5 cores" in missing and "Prog1" not in missing
+    assert "share one of two cores here" in presets.presets(2)["threads-per-core"].not_available
+
+
+def threads_runs(series: str, **times_us: float) -> list[kernels.Run]:
+    """Normal's time is that of the blocking form, the others' that of the thread."""
+    return [
+        replace(
+            kernel(blocking=time_us, thread=9e6)
+            if case == "Normal"
+            else kernel(blocking=9e6, thread=time_us),
+            series=series,
+            case=case,
+        )
+        for case, time_us in times_us.items()
+    ]
+
+
+def test_threads_per_core_is_judged_by_the_published_order():
+    judge = presets.presets(5)["threads-per-core"].judge
+    short, long = ("16 B", "1 MB")
+    half, twice = ("computation 1/2 of communication", "computation 2 of communication")
+    said = judge(threads_runs(f"{short}, {half}", Normal=30.0, Prog1=25.0, Prog2=20.0, Prog4=40.0))
+    assert f"{short}, {half}: that Prog2 is the fastest holds here (Prog2 20 µs, Prog1" in said
+    said = judge(threads_runs(f"{short}, {twice}", Normal=30.0, Prog2=20.0))
+    assert "that Normal is the fastest does not hold here (Prog2 20 µs" in said
+    said = judge(threads_runs(f"{long}, {twice}", Normal=30.0, Prog2=9.0, Prog4=20.0))
+    assert "that Prog4 is faster than Normal holds here" in said
+    said = judge(threads_runs(f"{long}, {half}", Normal=30.0, Prog2=20.0, Prog4=20.0))
+    assert "that Prog4 is the fastest is not decided" in said
+    said = judge(threads_runs(f"{long}, {half}", Normal=30.0, Prog2=20.0))
+    assert "that Prog4 is the fastest cannot be judged here" in said
+    other = {"Normal": 30.0, "Prog2, all ranks on one core": 40.0}
+    said = judge(threads_runs(f"{short}, {twice}", **other))
+    assert "that Normal is the fastest cannot be judged here (Normal 30 µs and Prog2, all" in said
 
 
 def alone(placement: str, time_us: float) -> Alone:

@@ -5,7 +5,6 @@ Why apart from presets.py: that file is what the publications say; this one carr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from weft import gpu
+from weft import gpu, info
 from weft.bench import kernels, machine, settings
 from weft.bench.presets import Preset, presets, remarks
 from weft.bench.result import Result
@@ -22,7 +21,7 @@ from weft.report import effect_page, kernel_page
 
 
 def find(name: str) -> Preset:
-    known = presets(os.cpu_count() or 1)
+    known = presets(len(info.whole_cores()))
     if name not in known:
         raise SettingsError(f"unknown preset '{name}'; choose one of {', '.join(known)}")
     return known[name]
@@ -46,8 +45,7 @@ def adapted(preset: Preset, given: dict[str, Any], said: Collection[str]) -> Pre
     SettingsError where a value makes another experiment of it, or has no effect.
     """
     if preset.program:
-        taken = OF_KERNELS - {"engines", "lab"} if preset.needs_gpu else OF_KERNELS
-        for name in sorted(set(said) - taken):
+        for name in sorted(set(said) - (OF_KERNELS - preset.fixed)):
             raise SettingsError(
                 f"{flag(name)} has no effect on preset {preset.name}, which runs a program of its"
                 " own; leave it out"
@@ -109,22 +107,42 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
         raise SettingsError(f"preset {preset.name} cannot run: {lacking}")
     announce(preset)
     found = kernels.KernelResult(preset.name, machine.describe(""))
+    amounts: dict[str, int] = {}  # by MPI library: what the last run chose
     for options in preset.runs:
         for mpi in mpis:
             try:
-                run = kernels.measure(preset.program, options, mpi)
+                run = kernels.measure(preset.program, with_amount(options, amounts.get(mpi)), mpi)
             except SettingsError as error:
                 found.failed.append(str(error))
                 tell(f"Not measured: {error}", "yellow")
                 continue
+            finally:
+                if AMOUNT not in options["arguments"]:
+                    amounts.pop(mpi, None)
+            amounts.setdefault(mpi, run.amount)
             found.runs.append(run)
-            tell(f"Found: {preset.judge(run)}")
+            if not preset.series:
+                tell(f"Found: {preset.judge(run)}")
     if not found.runs:
         return 1
+    if preset.series:
+        tell(f"Found: {preset.judge(found.runs)}")
     kernels.save(found, file)
     kernel_page.write(page, [found])
     tell(f"Samples: {file}; report: {page}")
     return 0
+
+
+AMOUNT = "{amount}"  # in a run's arguments: as much computation as the run chose that has none
+
+
+def with_amount(options: dict[str, Any], amount: int | None) -> dict[str, Any]:
+    words = options["arguments"]
+    if AMOUNT not in words:
+        return options
+    if not amount:
+        raise SettingsError(f"{options['case']} needs a run before it, which chooses the amount")
+    return {**options, "arguments": words.replace(AMOUNT, str(amount))}
 
 
 def announce(preset: Preset) -> None:

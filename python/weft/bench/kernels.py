@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from annotated_types import MinLen
 
-from weft import installation, mpi_libraries, stored
+from weft import info, installation, mpi_libraries, stored
 from weft.bench import places, settings, statistics
 from weft.bench.result import Statistic, ranks_in_words
 from weft.bench.settings import SettingsError
@@ -45,6 +45,9 @@ class Run:
     times_us: dict[str, Statistic]  # by variant; BLOCKING: without overlap
     samples_us: dict[str, list[float]]
     communication_share: float = 0.0  # of the blocking kernel's time; 0: not counted
+    amount: int = 0  # of computation, where the program chose it
+    series: str = ""  # the experiment of which this run is a case
+    case: str = ""
 
     @property
     def blocking(self) -> Statistic:
@@ -59,16 +62,23 @@ class Run:
         return min(self.engines, key=lambda engine: self.engines[engine].median)
 
     @property
+    def library(self) -> str:
+        return " ".join(self.mpi.replace(" Version:", "").split(",")[0].split())
+
+    @property
     def title(self) -> str:
-        library = " ".join(self.mpi.replace(" Version:", "").split(",")[0].split())
-        words = (library, ranks_in_words(self.ranks), self.problem, self.network)
+        words = (self.case, self.library, ranks_in_words(self.ranks), self.problem, self.network)
         return ", ".join(word for word in words if word)
 
     def to_json(self) -> dict[str, Any]:
         variants = [{"name": n, "samples_us": samples} for n, samples in self.samples_us.items()]
         about = {"schema": RUN_SCHEMA, "kernel": self.kernel, "mpi": self.mpi}
         where = {"ranks": self.ranks, "problem": self.problem, "network": self.network}
-        share = {"communication_share": self.communication_share}
+        share: dict[str, Any] = {"communication_share": self.communication_share}
+        if self.amount:
+            share["amount"] = self.amount
+        if self.case:
+            share |= {"series": self.series, "case": self.case}
         return {**about, **where, **share, "variants": variants}
 
 
@@ -116,6 +126,9 @@ class RunFigures:
     elements: int = 0  # in files of before, which have no problem
     network: str = ""
     communication_share: float = 0.0
+    amount: int = 0
+    series: str = ""
+    case: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +149,8 @@ def run_of(figures: RunFigures, where: str) -> Run:
     times = {name: statistics.of(values) for name, values in samples.items()}
     problem = figures.problem or f"{figures.elements} doubles"
     about = (figures.kernel, figures.mpi, figures.ranks, problem, figures.network)
-    return Run(*about, times, samples, figures.communication_share)
+    share, amount = figures.communication_share, figures.amount
+    return Run(*about, times, samples, share, amount, figures.series, figures.case)
 
 
 def save(result: KernelResult, path: Path) -> None:
@@ -179,7 +193,8 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
             said = (job.said().strip().splitlines() or ["no output"])[-1]
             raise SettingsError(f"{program} under {mpi} ended with status {status}: {said}")
         found = stored.read(RunFigures, figures, RUN_SCHEMA)
-    return run_of(replace(found, network=place.description), f"{program} under {mpi}")
+    told = {name: options.get(name, "") for name in ("series", "case")}
+    return run_of(replace(found, network=place.description, **told), f"{program} under {mpi}")
 
 
 def remedy(program: str, library: mpi_libraries.Implementation) -> str:
@@ -208,8 +223,12 @@ def ranks_of(options: dict[str, Any]) -> int:
 
 
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
-    words: Sequence[Any] = (installation.weft_command(), "run", "--engine", "thread", "--")
-    words = (*words, mpi_libraries.implementation(mpi).program(program))
+    words: Sequence[Any] = (installation.weft_command(), "run", "--engine", "thread")
+    if placement := options.get("placement"):
+        words = (*words, "--placement", placement)
+    if cores := options.get("on_cores"):
+        words = (*bound_to(info.whole_cores()[:cores]), *words)
+    words = (*words, "--", mpi_libraries.implementation(mpi).program(program))
     words = (*words, *options["arguments"].split())
     if engines := options.get("engines"):
         words = (*words, "--engines", engines)
@@ -217,6 +236,14 @@ def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> 
     if options["lab"]:
         words = (*words, "--pause-us", LAB_PAUSE_US)
     return [str(word) for word in words]
+
+
+def bound_to(cpus: Sequence[int]) -> Sequence[str]:
+    """Puts each rank on one of these CPUs in turn, whatever starts the ranks."""
+    names = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    rank = "".join(f"${{{name}:-" for name in names) + "0" + "}" * len(names)
+    chosen = f"set -- {' '.join(map(str, cpus))}; shift $(({rank} % {len(cpus)})); echo $1"
+    return ("sh", "-c", f'exec taskset -c "$({chosen})" "$@"', "on-cpu")
 
 
 def wait(job: places.Job) -> int:

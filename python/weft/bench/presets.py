@@ -7,20 +7,18 @@ what needs parts that do not exist yet is named in `not_available` and not imita
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from weft.bench.kernels import Run
 from weft.bench.result import Result, Statistic
-from weft.bench.statistics import FASTER, SLOWER, leads
+from weft.bench.statistics import leads
 from weft.report import effect
-from weft.report.effect import Case, Curve, duration, listing, percent
+from weft.report.effect import duration, listing, percent
 
 LAB = "nodes=2,rate=200mbit"
 LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed
-# With the computation beyond or below this much of the communication, a point is another one.
-NEAR = 1.5
 ELEMENTS = 10000  # of the kernel of three arrays
 UNKNOWN_CORES = 12  # enough for all: of a machine that is not described nothing is said to lack
 
@@ -32,7 +30,8 @@ class Preset:
     `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
     dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
     runs are options of that program of kernels/ instead, and `judge` gets a run's figures.
-    `about`: options with whose values the experiment stands or falls.
+    `about`: options with whose values the experiment stands or falls. `fixed`: options that such a
+    program's preset does not take. `series`: its runs are judged together.
     """
 
     name: str
@@ -44,13 +43,15 @@ class Preset:
     program: str = ""
     needs_gpu: bool = False
     about: tuple[str, ...] = ("collective",)
+    fixed: frozenset[str] = frozenset()
+    series: bool = False
 
 
 def presets(cores: int) -> dict[str, Preset]:
     """All presets, scaled to a machine with this many usable cores."""
     found = (
         tcc(),
-        threads_per_core(),
+        threads_per_core(cores),
         placement(),
         split_tree(),
         nbc_eff(cores),
@@ -71,6 +72,11 @@ def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
     if preset.not_available:
         said.append(f"Not measured here: {preset.not_available}")
     return tuple(said)
+
+
+def findings(preset: Preset, runs: Sequence[Run]) -> list[str]:
+    """What is said of a program's runs."""
+    return [preset.judge(runs)] if preset.series else [preset.judge(run) for run in runs]
 
 
 def measured_for(
@@ -117,9 +123,37 @@ def tcc() -> Preset:
     )
 
 
-def threads_per_core() -> Preset:
-    measured = {"engines": "native,thread", "amounts": "0.5x,2x"}
-    run = in_the_lab("allgather", "16B,1MB", kernel="gemm", **measured)
+NORMAL = "Normal"
+THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
+
+
+def ranks_beside(threads: int, cores: int) -> int:
+    """How many ranks leave cores enough for their threads, so many on each; 0: none do.
+
+    On two cores the threads get one and all their ranks the other: that is another experiment.
+    """
+    if cores == 2:
+        return threads if threads > 1 else 0
+    ranks = cores * threads // (threads + 1)
+    return ranks if ranks >= max(threads, 2) else 0
+
+
+def threads_per_core(cores: int) -> Preset:
+    cases = {name: ranks_beside(threads, cores) for name, threads in THREADS.items()}
+    runs = []
+    for size, size_in_words in ((16, "16 B"), (1000000, "1 MB")):
+        for ratio, ratio_in_words in ((0.5, "1/2"), (2, "2")):
+            words = f"--bytes {size} --repetitions {101 if size == 16 else 21}"
+            told = {"series": f"{size_in_words}, computation {ratio_in_words} of communication"}
+            told |= {"lab": None, "engines": "thread"}
+            every = {"case": NORMAL, "ranks": cores, "on_cores": cores}
+            runs.append({"arguments": f"{words} --ratio {ratio}", **every, **told})
+            for name, ranks in cases.items():
+                case = f"{name}, all ranks on one core" if cores == 2 else name
+                some = {"case": case, "ranks": ranks, "on_cores": min(ranks, cores - 1)}
+                some |= {"placement": f"pack:{THREADS[name]}"}
+                if ranks:
+                    runs.append({"arguments": f"{words} --products {{amount}}", **some, **told})
     return Preset(
         name="threads-per-core",
         title="Several progress threads on one core: Iallgather over matrix products",
@@ -128,14 +162,27 @@ def threads_per_core() -> Preset:
             " communication, and no overlap at 2 times; with 1 MB, four threads per core are best"
             " at 1/2, and faster than no overlap at 2 times."
         ),
-        runs=[run],
+        program="gemm_allgather",
+        runs=runs if cores > 1 else [],
         judge=judge_threads_per_core,
-        not_available=(
-            "Prog2 and Prog4, two and four progress threads on a core that has no rank: the lab's"
-            " nodes have one core each, and one thread for several ranks (engine agent) comes"
-            " later. Measured are Normal (blocking) and Prog1 (engine thread)."
-        ),
+        series=True,
+        fixed=frozenset({"lab", "ranks", "engines"}),
+        not_available=threads_missing(cores),
     )
+
+
+def threads_missing(cores: int) -> str:
+    """What of the study's experiment this machine cannot run."""
+    needed = {"Prog1": 4, "Prog2": 3, "Prog4": 5}
+    lacking = [name for name, threads in THREADS.items() if not ranks_beside(threads, cores)]
+    parts = ["32 nodes of 120 cores"]
+    parts += [f"{name}, which needs {needed[name]} cores" for name in lacking]
+    if cores == 2:
+        parts.append(
+            "two thirds and four fifths of the cores at work in Prog2 and Prog4, all of whose ranks"
+            " share one of two cores here"
+        )
+    return "; ".join(parts) + "."
 
 
 def placement() -> Preset:
@@ -294,6 +341,7 @@ def gpu_stencil() -> Preset:
         ),
         program="gpu_stencil",
         needs_gpu=True,
+        fixed=frozenset({"engines", "lab"}),
         runs=[
             {"arguments": f"--order {order} --steps {steps}", "lab": None, "ranks": "2"}
             for order, steps in ((1024, 1000), (4096, 400), (16384, 100), (32768, 40))
@@ -340,23 +388,6 @@ def atmosphere() -> Preset:
 # ---- Judgements -------------------------------------------------------------------------------
 
 
-def nearest(case: Case, ratio: float) -> int | None:
-    """The amount whose computation is nearest to `ratio` times the communication."""
-    wanted_us = ratio * case.communication_us
-
-    def off(amount: int) -> float:
-        there = case.computation_us[amount]
-        return max(there, wanted_us) / min(there, wanted_us)
-
-    best = min(case.amounts, key=off, default=None)
-    return best if best is not None and off(best) <= NEAR else None
-
-
-def by_engine(case: Case, engine: str, amount: int) -> Curve | None:
-    found = [c for c in case.candidates if c.engine == engine and amount in c.readings]
-    return min(found, key=lambda c: c.readings[amount].total.median, default=None)
-
-
 # The published cases, by the labels of gemv_alltoall: times as fast as without overlap.
 TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc": 1.166}
 
@@ -389,28 +420,46 @@ def _share(run: Run) -> str:
     )
 
 
-def judge_threads_per_core(result: Result) -> str:
+# By series: the case that was the fastest, or the two of which the first was faster.
+THREADS_PUBLISHED = {
+    "16 B, computation 1/2 of communication": ("Prog2",),
+    "16 B, computation 2 of communication": (NORMAL,),
+    "1 MB, computation 1/2 of communication": ("Prog4",),
+    "1 MB, computation 2 of communication": ("Prog4", NORMAL),
+}
+
+
+def judge_threads_per_core(runs: Sequence[Run]) -> str:
     sentences = []
-    for case in effect.cases(result):
-        small = case.size_bytes < 1024
-        for ratio, in_words in ((0.5, "half"), (2.0, "twice")):
-            amount = nearest(case, ratio)
-            curve = by_engine(case, "thread", amount) if amount is not None else None
-            if curve is None:
-                continue
-            found = effect.verdict(curve, case.blocking, amount)
-            expected = SLOWER if small and ratio > 1 else FASTER
-            holds = "as published" if found == expected else "unlike the published"
-            words = {"faster": "faster than", "slower": "slower than", "same": "no faster than"}
-            sentences.append(
-                f"{effect.size(case.size_bytes)}, computation {in_words} the communication: a"
-                f" progress thread is {words[found]} blocking, {holds}."
-            )
-    sentences.append(
-        "How many threads share a core best cannot be judged here: the published runs took the"
-        " threads' cores from the computation, and here every core has a rank."
-    )
+    for mpi in dict.fromkeys(run.library for run in runs):
+        for series, expected in THREADS_PUBLISHED.items():
+            times = {
+                run.case: run.blocking if run.case == NORMAL else run.times_us["thread"]
+                for run in runs
+                if (run.library, run.series) == (mpi, series)
+            }
+            if times:
+                sentences.append(_judge_series(mpi, series, expected, times))
     return " ".join(sentences)
+
+
+def _judge_series(
+    mpi: str, series: str, expected: tuple[str, ...], times: dict[str, Statistic]
+) -> str:
+    first = expected[0]
+    rivals = expected[1:] or [name for name in (NORMAL, *THREADS) if name in {*times} - {first}]
+    claim = f"{first} is faster than {expected[1]}" if expected[1:] else f"{first} is the fastest"
+    order = sorted(times, key=lambda name: times[name].median)
+    told = listing([f"{name} {duration(times[name].median)}" for name in order])
+    if not rivals or not {first, *rivals} <= times.keys():
+        verdict = "cannot be judged here"
+    elif all(leads(times[first], times[name]) for name in rivals):
+        verdict = "holds here"
+    elif any(leads(times[name], times[first]) for name in rivals):
+        verdict = "does not hold here"
+    else:
+        verdict = "is not decided: the times lie within the spread"
+    return f"{mpi}, {series}: that {claim} {verdict} ({told})."
 
 
 def judge_placement(result: Result) -> str:

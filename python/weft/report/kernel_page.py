@@ -11,7 +11,7 @@ from typing import Any
 
 from weft.bench import statistics
 from weft.bench.kernels import BLOCKING, KernelResult, Run
-from weft.bench.presets import measured_for
+from weft.bench.presets import findings, measured_for
 from weft.report import html
 from weft.report.effect_page import facts
 
@@ -22,7 +22,7 @@ def section(result: KernelResult) -> dict[str, Any]:
         "title": preset.title if preset else result.preset,
         "published": preset.published if preset else "",
         "missing": (preset.not_available if preset else "") or "",
-        "findings": [preset.judge(run) for run in result.runs] if preset else [],
+        "findings": findings(preset, result.runs) if preset else [],
         "runs": [{"title": run.title, "rows": rows(run)} for run in result.runs],
         "failed": result.failed,
         "machine": facts(result.machine),

@@ -50,7 +50,8 @@ def all_findings() -> list[Published]:
             STUDY,
             "two, or with 1 MB four, progress threads share a core best (Figures 1 to 4)",
             "weft reproduce threads-per-core",
-            "measured at its size it needs nodes with 120 cores: it is simulated",
+            "simulated at its size, which needs nodes with 120 cores; weft bench --preset"
+            " threads-per-core measures what this machine's cores permit",
         ),
         Published(
             STUDY,

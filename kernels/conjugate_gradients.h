@@ -1,0 +1,361 @@
+// conjugate_gradients.h: the methods of pipecg: classic, Chronopoulos and Gear's, Gropp's, and
+// Ghysels and Vanroose's pipelined method, in any precision, with residual replacement.
+// Why apart: the methods then read as in the papers; what they say to other ranks is in
+// sparse_communication.h. Sources: Ghysels, Vanroose, Parallel Computing 40 (2014); van der Vorst,
+// Ye, SIAM J. Sci. Comput. 22 (2000), for when to replace; Nakajima et al. 2025 for the
+// communication on the master thread.
+#pragma once
+#include <mpi.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sparse.h"
+#include "sparse_communication.h"
+
+namespace cg {
+
+using sparse::Communication;
+using sparse::Matrix;
+using sparse::Overlap;
+
+struct Settings {
+  sparse::Problem problem;
+  // mixed: single precision for matrix and preconditioner; mixed-vectors: for the vectors, too.
+  std::string method = "pipelined", precision = "double", stabilise = "none";
+  double tolerance = 1e-8, inner_tolerance = 1e-4;
+  int iterations = 2000, threads = 1;
+  bool replaces() const { return stabilise == "replacement" || stabilise == "both"; }
+  bool refines() const { return stabilise == "refinement" || stabilise == "both"; }
+};
+
+struct Outcome {
+  int iterations = 0, replacements = 0, refinements = 0;
+  double residual = 0;  // the true one, relative to the right-hand side
+  std::string end;      // empty: converged
+};
+
+// Matrix of type M, vectors of T, solution and scalars of S.
+template <class M, class T, class S>
+class Solver {
+ public:
+  using Vector = std::vector<T>;
+  using Products = std::array<S, 4>;  // (r,u), another one, (r,r), (x,x)
+
+  Solver(const Matrix& matrix, const Settings& settings, Communication* communication)
+      : a_(matrix), settings_(settings), comm_(*communication), threads_(settings.threads) {
+    const auto length = static_cast<std::size_t>(matrix.rows + matrix.halo());
+    for (Vector* vector : {&r_, &u_, &w_, &p_, &s_, &q_, &z_, &m_, &n_}) vector->resize(length);
+    x_.resize(length);
+    inexact_.resize(length);
+  }
+
+  // Solves A x = b from x = 0 down to a residual of `target`. Why it ended; empty: it is there.
+  std::string solve(const std::vector<double>& b, double target, int most, Outcome* outcome) {
+    b_ = &b, target_ = target, most_ = most, outcome_ = outcome;
+    std::fill(x_.begin(), x_.end(), S(0));
+    each([&](int i) { r_[i] = static_cast<T>(b[at(i)]), u_[i] = weight(i) * r_[i]; });
+    drift_ = drift_at_start_ = 0, last_norm_ = 0, fresh_ = wanted_ = false;
+    if (settings_.method == "classic") return classic();
+    if (settings_.method == "chronopoulos-gear") return chronopoulos_gear();
+    if (settings_.method == "gropp") return gropp();
+    return pipelined();
+  }
+  const std::vector<S>& solution() const { return x_; }
+
+  // out = A in; both with room for the halo.
+  void product(Vector* in, Vector* out) { multiply(in, out); }
+
+  // b - A x in double precision, whatever the solver's own; `x` gets its halo.
+  void residual(const std::vector<double>& b, std::vector<double>* x, std::vector<double>* r) {
+    comm_.exchange_halo(x);
+    each([&](int i) { (*r)[at(i)] = b[at(i)] - row(a_.value, *x, i); });
+  }
+
+  // Squared norm over all ranks.
+  double square(const std::vector<double>& v) {
+    std::array<double, 4> sums = {dot<double>(v, v)};
+    comm_.sum(&sums);
+    return sums[0];
+  }
+
+ private:
+  static constexpr double eps = std::numeric_limits<M>::epsilon() / 2;
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  template <class Body>
+  void each(const Body& body) const {
+    const int rows = a_.rows;
+#pragma omp parallel for num_threads(threads_) schedule(static)
+    for (int i = 0; i < rows; ++i) body(i);
+  }
+
+  // In chunks, so that the number of threads does not change the order of the additions.
+  template <class Sum, class V>
+  Sum dot(const V& a, const V& b) const {
+    constexpr int chunk = 4096;
+    const int rows = a_.rows, chunks = (rows + chunk - 1) / chunk;
+    std::vector<Sum> sums(at(chunks));
+#pragma omp parallel for num_threads(threads_) schedule(static)
+    for (int c = 0; c < chunks; ++c) {
+      Sum four[4] = {};
+      const int first = c * chunk, last = std::min(rows, first + chunk);
+      for (int i = first; i < last; ++i)
+        four[i & 3] += static_cast<Sum>(a[at(i)]) * static_cast<Sum>(b[at(i)]);
+      sums[at(c)] = (four[0] + four[1]) + (four[2] + four[3]);
+    }
+    Sum total = 0;
+    for (const Sum one : sums) total += one;
+    return total;
+  }
+
+  T weight(int i) const {
+    if constexpr (sizeof(M) == sizeof(double)) return a_.inverse_diagonal[at(i)];
+    return static_cast<T>(a_.inverse_diagonal_single[at(i)]);
+  }
+  template <class Values, class V>
+  auto row(const Values& values, const V& x, int i) const {
+    typename V::value_type sum = 0;
+    for (int k = a_.start[at(i)]; k < a_.start[at(i + 1)]; ++k) {
+      sum += static_cast<typename V::value_type>(values[at(k)]) * x[at(a_.column[at(k)])];
+    }
+    return sum;
+  }
+  T row(const Vector& x, int i) const {
+    if constexpr (sizeof(M) == sizeof(double)) return row(a_.value, x, i);
+    return static_cast<T>(row(a_.value_single, x, i));
+  }
+  void rows_of(const std::vector<int>& which, const Vector& in, Vector* out) const {
+    const int count = static_cast<int>(which.size());
+#pragma omp parallel for num_threads(threads_) schedule(static)
+    for (int k = 0; k < count; ++k) (*out)[at(which[at(k)])] = row(in, which[at(k)]);
+  }
+
+  // out = A in, while the halo travels; with `products`, these are summed over all ranks meanwhile.
+  void multiply(Vector* in, Vector* out, Products* products = nullptr) {
+    if (comm_.overlap() == Overlap::master) {
+      multiply_beside_master(in, out, products);
+    } else if (comm_.overlap() == Overlap::none) {
+      if (products) comm_.sum(products);
+      comm_.exchange_halo(in);
+      rows_of(a_.interior, *in, out);
+      rows_of(a_.boundary, *in, out);
+    } else if (products) {
+      comm_.sum(products, [&] { multiply(in, out); });
+    } else {
+      comm_.begin_halo(in);
+      rows_of(a_.interior, *in, out);
+      comm_.end_halo();
+      rows_of(a_.boundary, *in, out);
+    }
+  }
+
+  // The master thread communicates, blocking, while the others multiply the interior rows.
+  void multiply_beside_master(Vector* in, Vector* out, Products* products) {
+    const int interior = static_cast<int>(a_.interior.size());
+    const int boundary = static_cast<int>(a_.boundary.size());
+#pragma omp parallel num_threads(threads_)
+    {
+#pragma omp master
+      {
+        if (products) comm_.sum(products);
+        comm_.exchange_halo(in);
+      }
+#pragma omp for schedule(dynamic, 256)
+      for (int k = 0; k < interior; ++k) {
+        (*out)[at(a_.interior[at(k)])] = row(*in, a_.interior[at(k)]);
+      }
+#pragma omp for schedule(static)
+      for (int k = 0; k < boundary; ++k) {
+        (*out)[at(a_.boundary[at(k)])] = row(*in, a_.boundary[at(k)]);
+      }
+    }
+  }
+
+  Products products(S first, S second) {
+    const S norm = dot<S>(r_, r_);
+    return {first, second, norm, settings_.replaces() ? dot<S>(x_, x_) : S(0)};
+  }
+
+  // True: the iteration ends, and `end_` says how.
+  bool ended(const Products& sums, int iteration) {
+    const double norm = std::sqrt(static_cast<double>(sums[2]));
+    outcome_->iterations = before_ + iteration;
+    if (iteration == 0) first_norm_ = norm;
+    if (!std::isfinite(norm) || norm > 1e8 * first_norm_) return end("diverged");
+    if (norm <= target_ && (fresh_ || !settings_.replaces())) return end("");
+    wanted_ = norm <= target_;  // a recurrence is believed once the residual was replaced
+    fresh_ = false;
+    if (iteration >= most_) return end("not converged in " + std::to_string(most_) + " iterations");
+    if (!(sums[0] > 0)) return end(not_positive(iteration));
+    norm_ = norm, solution_norm_ = std::sqrt(static_cast<double>(sums[3]));
+    return false;
+  }
+  bool end(const std::string& how) {
+    end_ = how;
+    before_ = outcome_->iterations;
+    return true;
+  }
+  // A residual that grows as it is replaced belongs to no old direction: these begin anew.
+  bool jumped(const Products& sums) const {
+    return fresh_ && std::sqrt(static_cast<double>(sums[2])) > 2 * norm_;
+  }
+  bool breaks_down(S curvature, int iteration) {
+    return curvature > 0 ? false : end(not_positive(iteration));
+  }
+  static std::string not_positive(int iteration) {
+    return "breakdown in iteration " + std::to_string(iteration + 1) +
+           ": not positive definite, or too much rounding";
+  }
+
+  // Van der Vorst and Ye: replace where the recurrence's residual may have drifted from the true
+  // one.
+  bool replacement_is_due() {
+    if (!settings_.replaces()) return false;
+    if (wanted_) return true;
+    const double level = std::sqrt(eps), before = drift_;
+    drift_ += eps * (norm_ + 7 * a_.norm * solution_norm_);
+    if (drift_at_start_ == 0) drift_at_start_ = drift_;
+    const bool due = last_norm_ > 0 && before <= level * last_norm_ && drift_ > level * norm_ &&
+                     drift_ > 1.1 * drift_at_start_;
+    last_norm_ = norm_;
+    return due;
+  }
+  // The residual from the solution, and what follows from it; `pipelined`: all recurrences.
+  void replace(bool directions, bool all) {
+    for (std::size_t i = 0; i < x_.size(); ++i) inexact_[i] = static_cast<double>(x_[i]);
+    std::vector<double> exact(at(a_.rows));
+    residual(*b_, &inexact_, &exact);
+    each([&](int i) { r_[i] = static_cast<T>(exact[at(i)]), u_[i] = weight(i) * r_[i]; });
+    if (directions) multiply(&p_, &s_);
+    if (all) {
+      multiply(&u_, &w_);
+      each([&](int i) { q_[i] = weight(i) * s_[i]; });
+      multiply(&q_, &z_);
+    }
+    drift_ = drift_at_start_ = eps * (norm_ + 7 * a_.norm * solution_norm_);
+    ++outcome_->replacements;
+    fresh_ = true;
+  }
+
+  std::string classic() {
+    Products sums = products(dot<S>(r_, u_), 0);
+    comm_.sum(&sums);
+    each([&](int i) { p_[i] = u_[i]; });
+    for (int k = 0; !ended(sums, k); ++k) {
+      multiply(&p_, &s_);
+      Products curvature = {dot<S>(p_, s_)};
+      comm_.sum(&curvature);
+      if (breaks_down(curvature[0], k)) break;
+      const S gamma = sums[0], alpha = gamma / curvature[0];
+      each([&](int i) { r_[i] -= T(alpha) * s_[i], u_[i] = weight(i) * r_[i]; });
+      if (replacement_is_due()) {
+        add_to_solution(alpha);
+        replace(false, false);
+        comm_.sum(&(sums = products(dot<S>(r_, u_), 0)));
+      } else {
+        comm_.sum(&(sums = products(dot<S>(r_, u_), 0)), [&] { add_to_solution(alpha); });
+      }
+      const T beta = jumped(sums) ? T(0) : static_cast<T>(sums[0] / gamma);
+      each([&](int i) { p_[i] = u_[i] + beta * p_[i]; });
+    }
+    return end_;
+  }
+
+  std::string chronopoulos_gear() {
+    multiply(&u_, &w_);
+    S alpha = 0, gamma = 0;
+    for (int k = 0;; ++k) {
+      Products sums = products(dot<S>(r_, u_), dot<S>(w_, u_));
+      comm_.sum(&sums, [&] { add_to_solution(alpha); });  // of the iteration before
+      const bool anew = k == 0 || jumped(sums);
+      if (ended(sums, k)) break;
+      const S beta = anew ? S(0) : sums[0] / gamma;
+      const S curvature = sums[1] - (anew ? S(0) : beta * sums[0] / alpha);
+      if (breaks_down(curvature, k)) break;
+      gamma = sums[0], alpha = gamma / curvature;
+      each([&](int i) {
+        p_[i] = u_[i] + T(beta) * p_[i], s_[i] = w_[i] + T(beta) * s_[i];
+        r_[i] -= T(alpha) * s_[i], u_[i] = weight(i) * r_[i];
+      });
+      if (replacement_is_due()) {
+        // The step belongs into the solution first; the next iteration must not add it again.
+        add_to_solution(alpha);
+        replace(true, false);
+        each([&](int i) { x_[i] -= alpha * static_cast<S>(p_[i]); });
+      }
+      multiply(&u_, &w_);
+    }
+    return end_;
+  }
+
+  std::string gropp() {
+    Products sums = products(dot<S>(r_, u_), 0);
+    comm_.sum(&sums);
+    each([&](int i) { p_[i] = u_[i]; });
+    multiply(&p_, &s_);
+    for (int k = 0; !ended(sums, k); ++k) {
+      Products curvature = {dot<S>(p_, s_)};
+      comm_.sum(&curvature, [&] { each([&](int i) { q_[i] = weight(i) * s_[i]; }); });
+      if (breaks_down(curvature[0], k)) break;
+      const S gamma = sums[0], alpha = gamma / curvature[0];
+      add_to_solution(alpha);
+      each([&](int i) { r_[i] -= T(alpha) * s_[i], u_[i] -= T(alpha) * q_[i]; });
+      if (replacement_is_due()) replace(true, false);
+      sums = products(dot<S>(r_, u_), 0);
+      multiply(&u_, &w_, &sums);
+      const T beta = jumped(sums) ? T(0) : static_cast<T>(sums[0] / gamma);
+      each([&](int i) { p_[i] = u_[i] + beta * p_[i], s_[i] = w_[i] + beta * s_[i]; });
+    }
+    return end_;
+  }
+
+  std::string pipelined() {
+    multiply(&u_, &w_);
+    S alpha = 0, gamma = 0;
+    for (int k = 0;; ++k) {
+      Products sums = products(dot<S>(r_, u_), dot<S>(w_, u_));
+      each([&](int i) { m_[i] = weight(i) * w_[i]; });
+      multiply(&m_, &n_, &sums);
+      const bool anew = k == 0 || jumped(sums);
+      if (ended(sums, k)) break;
+      const S beta = anew ? S(0) : sums[0] / gamma;
+      const S curvature = sums[1] - (anew ? S(0) : beta * sums[0] / alpha);
+      if (breaks_down(curvature, k)) break;
+      gamma = sums[0], alpha = gamma / curvature;
+      const T a = static_cast<T>(alpha), b = static_cast<T>(beta);
+      each([&](int i) {
+        z_[i] = n_[i] + b * z_[i], q_[i] = m_[i] + b * q_[i];
+        s_[i] = w_[i] + b * s_[i], p_[i] = u_[i] + b * p_[i];
+        x_[i] += alpha * static_cast<S>(p_[i]), r_[i] -= a * s_[i];
+        u_[i] -= a * q_[i], w_[i] -= a * z_[i];
+      });
+      if (replacement_is_due()) replace(true, true);
+    }
+    return end_;
+  }
+
+  void add_to_solution(S alpha) {
+    each([&](int i) { x_[i] += alpha * static_cast<S>(p_[i]); });
+  }
+
+  const Matrix& a_;
+  const Settings& settings_;
+  Communication& comm_;
+  int threads_;
+  Vector r_, u_, w_, p_, s_, q_, z_, m_, n_;
+  std::vector<S> x_;
+  std::vector<double> inexact_;
+  const std::vector<double>* b_ = nullptr;
+  double target_ = 0, norm_ = 0, first_norm_ = 0, solution_norm_ = 0;
+  double drift_ = 0, drift_at_start_ = 0, last_norm_ = 0;
+  int most_ = 0, before_ = 0;
+  bool fresh_ = false, wanted_ = false;  // just replaced; to be replaced at once
+  Outcome* outcome_ = nullptr;
+  std::string end_;
+};
+
+}  // namespace cg

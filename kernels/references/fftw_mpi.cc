@@ -1,0 +1,125 @@
+// fftw_mpi: FFTW's own transform over MPI beside that of kernels/fft3d: forward, in slabs, on the
+// same grid, both left in the order that costs no further transpose; run in turn in one job.
+// Why: a reference for the time of the blocking form, and for the answers.
+#include <fftw3-mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../fourier.h"
+#include "../trials.h"
+
+namespace {
+
+using namespace fourier;
+
+// Its slabs need not be those of fourier.h: FFTW says which planes it wants where.
+class Fftw {
+ public:
+  Fftw(const int (&grid)[3], MPI_Comm comm) : ny_(grid[1]), nz_(grid[2]), nx_(grid[0]) {
+    const std::ptrdiff_t most = fftw_mpi_local_size_3d_transposed(nx_, ny_, nz_, comm, &planes_,
+                                                                  &first_, &lines_, &first_line_);
+    in_.resize(at(std::max<std::ptrdiff_t>(most, 1)));
+    out_.resize(in_.size());
+    plan_ = fftw_mpi_plan_dft_3d(nx_, ny_, nz_, Line::raw(in_.data()), Line::raw(out_.data()), comm,
+                                 FFTW_FORWARD, FFTW_MEASURE | FFTW_MPI_TRANSPOSED_OUT);
+  }
+  ~Fftw() { fftw_destroy_plan(plan_); }
+  Fftw(const Fftw&) = delete;
+  Fftw& operator=(const Fftw&) = delete;
+
+  void prepare() {
+    const auto begin = static_cast<std::uint64_t>(first_ * ny_ * nz_);
+    for (std::ptrdiff_t i = 0; i < planes_ * ny_ * nz_; ++i) {
+      in_[at(i)] = value_at(begin + static_cast<std::uint64_t>(i));
+    }
+  }
+  void carry_out() { fftw_execute(plan_); }
+  // Its output is [y][x][z], with this rank's y.
+  double error(const Problem& problem) const {
+    double most = 0;
+    const Complex* next = out_.data();
+    for (std::ptrdiff_t j = 0; j < lines_; ++j) {
+      for (int i = 0; i < nx_; ++i) {
+        for (int k = 0; k < nz_; ++k) {
+          const int line = static_cast<int>(first_line_ + j);
+          most = std::max(most, problem.error_at(*next++, i, line, k));
+        }
+      }
+    }
+    return most;
+  }
+
+ private:
+  int ny_, nz_, nx_;
+  std::ptrdiff_t planes_ = 0, first_ = 0, lines_ = 0, first_line_ = 0;
+  Array in_, out_;
+  fftw_plan plan_;
+};
+
+int run(int argc, char** argv) {
+  Settings settings;
+  trials::Settings trial;
+  trials::Options options;
+  options.grid("grid", &settings.grid);
+  options.number("blocks", &settings.blocks, 1, 4096);
+  trial.offer(&options);
+  std::string wrong = options.read(argc, argv);
+  const int ranks = trials::size_of(MPI_COMM_WORLD);
+  if (wrong.empty() && std::min(settings.grid[0], settings.grid[1]) < ranks) {
+    wrong = "the grid has too few points for so many slabs: choose a larger --grid or fewer ranks";
+  }
+  if (!wrong.empty()) return trials::refuse("fftw_mpi", wrong);
+
+  const Problem problem(settings);
+  std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
+  all.push_back(trials::variant("FFTW's own over MPI"));
+  std::vector<std::unique_ptr<Transform>> ours;
+  for (trials::Variant& one : all) ours.push_back(std::make_unique<Transform>(settings, &one));
+  Fftw theirs(settings.grid, all.back().comm);
+  Array in, out;
+  double worst[2] = {0, 0};  // of ours, and of theirs
+  const auto is_theirs = [&](const trials::Variant& one) { return &one == &all.back(); };
+  const auto own = [&](const trials::Variant& one) { return ours[at(&one - all.data())].get(); };
+  const int failures = trials::measure(
+      trial, &all,
+      [&](trials::Variant& one) {
+        if (is_theirs(one)) return theirs.prepare();
+        in = problem.input(*own(one));
+      },
+      [&](trials::Variant& one) {
+        if (is_theirs(one)) return theirs.carry_out();
+        own(one)->forward(&in, &out);
+      },
+      [&](trials::Variant& one) {
+        const double error =
+            is_theirs(one) ? theirs.error(problem) : problem.error_of_forward(*own(one), out);
+        worst[is_theirs(one)] = std::max(worst[is_theirs(one)], error);
+        return error < 1e-12;
+      });
+  MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  if (trials::rank_in(MPI_COMM_WORLD) == 0) {
+    std::printf("error against the serial transform: %.1e, FFTW's own over MPI %.1e\n", worst[0],
+                worst[1]);
+  }
+  char text[120];
+  std::snprintf(text, sizeof text, "forward %dx%dx%d, slabs", settings.grid[0], settings.grid[1],
+                settings.grid[2]);
+  const int status = trials::report(trial, "fftw_mpi", text, all, failures);
+  ours.clear();
+  trials::release(&all);
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  fftw_mpi_init();
+  const int status = run(argc, argv);
+  fftw_mpi_cleanup();
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,53 @@
+"""Kernels beside other libraries that do the same: PETSc's conjugate gradients, FFTW over MPI."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from weft import installation
+
+TOOL = installation.ROOT / "tools" / "compare-kernels"
+LIMIT_S = 1200
+METHODS = {"cg": "classic", "groppcg": "gropp", "pipecg": "pipelined"}
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory) -> dict:
+    if not (installation.ROOT / ".deps" / "references" / "unpacked").exists():
+        pytest.skip(
+            "Debian's PETSc and FFTW-MPI are not in .deps: tools/setup-references fetches them"
+        )
+    file = tmp_path_factory.mktemp("compared") / "figures.json"
+    words = ["--grid", "9x8x7", "--transform", "9x10x8", "--ranks", "2", "--repetitions", "3"]
+    done = subprocess.run(
+        [sys.executable, str(TOOL), *words, "--json", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(file.read_text())
+
+
+def test_our_methods_need_as_many_iterations_as_petsc_s_and_end_as_near(compared):
+    rows = compared["solvers"]
+    assert len(rows) == 9
+    for row in rows:
+        (theirs,) = (row[name] for name in METHODS if name in row)
+        (ours,) = (row[name] for name in METHODS.values() if name in row)
+        assert theirs["end"] == ours["end"] == "converged"
+        assert ours["iterations"] == pytest.approx(theirs["iterations"], abs=1)
+        for one in (theirs, ours):
+            assert 0 < one["residual"] <= 1.1e-8
+        if ours["iterations"] == theirs["iterations"]:
+            assert ours["residual"] == pytest.approx(theirs["residual"], rel=0.1)
+
+
+def test_our_transform_is_that_of_fftw_over_mpi(compared):
+    (row,) = compared["transforms"]
+    assert row["ranks"] == 2 and len(row["errors"]) == 2
+    assert max(row["errors"]) < 1e-14
