@@ -69,6 +69,7 @@ test: develop
 	@ctest --test-dir build --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
+	@-$(BIN)/python tools/real-programs lammps --rounds 0
 	@-tools/setup-modules
 	@tools/run-tests
 
