@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -685,3 +686,23 @@ def test_inlined_frames_come_first():
     frames = places.parse_frames(lines, "m", 1)
     assert frames == [places.Frame("inner", "/a/x.c", 5), places.Frame("outer", "/a/x.c", 9)]
     assert places.parse_frames(["??", "??:0"], "/b/app", 16) == [places.Frame("app+0x10", "", 0)]
+
+
+def test_no_neighbour_is_named_for_a_function_of_a_stripped_file(tmp_path):
+    """Of shown() the file keeps name and size, of the function behind it nothing."""
+    source, library = tmp_path / "a.c", tmp_path / "liba.so"
+    source.write_text(
+        "int shown(int x) { return x + 1; }\n"
+        "__attribute__((noinline, used)) static int hidden(int x) { return x * x; }\n"
+    )
+    words = ["cc", "-shared", "-fPIC", "-O0", "-fno-toplevel-reorder", source, "-o", library]
+    subprocess.run(words, check=True, timeout=60)
+    listed = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    begins = {name: int(begin, 16) for begin, _, name in re.findall(r"(\w+) (\w) (\w+)", listed)}
+    subprocess.run(["strip", library], check=True, timeout=60)
+    assert begins["hidden"] > begins["shown"]
+    inside = {name: begins[name] + 4 for name in ("shown", "hidden")}
+    found = places.resolve([(str(library), offset) for offset in inside.values()])
+    assert found[str(library), inside["shown"]] == [places.Frame("shown", "", 0)]
+    unnamed = places.Frame(f"liba.so+{inside['hidden']:#x}", "", 0)
+    assert found[str(library), inside["hidden"]] == [unnamed]

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,31 @@ def parse_frames(lines: list[str], module: str, offset: int) -> list[Frame]:
     return found or unresolved(module, offset)
 
 
+def function_ranges(module: str) -> list[tuple[int, int]]:
+    """Begin and end of those that the file's tables of symbols name with their size, in order."""
+    tool = shutil.which("nm") or shutil.which("eu-nm")
+    found = set()
+    for tables in ([], ["-D"]) if tool else ():
+        words = [tool, "-P", *tables, module]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        for line in done.stdout.splitlines():
+            with suppress(ValueError):  # of undefined symbols there are fewer words
+                _, kind, begin, size = line.split()
+                if kind in "tTwWi":
+                    found.add((int(begin, 16), int(begin, 16) + int(size, 16)))
+    return sorted(found)
+
+
+def without_neighbours(found: dict[int, list[Frame]], module: str) -> dict[int, list[Frame]]:
+    """In a stripped file binutils name the last function before, whichever and however far."""
+    guessed = [offset for offset, frames in found.items() if not any(f.file for f in frames)]
+    ranges = function_ranges(module) if guessed else []
+    for offset in guessed:
+        if not any(begin <= offset - 1 < end for begin, end in ranges):
+            found[offset] = unresolved(module, offset)
+    return found
+
+
 def ask(command: str, module: str, offsets: list[int]) -> dict[int, list[Frame]]:
     # One before the return address, so that the call's own line is found. The address itself is
     # printed in front of its frames.
@@ -68,7 +94,8 @@ def ask(command: str, module: str, offsets: list[int]) -> dict[int, list[Frame]]
             groups[-1].append(line)
     if len(groups) != len(offsets):
         return {}
-    return {offset: parse_frames(lines, module, offset) for offset, lines in zip(offsets, groups)}
+    found = {offset: parse_frames(lines, module, offset) for offset, lines in zip(offsets, groups)}
+    return without_neighbours(found, module)
 
 
 def resolve(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], list[Frame]]:

@@ -1,0 +1,46 @@
+"""A program of Debian's, with and without Weft: its own numbers are the same, to the last bit.
+
+LAMMPS for some steps, by the tool that also runs the others, and for longer.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from weft import installation
+
+TOOL = installation.ROOT / "tools" / "real-programs"
+WAYS = ("auto", "auto --blocking", "thread --blocking", "tcc --blocking", "advise")
+SECONDS = 600
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Of each way the one run."""
+    file = tmp_path_factory.mktemp("real-programs") / "figures.json"
+    options = ["--short", "--no-fetch", "--no-lab", "--no-reproducible", "--rounds", "1"]
+    words = [sys.executable, TOOL, "lammps", *options, "--json", file]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
+    if "left out" in done.stdout:
+        pytest.skip(done.stdout.strip())
+    (found,) = json.loads(file.read_text())
+    return {way: runs[0] for way, runs in found["runs"].items()}
+
+
+def test_the_program_itself_says_what_it_computed(runs):
+    assert runs["alone"]["status"] == 0
+    assert len(runs["alone"]["results"]) > 100
+    assert runs["alone"]["results"]["KinEng of step 40"] > 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_its_numbers_are_the_same(runs, way):
+    assert runs[way]["status"] == 0, runs[way]["said"][-3000:]
+    assert runs[way]["results"] == runs["alone"]["results"]
+
+
+@pytest.mark.parametrize("way", WAYS[:-1])
+def test_weft_took_part(runs, way):
+    assert runs[way]["handled"] > 100

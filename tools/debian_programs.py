@@ -1,0 +1,388 @@
+"""MPI programs of Debian's packages: how each is fetched, what it is given, what it says.
+
+Why apart: tools/real-programs compares runs and need not know what LAMMPS prints. The packages are
+unpacked into .deps/real-programs, so that nothing outside it changes; programs that the system has
+already are used from there. Their inputs are written here, or come with the packages.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from weft import installation, mpi_libraries
+
+PLACE = installation.ROOT / ".deps" / "real-programs"
+SYSTEM = Path("/")
+LAUNCHER = "usr/bin/mpiexec.openmpi"
+
+
+class Missing(Exception):
+    """A program is not here; the message has the command that brings it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What all have in common; `file` shows, below the root, that its packages are there."""
+
+    name: str
+    packages: tuple[str, ...]
+    file: str
+    in_lab: bool = True
+
+    def path(self) -> Path:
+        for root in (PLACE, SYSTEM):
+            if found := next(root.glob(self.file), None):
+                return found
+        raise Missing(
+            f"{self.name} is left out: it is not here; tools/real-programs {self.name} --fetch, or"
+            f" apt-get install {' '.join(self.packages)}, brings it"
+        )
+
+    def root(self) -> Path:
+        return PLACE if PLACE in self.path().parents else SYSTEM
+
+    def command(self, directory: Path, ranks: int, short: bool) -> list[object]:
+        """Writes its input into the directory, which it runs in; its words there."""
+        raise NotImplementedError
+
+    def results(self, directory: Path, output: str) -> dict[str, float]:
+        """What it has computed, each number by its name."""
+        raise NotImplementedError
+
+    def seconds(self, directory: Path, output: str) -> float:
+        """What it says itself that it took, without start and end."""
+        raise NotImplementedError
+
+
+class Lammps(Program):
+    """A Lennard-Jones liquid that melts. The thermostat takes the temperature from a sum over all
+    ranks, so that each step depends on the collectives of those before."""
+
+    INPUT = """\
+        units lj
+        lattice fcc 0.8442
+        region box block 0 {cells} 0 {cells} 0 {cells}
+        create_box 1 box
+        create_atoms 1 box
+        mass 1 1.0
+        velocity all create 3.0 87287 loop geom
+        pair_style lj/cut 2.5
+        pair_coeff 1 1 1.0 1.0 2.5
+        neighbor 0.3 bin
+        neigh_modify delay 0 every 5 check yes
+        fix 1 all nvt temp 3.0 1.5 0.1
+        compute moved all msd
+        thermo_style custom step temp pe ke etotal press c_moved[4]
+        thermo_modify norm no format float %.17g
+        thermo {every}
+        run {steps}
+        """
+
+    def command(self, directory, ranks, short):
+        cells, steps = (6, 40) if short else (10, 200)
+        text = textwrap.dedent(self.INPUT).format(cells=cells, steps=steps, every=steps // 20)
+        (directory / "melt.in").write_text(text)
+        return [self.path(), "-in", "melt.in", "-log", "none"]
+
+    def results(self, directory, output):
+        table = re.search(r"^ *Step(.*)\n((?: *\d+ [^\n]*\n)+)", output, re.MULTILINE)
+        names = table[1].split()
+        lines = (line.split() for line in table[2].splitlines())
+        return {
+            f"{name} of step {step}": float(value)
+            for step, *values in lines
+            for name, value in zip(names, values)
+        }
+
+    def seconds(self, directory, output):
+        return float(re.search(r"^Loop time of (\S+)", output, re.MULTILINE)[1])
+
+
+class PwX(Program):
+    """Self-consistent field, forces and stress of two silicon atoms, one of them displaced."""
+
+    PSEUDOPOTENTIAL = "usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz"
+    INPUT = """\
+        &control
+          calculation = 'scf', prefix = 'si', pseudo_dir = '.', outdir = '.'
+          tprnfor = .true., tstress = .true.
+        /
+        &system
+          ibrav = 2, celldm(1) = 10.2, nat = 2, ntyp = 1, ecutwfc = {cutoff}
+        /
+        &electrons
+          conv_thr = 1.0d-10
+        /
+        ATOMIC_SPECIES
+          Si 28.086 Si.UPF
+        ATOMIC_POSITIONS alat
+          Si 0.00 0.00 0.00
+          Si 0.26 0.25 0.25
+        K_POINTS automatic
+          {points} {points} {points} 1 1 1
+        """
+
+    def path(self):
+        program = super().path()
+        if not (PLACE / self.PSEUDOPOTENTIAL).exists():
+            raise Missing(
+                f"{self.name} is left out: its packages' examples, which have a pseudopotential,"
+                f" are not in .deps; tools/real-programs {self.name} --fetch brings them"
+            )
+        return program
+
+    def command(self, directory, ranks, short):
+        cutoff, points = (12, 2) if short else (20, 3)
+        text = textwrap.dedent(self.INPUT).format(cutoff=cutoff, points=points)
+        (directory / "si.in").write_text(text)
+        with gzip.open(PLACE / self.PSEUDOPOTENTIAL) as packed:
+            (directory / "Si.UPF").write_bytes(packed.read())
+        return [self.path(), "-in", "si.in"]
+
+    @staticmethod
+    def document(directory: Path) -> ElementTree.Element:
+        return ElementTree.parse(directory / "si.save" / "data-file-schema.xml").getroot()
+
+    def results(self, directory, output):
+        def numbers(element: ElementTree.Element, name: str) -> Iterator[tuple[str, float]]:
+            for index, word in enumerate((element.text or "").split()):
+                if re.fullmatch(r"[-+]?\d[\d.]*([eE][-+]?\d+)?", word):
+                    yield f"{name}[{index}]", float(word)
+            for index, child in enumerate(element):
+                yield from numbers(child, f"{name}/{child.tag}{index}")
+
+        return dict(numbers(self.document(directory).find("output"), "output"))
+
+    def seconds(self, directory, output):
+        return float(self.document(directory).find("timing_info/total/wall").text)
+
+
+class Petsc(Program):
+    """Three Krylov methods on the five-point matrix of a square. cg and gmres wait for each sum;
+    pipecg starts MPI_Iallreduce, and multiplies by the matrix meanwhile."""
+
+    SOURCE = """\
+        import sys
+        import time
+
+        sys.path[:0] = {paths}
+        import petsc4py
+
+        petsc4py.init([])
+        from petsc4py import PETSc
+
+        side = {side}
+        matrix = PETSc.Mat().createAIJ([side**2, side**2], nnz=5)
+        for row in range(*matrix.getOwnershipRange()):
+            i, j = divmod(row, side)
+            matrix[row, row] = 4
+            for inside, other in ((i, -side), (i < side - 1, side), (j, -1), (j < side - 1, 1)):
+                if inside:
+                    matrix[row, row + other] = -1
+        matrix.assemble()
+        x, b = matrix.createVecs()
+        x.set(1)
+        matrix.mult(x, b)
+        says = print if PETSc.COMM_WORLD.getRank() == 0 else lambda *_: None
+        PETSc.COMM_WORLD.barrier()
+        began = time.perf_counter()
+        for method in ("cg", "pipecg", "gmres"):
+            x.set(0)
+            solver = PETSc.KSP().create()
+            solver.setOperators(matrix)
+            solver.setType(method)
+            solver.getPC().setType("jacobi")
+            solver.setTolerances(rtol=1e-8)
+            solver.setConvergenceHistory()
+            solver.solve(b, x)
+            for number, residual in enumerate(solver.getConvergenceHistory()):
+                says("residual", method, number, repr(float(residual)))
+            says("residual", method, "solution", repr(x.norm()))
+        says("seconds", time.perf_counter() - began)
+        """
+
+    def interpreter(self) -> Path:
+        return next(p for r in (PLACE, SYSTEM) if (p := r / "usr/bin/python3").exists())
+
+    def command(self, directory, ranks, short):
+        module = self.path().parents[1]
+        paths = [str(module), str(self.root() / "usr/lib/python3/dist-packages")]
+        text = textwrap.dedent(self.SOURCE).format(paths=paths, side=40 if short else 100)
+        (directory / "solve.py").write_text(text)
+        return [self.interpreter(), "solve.py"]
+
+    def results(self, directory, output):
+        found = re.findall(r"^residual (\S+ \S+) (\S+)$", output, re.MULTILINE)
+        return {name: float(value) for name, value in found}
+
+    def seconds(self, directory, output):
+        return float(re.search(r"^seconds (\S+)", output, re.MULTILINE)[1])
+
+
+class Hpcc(Program):
+    """HPC Challenge: HPL, matrix transpose, random access, FFT. Its residuals are what it has
+    computed; its rates are not compared. It also measures links, which takes minutes in the lab."""
+
+    INPUT = """\
+        HPLinpack benchmark input file
+        tools/real-programs
+        HPL.out output file name
+        8       device out
+        1       # of problems sizes (N)
+        {size}  Ns
+        1       # of NBs
+        80      NBs
+        0       PMAP process mapping
+        1       # of process grids (P x Q)
+        1       Ps
+        {ranks} Qs
+        16.0    threshold
+        1       # of panel fact
+        2       PFACTs
+        1       # of recursive stopping criterium
+        4       NBMINs
+        1       # of panels in recursion
+        2       NDIVs
+        1       # of recursive panel fact.
+        1       RFACTs
+        1       # of broadcast
+        1       BCASTs
+        1       # of lookahead depth
+        1       DEPTHs
+        2       SWAP
+        64      swapping threshold
+        0       L1 in form
+        0       U in form
+        1       Equilibration
+        8       memory alignment in double
+        ##### a separator
+        0       Number of additional problem sizes for PTRANS
+        1200    values of N
+        0       number of additional blocking sizes for PTRANS
+        40      values of NB
+        """
+    RESULTS = re.compile(
+        r"^(Success|HPL_Rnorm\w+|HPL_[ABX]norm\w+|PTRANS_residual|MPIRandomAccess\w*_Errors"
+        r"|MPIRandomAccess\w*_ExeUpdates|MPIFFT_maxErr)=(\S+)$",
+        re.MULTILINE,
+    )
+    SECONDS = re.compile(
+        r"^(?:HPL_time|PTRANS_time|MPIRandomAccess\w*_time|MPIFFT_time\d)=(\S+)$", re.MULTILINE
+    )
+
+    def command(self, directory, ranks, short):
+        text = textwrap.dedent(self.INPUT).format(size=256 if short else 600, ranks=ranks)
+        (directory / "hpccinf.txt").write_text(text)
+        return [self.path()]
+
+    def results(self, directory, output):
+        text = (directory / "hpccoutf.txt").read_text()
+        found = dict(self.RESULTS.findall(text))
+        found["scaled residual"] = re.search(r"\*N\)= *(\S+)", text)[1]
+        return {name: float(value) for name, value in found.items()}
+
+    def seconds(self, directory, output):
+        text = (directory / "hpccoutf.txt").read_text()
+        return sum(map(float, self.SECONDS.findall(text)))
+
+
+PROGRAMS: dict[str, Program] = {
+    program.name: program
+    for program in (
+        Lammps("lammps", ("lammps",), "usr/bin/lmp"),
+        PwX("pw.x", ("quantum-espresso", "quantum-espresso-data"), "usr/bin/pw.x"),
+        Petsc(
+            "petsc",
+            ("python3-petsc4py-real",),
+            "usr/lib/petscdir/*/*-real/lib/python3/dist-packages/petsc4py/__init__.py",
+        ),
+        Hpcc("hpcc", ("hpcc",), "usr/bin/hpcc", in_lab=False),
+    )
+}
+
+
+# ---- Fetching ---------------------------------------------------------------------------------
+
+
+def apt(*words: str, directory: Path | None = None) -> str:
+    command = ["apt-get", "-qq", "--no-install-recommends", *words]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Missing(done.stderr.strip().splitlines()[-1])
+    return done.stdout
+
+
+def lacking(packages: tuple[str, ...]) -> list[str]:
+    """These packages, and those below them and of the launcher that the system has not."""
+    planned = apt("install", "-s", *packages, "openmpi-bin")
+    return list(dict.fromkeys([*packages, *re.findall(r"^Inst (\S+)", planned, re.MULTILINE)]))
+
+
+def fetch(program: Program) -> None:
+    """Unpacks its packages, with the launcher of Open MPI; Missing where apt-get cannot."""
+    try:
+        try:
+            names = lacking(program.packages)
+        except Missing:
+            apt("update")
+            names = lacking(program.packages)
+        PLACE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=PLACE) as archives:
+            apt("download", *names, directory=Path(archives))
+            for archive in sorted(Path(archives).glob("*.deb")):
+                subprocess.run(["dpkg", "-x", archive, PLACE], check=True)
+    except (OSError, subprocess.CalledProcessError, Missing) as error:
+        raise Missing(f"{program.name} could not be fetched: {error}") from None
+
+
+# ---- Running ----------------------------------------------------------------------------------
+
+
+def environment() -> dict[str, str]:
+    """What programs and launcher need on top of the usual environment."""
+    settings = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_mca_base_component_show_load_errors": "0",
+        "OMPI_MCA_mpi_yield_when_idle": "1",  # other work on the machine disturbs less
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "self,vader",
+        "PMIX_MCA_pcompress_base_silence_warning": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    library = next(PLACE.glob("usr/lib/*/libmpi.so.40"), None)
+    if library:
+        directory = library.parent
+        beside = [
+            directory,
+            PLACE / "lib" / directory.name,
+            directory / "blas",
+            directory / "lapack",
+        ]
+        settings |= {
+            "LD_LIBRARY_PATH": os.pathsep.join(str(path) for path in beside if path.exists()),
+            "OPAL_PREFIX": str(PLACE / "usr"),
+            "OPAL_LIBDIR": str(directory / "openmpi/lib"),
+            "OPAL_PKGLIBDIR": str(directory / "openmpi/lib/openmpi3"),
+            "OPAL_PKGDATADIR": str(PLACE / "usr/share/openmpi"),
+            "PMIX_INSTALL_PREFIX": str(directory / "pmix2"),
+        }
+    return settings
+
+
+def open_mpi() -> mpi_libraries.Implementation:
+    """Debian's, which all these programs are linked to. Needs environment() in its own."""
+    for root in (PLACE, SYSTEM):
+        launcher = root / LAUNCHER
+        if launcher.exists() and (found := mpi_libraries.at_launcher(launcher, "Debian")):
+            return found
+    raise Missing("Debian's Open MPI is not here: apt-get install openmpi-bin brings it")
