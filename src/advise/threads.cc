@@ -118,11 +118,17 @@ struct Start {
   bool of_library;
 };
 
+// The library's threads take the signals that guards need, those that their own instructions raise,
+// and the C library's two. All others are the application's: the kernel gives them to a thread that
+// takes them while the application's own is in one of our handlers, where it never would otherwise.
+constexpr std::uint64_t kLibrarysMask =
+    ~(kGuardSignals | kernel::bit(SIGBUS) | kernel::bit(SIGFPE) | kernel::bit(SIGILL) |
+      kernel::bit(32) | kernel::bit(33));
+
 void* begin_thread(void* data) {
   const Start start = *static_cast<Start*>(data);
   free(data);
-  // The library's may have inherited a mask that blocks everything.
-  if (start.of_library) kernel::block_these(kernel::blocked() & ~kGuardSignals);
+  if (start.of_library) kernel::block_these(kLibrarysMask);
   know_this_thread(start.of_library);
   return start.routine(start.argument);
 }
