@@ -272,14 +272,14 @@ inline std::string library() {
   return line;
 }
 
-inline bool write_json(const Settings& settings, const char* kernel, const std::string& problem,
-                       const std::vector<Variant>& all) {
-  std::FILE* file = std::fopen(settings.json.c_str(), "w");
+inline bool write_json(const std::string& path, const char* kernel, const std::string& problem,
+                       const std::vector<Variant>& all, int amount = 0) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return false;
   std::fprintf(file, "{\"schema\": \"weft-kernel/1\", \"kernel\": \"%s\",\n", kernel);
   std::fprintf(file, " \"mpi\": \"%s\", \"ranks\": %d, \"problem\": \"%s\",\n", library().c_str(),
                size_of(MPI_COMM_WORLD), problem.c_str());
-  if (settings.amount) std::fprintf(file, " \"amount\": %d,\n", settings.amount);
+  if (amount) std::fprintf(file, " \"amount\": %d,\n", amount);
   std::fprintf(file, " \"communication_share\": %.4f,\n \"variants\": [", median(all[0].shares));
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::fprintf(file, "%s\n  {\"name\": \"%s\", \"engine\": \"%s\", \"samples_us\": [",
@@ -309,7 +309,7 @@ inline int report(const Settings& settings, const char* kernel, const std::strin
                 100 * (time_us / first_us - 1), all[i].remark.c_str());
   }
   std::printf("%d wrong results\n", wrong);
-  if (!settings.json.empty() && !write_json(settings, kernel, problem, all)) {
+  if (!settings.json.empty() && !write_json(settings.json, kernel, problem, all, settings.amount)) {
     std::fprintf(stderr, "%s: cannot write %s\n", kernel, settings.json.c_str());
     return 1;
   }
