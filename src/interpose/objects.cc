@@ -79,8 +79,8 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   return code;
 }
 
-// Its order among the library's collectives is that of its start. So it waits, though it should not,
-// where calls are held, which is seldom (docs/inside/learning.md).
+// Its order among the library's collectives is that of its start. So it waits, though it should
+// not, where calls are held, which is seldom (docs/inside/learning.md).
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   if (Runtime* runtime = Runtime::active()) let_held_go(*runtime, comm);
   return next_calls.Comm_idup(comm, newcomm, request);
