@@ -35,7 +35,7 @@ class Site:
     program: str
     job: str  # "4 ranks"
     communicator: str  # "4 ranks on 2 nodes"
-    calls: str  # "allreduce, predefined operator, up to 1048575 bytes"
+    calls: str  # "allreduce, predefined operator, below 1 MiB"
     chosen: Way
     lost: int  # rounds in which it was not faster than the library's own
     tried: tuple[Way, ...]
@@ -112,32 +112,32 @@ def as_json(sites: list[Site]) -> dict:
     }
 
 
+def time_words(us: float) -> str:
+    return f"{us:.0f} µs" if us < 1000 else f"{us / 1000:.1f} ms"
+
+
 def show(sites: list[Site], console: "Console") -> None:
+    """A table for each site: what was tried, the fastest first, and what is taken."""
     from rich.table import Table
 
-    for program, job in dict.fromkeys((site.program, site.job) for site in sites):
-        table = Table(title=f"{program}, {job}", title_justify="left", title_style="bold")
-        for column in ("calls", "communicator", "way", "period", "gain", "tried"):
-            table.add_column(column, justify="right" if column == "period" else "left")
-        for site in sites:
-            if (site.program, site.job) != (program, job):
-                continue
-            gain = site.gain()
-            others = ", ".join(
-                f"{way.words} {way.period_us:,.0f} µs"
-                for way in sorted(site.tried, key=lambda way: way.period_us)
-                if way.words != site.chosen.words
-            )
-            lost = f", lost {site.lost} rounds" if site.lost else ""
-            table.add_row(
-                site.calls,
-                site.communicator,
-                site.chosen.words,
-                f"{site.chosen.period_us:,.0f} µs",
-                f"{gain[0]:.0%} against {gain[1]}{lost}" if gain else "",
-                others,
-            )
+    for site in sites:
+        heading = f"[bold]{site.program}[/], {site.job}: {site.calls}"
+        console.print(f"{heading} ({site.communicator})")
+        table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+        gain = site.gain()
+        for way in sorted(site.tried, key=lambda way: way.period_us):
+            taken = way.words == site.chosen.words
+            what = ""
+            if taken:
+                what = "taken"
+                if gain:
+                    what += f", {gain[0]:.0%} less time than {gain[1]}"
+                if site.lost:
+                    what += f"; slower in {site.lost} {'round' if site.lost == 1 else 'rounds'}"
+            style = "bold" if taken else ""
+            table.add_row(way.words, time_words(way.period_us), what, style=style)
         console.print(table)
+    console.print("Times are those from one call to the next, on the slowest rank.")
 
 
 def learned(

@@ -28,7 +28,7 @@ struct SiteKey {
   bool operator==(const SiteKey&) const = default;
 };
 
-// "allreduce, up to 1048575 bytes"
+// "allreduce, predefined operator, below 1 MiB"
 std::string words_of(const SiteKey& key);
 
 // What became of a site, for summary and cache.

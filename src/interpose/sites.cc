@@ -2,7 +2,7 @@
 #include "interpose/sites.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 
 #include "base/clock.h"
 #include "coll/algorithm.h"
@@ -52,7 +52,10 @@ std::string words_of(const SiteKey& key) {
   std::string words = kind_name(key.kind);
   if (key.kernel) words += ", predefined operator";
   if (key.size_class < 0) return words;
-  return words + ", up to " + std::to_string((std::uint64_t{1} << key.size_class) - 1) + " bytes";
+  constexpr std::array<const char*, 4> kUnits = {" bytes", " KiB", " MiB", " GiB"};
+  const int unit = std::min(key.size_class / 10, 3);
+  return words + ", below " + std::to_string(std::uint64_t{1} << (key.size_class - 10 * unit)) +
+         kUnits[static_cast<std::size_t>(unit)];
 }
 
 std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {

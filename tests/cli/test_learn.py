@@ -10,7 +10,7 @@ import pytest
 from weft import installation, learned, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
-SITES = ("allreduce, predefined operator, up to 65535 bytes", "bcast, up to 65535 bytes")
+SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_an_unknown_word_is_refused(call):
 
 
 LINE = (
-    "weft 1|AMD, MPICH|learnt|app|4 ranks|4 ranks on 2 nodes|alltoall, up to 1048575 bytes\t"
+    "weft 1|AMD, MPICH|learnt|app|4 ranks|4 ranks on 2 nodes|alltoall, below 1 MiB\t"
     "thread linear/65536/4/0\t1\tnative/65536/4/0=8000000,thread linear/65536/4/0=6000000\n"
 )
 
@@ -127,8 +127,8 @@ def test_weft_learned_shows_what_is_known(call, tmp_path):
     plans.write_text("# weft plans, version 3\n" + LINE)
     done = call("learned", "--plan-cache", plans, "--json", tmp_path / "out.json", COLUMNS="200")
     assert done.returncode == 0, done.stderr
-    assert "app, 4 ranks" in done.stdout
-    assert "25% against native, lost 1 rounds" in done.stdout
+    assert "app, 4 ranks: alltoall, below 1 MiB (4 ranks on 2 nodes)" in done.stdout
+    assert "taken, 25% less time than native; slower in 1 round" in done.stdout
     site = json.loads((tmp_path / "out.json").read_text())["sites"][0]
     assert site["way"] == "thread linear"
     assert site["tried"][0] == {"way": "native", "period_us": 8000.0}
