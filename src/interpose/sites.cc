@@ -51,7 +51,7 @@ std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& commu
 std::string words_of(const SiteKey& key) {
   std::string words = kind_name(key.kind);
   if (key.kernel) words += ", predefined operator";
-  if (key.size_class < 0) return words;
+  if (key.size_class <= 0) return words;
   constexpr std::array<const char*, 4> kUnits = {" bytes", " KiB", " MiB", " GiB"};
   const int unit = std::min(key.size_class / 10, 3);
   return words + ", below " + std::to_string(std::uint64_t{1} << (key.size_class - 10 * unit)) +

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <utility>
 
@@ -37,8 +37,8 @@ class CallsInOrder {
   }
 
  private:
-  std::mutex mutex_;  // guards calls_
-  std::deque<Held> calls_;
+  std::mutex mutex_;       // guards calls_
+  std::list<Held> calls_;  // no deque, which takes memory for nothing
   std::atomic<bool> any_{false};
 };
 
