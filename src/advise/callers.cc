@@ -37,9 +37,8 @@ constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exe
 Binding binding_at(std::uintptr_t address) {
   Known& entry = known[(address >> 2) % kKnown];
   if (entry.address == address) return entry.binding;
-  Dl_info info;
-  const bool found = dladdr(reinterpret_cast<void*>(address - 1), &info) != 0 && info.dli_fname;
-  entry = {address, found ? binding_of(info.dli_fname) : Binding::none};
+  // Not dladdr, which also looks through all symbols of that file.
+  entry = {address, binding_of(place_of(address - 1).file)};
   return entry.binding;
 }
 

@@ -89,6 +89,7 @@ constexpr int kSignals[3] = {SIGSEGV, SIGSYS, SIGTRAP};
 
 double budget = 0;
 std::int64_t began_ns = 0;
+std::int64_t computed_before_ns = 0;
 std::atomic<std::int64_t> spent_ns{0};
 std::uint64_t chance = 0x9e3779b97f4a7c15;
 Unknown off = Unknown::switched_off;
@@ -597,6 +598,20 @@ int breakpoint_on(std::uintptr_t begin, std::size_t bytes) {
   return opened < 0 ? -1 : moved_up(static_cast<int>(opened));
 }
 
+// The first event of a machine makes its kernel wait for all cores, 8 to 130 ms; the next ones take
+// microseconds while there is one. So this process has one that counts nothing.
+void keep_an_event() {
+  perf_event_attr wanted{};
+  wanted.size = sizeof wanted;
+  wanted.type = PERF_TYPE_SOFTWARE;
+  wanted.config = PERF_COUNT_SW_DUMMY;
+  wanted.exclude_kernel = 1;
+  wanted.exclude_hv = 1;
+  const long opened = kernel::direct(SYS_perf_event_open, reinterpret_cast<long>(&wanted), 0, -1,
+                                     -1, PERF_FLAG_FD_CLOEXEC);
+  if (opened >= 0) moved_up(static_cast<int>(opened));
+}
+
 bool fits_breakpoint(std::uintptr_t begin, std::size_t bytes) {
   return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && begin % bytes == 0;
 }
@@ -663,8 +678,24 @@ Unknown set(Guard& slot, const Guard& wanted) {
   return why;
 }
 
+std::int64_t computed_ns() {
+  timespec t{};
+  kernel::direct(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, reinterpret_cast<long>(&t));
+  return t.tv_sec * INT64_C(1'000'000'000) + t.tv_nsec;
+}
+
+// A part of the time that has passed; where others use the core too, of what this process had of
+// it, since that is what observing takes longer by. It is asked once a millisecond.
 std::int64_t allowed_ns() {
-  return static_cast<std::int64_t>(budget * static_cast<double>(now_ns() - began_ns));
+  constexpr std::int64_t kFresh = 1'000'000;
+  static std::atomic<std::int64_t> asked_ns{0}, had_ns{0};
+  const std::int64_t now = now_ns();
+  if (now - asked_ns.load(std::memory_order_relaxed) > kFresh) {
+    had_ns.store(computed_ns() - computed_before_ns, std::memory_order_relaxed);
+    asked_ns.store(now, std::memory_order_relaxed);
+  }
+  const std::int64_t base = std::min(now - began_ns, had_ns.load(std::memory_order_relaxed));
+  return static_cast<std::int64_t>(budget * static_cast<double>(base));
 }
 
 // With the lock held. When it is closed again after a write: at first often enough for all the time
@@ -765,8 +796,10 @@ bool opened_in_mpi() {
 }  // namespace
 
 void guards_begin(double overhead) {
+  if (overhead > 0) keep_an_event();
   budget = overhead;
   began_ns = now_ns();
+  computed_before_ns = computed_ns();
   if (overhead <= 0) return;
   const bool known = know_this_thread(false);
   off = known ? Unknown::none : Unknown::not_supported;
