@@ -70,6 +70,7 @@ test: develop
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
 	@-tools/setup-references
+	@-$(BIN)/python tools/real-programs lammps --rounds 0
 	@-tools/setup-modules
 	@tools/run-tests
 
