@@ -223,6 +223,8 @@ def nonblocking_form(call, calls):
 
 def meeting(call):
     """Before a collective call that has no non-blocking form."""
+    if call["name"] == "MPI_Intercomm_create":  # waits for ranks beyond its communicator, too
+        return [f"  guard.after_held({argument(call, 'comm')});"]
     if not call.get("collective"):
         return []
     role = next(role for role in MEETINGS if argument(call, role))

@@ -302,9 +302,11 @@ void Communicators::free_all() {
   std::shared_ptr<Communicator> world = remove(handles.comm_world);
   if (!world) return;
   const MPI_Comm shadow = world->shadow;
+  world->sites->forget_comparisons();
   world.reset();
   {
     const std::lock_guard lock(mutex_);
+    for (const auto& [user, communicator] : known_) communicator->sites->forget_comparisons();
     known_.clear();
     begin_epoch();
   }

@@ -27,6 +27,9 @@ HeldOperation::HeldOperation(Runtime& runtime, CallId id, const Call& call,
       runtime_(runtime),
       plan_(plan ? std::optional(*plan) : std::nullopt) {
   leave_to(*this);
+  compute_as_here();
+  if (plan_ && plan_->by_callers) leave_to_callers();
+  if (runtime.observing()) times.started = now_ns();
   if (!plan_ || !plan_->ways) return;
   Site& site = *plan_->ways->site;
   made_ = {now_ns(), site.in_flight.load(std::memory_order_relaxed)};
@@ -42,8 +45,19 @@ bool HeldOperation::go_on() {
     way = &plan_of(runtime_, call(), *plan_, *next);
   }
   carried_ = carried_by(way);
-  carried_->advance();
+  count(way);
+  const ComputesAs caller(computes_as());
+  if (carried_->has_memory() && !carried_->by_callers()) carried_->advance();
   return true;
+}
+
+// For the summary, as if it had begun in its start.
+void HeldOperation::count(const Plan* way) const {
+  Summary& summary = runtime_.summary;
+  if (!way || way->declined)
+    summary.passed_on(id(), way ? *way->declined : Reason::arguments);
+  else
+    summary.handled(id(), way->bytes, way->schedule->node_bytes > 0);
 }
 
 std::shared_ptr<CollectiveOperation> HeldOperation::carried_by(const Plan* way) {
@@ -57,7 +71,9 @@ Result<bool> HeldOperation::begin() {
 }
 
 Result<bool> HeldOperation::over() {
-  if (!carried_ || !carried_->advance()) return false;
+  if (!carried_) return false;
+  if (!carried_->has_memory()) return Error{"", MPI_ERR_NO_MEM};
+  if (!carried_->advance()) return false;
   if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
   return true;
 }

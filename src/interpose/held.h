@@ -24,6 +24,7 @@ class HeldOperation final : public RequestedOperation, private Later {
   Result<bool> begin() override;
   Result<bool> over() override;
   std::shared_ptr<CollectiveOperation> carried_by(const Plan* way);
+  void count(const Plan* way) const;
 
   Runtime& runtime_;
   const std::optional<Plan> plan_;

@@ -141,14 +141,25 @@ std::optional<Learner::Known> Learnt::find(const Communicator& communicator, con
 
 void Learnt::note(const Communicator& communicator) {
   const std::lock_guard lock(mutex_);
+  constexpr std::size_t kMost = 1000;  // a program with more repeats itself
   for (SiteRecord& record : communicator.sites->records(communicator)) {
     record.key = site_words(communicator, record.site_key);
-    records_.push_back(std::move(record));
+    const auto known = records_.find(record.key);
+    if (known == records_.end() && records_.size() < kMost)
+      records_.emplace(record.key, std::move(record));
+    else if (known != records_.end() && record.found.calls > known->second.found.calls)
+      known->second = std::move(record);
   }
 }
 
+std::vector<SiteRecord> Learnt::records() const {
+  std::vector<SiteRecord> records;
+  for (const auto& [key, record] : records_) records.push_back(record);
+  return records;
+}
+
 void Learnt::keep(Runtime& runtime) {
-  for (const SiteRecord& record : records_)
+  for (const auto& [key, record] : records_)
     if (record.rank == 0 && record.found.is_new())
       runtime.plans.put(prefix_ + record.key, plan_of_site(record));
 }

@@ -57,13 +57,13 @@ class Learnt {
   // In MPI_Finalize: what rank 0 of a communicator has found goes to the plans.
   void keep(Runtime& runtime);
 
-  const std::vector<SiteRecord>& records() const { return records_; }  // in MPI_Finalize
+  std::vector<SiteRecord> records() const;  // in MPI_Finalize
 
  private:
   std::string prefix_;                                                 // of all keys
   std::map<std::string, std::pair<std::string, std::int64_t>> known_;  // way and period by key
   std::mutex mutex_;                                                   // guards records_
-  std::vector<SiteRecord> records_;
+  std::map<std::string, SiteRecord> records_;  // by key, of the communicator with the most calls
 };
 
 }  // namespace weft::interpose

@@ -98,11 +98,13 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 // collectives of two engines never meet on one: each engine keeps its own order.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
+  guard.after_held(comm);
   const int code = next_calls.Comm_set_info(comm, info);
   const Hints hints = code == MPI_SUCCESS ? hints_on(comm, info) : Hints{};
   if (!hints.any()) return code;
   guard.meet(comm);
-  Runtime::active()->communicators.remove(comm);
+  if (const auto before = Runtime::active()->communicators.remove(comm))
+    before->sites->forget_comparisons();
   add_communicator(comm, hints);
   return code;
 }
@@ -123,6 +125,7 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   if (code == MPI_SUCCESS) {
     known->freed.store(true);
     runtime->learnt.note(*known);
+    known->sites->forget_comparisons();
   } else {
     runtime->communicators.put_back(known);
   }

@@ -237,13 +237,14 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
   return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
 }
 
-// What the user leaves open, and may change from call to call. Where callers alone go on with
+// What the user leaves open, and may change from call to call. Blocking calls must be offered to
+// Weft, since they may not overtake those that are held. Where callers alone go on with
 // operations, or a thread that may not call the library, a rank could not wait for a comparison
 // inside the library's own calls (docs/inside/learning.md). The same on all ranks.
 bool may_learn(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                Use use, bool by_callers) {
   return runtime.config.learn != Learn::off && use == Use::request && !by_callers &&
-         runtime.takes_all() && runtime.threads_allowed() &&
+         runtime.takes_all() && runtime.threads_allowed() && blocking_wanted() &&
          runtime.engine_for(communicator) == Engine::automatic &&
          !is_named(runtime, communicator, shape);
 }

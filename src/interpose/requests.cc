@@ -201,6 +201,8 @@ std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {
 }
 
 void Requests::watch(MPI_Request request, NativeRequest record) {
+  NativeRequest before;  // of a handle that several requests share, or that another tool completed
+  unwatch(request, &before);
   const std::lock_guard lock(mutex_);
   if (watched_.insert_or_assign(request, record).second) watched_count_.fetch_add(1);
 }

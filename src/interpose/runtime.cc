@@ -401,7 +401,7 @@ void Runtime::end() {
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
   settle_incomplete(*runtime, rank);
-  communicators_learnt(*runtime);
+  if (runtime->learns()) communicators_learnt(*runtime);
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(

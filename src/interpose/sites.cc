@@ -58,6 +58,10 @@ std::string words_of(const SiteKey& key) {
          kUnits[static_cast<std::size_t>(unit)];
 }
 
+void Sites::forget_comparisons() {
+  for (const auto& site : sites_) site->comparison.reset();
+}
+
 std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
   std::vector<SiteRecord> records;
   for (const auto& site : sites_) {

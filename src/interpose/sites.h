@@ -60,6 +60,9 @@ class Sites {
 
   std::vector<SiteRecord> records(const Communicator& communicator) const;
 
+  // The communicator is about to go, which a comparison under way would keep.
+  void forget_comparisons();
+
  private:
   std::vector<std::unique_ptr<Site>> sites_;
 };

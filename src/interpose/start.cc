@@ -325,7 +325,10 @@ namespace {
   const Plan& chosen = plan_of(runtime, call, plan, *way);
   if (chosen.declined) {
     decline_after_all(*chosen.declined);
-    if (site.learner.is_watching()) watch_for(&site, plan.communicator);
+    if (site.learner.is_watching()) {
+      plan.communicator->lend();  // the watch may outlive it
+      watch_for(&site, plan.communicator);
+    }
     return false;
   }
   *code = start_by(runtime, id, call, chosen, &site, request);
@@ -337,7 +340,7 @@ namespace {
 bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   Runtime* runtime = request ? Runtime::active() : nullptr;
   const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
-  if (runtime && holding.load(std::memory_order_relaxed) > 0) [[unlikely]]
+  if (runtime && holding.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (hold_behind_others(*runtime, id, call, plan, request, code)) return true;
   if (!plan) return false;
   if (plan->ways) [[unlikely]]

@@ -10,16 +10,16 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint32_t kWatched = 4, kWatchedLonger = 12;  // calls
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // calls
 // Rounds of each stage of trials. What is very slow is met once, what is slow three times.
 constexpr int kRounds[] = {1, 2, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
 constexpr std::size_t kMostKept = 3;  // ways after these
-constexpr std::uint32_t kLooked =
+constexpr std::uint64_t kLooked =
     8;  // calls, of each in flight, at which a settled site is looked at
-constexpr std::uint32_t kFirstCheckOfKnown = 16;  // all of which are looked at
-constexpr std::uint32_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1u << 20;
+constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
+constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // A site that is called more often than this has nothing that could be hidden.
 constexpr std::int64_t kLeastPeriod_ns = 20'000;
@@ -78,8 +78,8 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings)
 }
 
 // From the next call on; after so many calls the ranks compare.
-void Learner::begin_stage(Stage stage, std::uint32_t calls) {
-  const auto delay = static_cast<std::uint32_t>(switches_ ? 1 : 2 * depth_);
+void Learner::begin_stage(Stage stage, std::uint64_t calls) {
+  const auto delay = static_cast<std::uint64_t>(switches_ ? 1 : 2 * depth_);
   stage_ = stage;
   is_agreed_ = false;
   begins_at_ = calls_;
@@ -90,7 +90,7 @@ void Learner::begin_stage(Stage stage, std::uint32_t calls) {
     next_timed_ =
         calls == kNever
             ? kNever
-            : compares_at_ - std::min(calls, kLooked * static_cast<std::uint32_t>(depth_));
+            : compares_at_ - std::min(calls, kLooked * static_cast<std::uint64_t>(depth_));
   most_in_flight_ = 0;
   words_ = {};
 }
@@ -105,7 +105,7 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   if (stage_ == Stage::waiting) move_on(turn);
   Step step{way_, calls_ == compares_at_};
   if (stage_ == Stage::trying && calls_ < compares_at_) {
-    step.way = order_[(calls_ - begins_at_) / static_cast<std::uint32_t>(depth_)];
+    step.way = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(depth_)];
     ++calls_on_trial_;
   }
   if (step.compare) {
@@ -120,16 +120,17 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
 // only.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
   const bool is_settled = stage_ == Stage::settled;
-  const std::uint32_t from = is_settled ? next_timed_ : begins_at_;
+  const std::uint64_t from = is_settled ? next_timed_ : begins_at_;
   if (last_ns_ != 0 && calls_ > from && calls_ <= compares_at_) {
-    const std::uint32_t in_slot =
-        is_settled ? kNever : static_cast<std::uint32_t>(stage_ == Stage::trying ? depth_ : 1);
+    const std::uint64_t in_slot =
+        is_settled ? kNever : static_cast<std::uint64_t>(stage_ == Stage::trying ? depth_ : 1);
     const std::size_t slot = (calls_ - 1 - from) / in_slot;
     if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(now_ns - last_ns_, 1);
   }
   last_ns_ = now_ns;
   most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
-  if (in_flight == 0 && calls_ < compares_at_) words_[kBatchWord] = calls_;
+  if (in_flight == 0 && calls_ < compares_at_)
+    words_[kBatchWord] = static_cast<std::int64_t>(calls_);
 }
 
 void Learner::tell() {
@@ -157,7 +158,7 @@ void Learner::move_on(TrialTurn& turn) {
     begin_stage(Stage::waiting, kNever);
   }
   // Trials begin with the first of the calls that are in flight together.
-  const auto depth = static_cast<std::uint32_t>(depth_);
+  const auto depth = static_cast<std::uint64_t>(depth_);
   const bool begins_batch = (calls_ - begins_batch_) % depth == 0;
   if (switches_ || (begins_batch && turn.take(*this)))
     begin_trials(switches_ ? 2 : kRounds[stages_tried_]);
@@ -179,7 +180,7 @@ void Learner::begin_trials(int rounds) {
   }
   ++stages_tried_;
   begin_stage(Stage::trying,
-              static_cast<std::uint32_t>(order_.size()) * static_cast<std::uint32_t>(depth_));
+              static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(depth_));
 }
 
 // Another site has taken the turn, since this one was not called for long.
@@ -195,9 +196,10 @@ void Learner::agreed_on_watch() {
   const bool too_deep = depth > kMostInFlight || records_.size() < 2;
   const std::int64_t mean_ns = std::accumulate(periods.begin(), periods.end(), std::int64_t{}) /
                                static_cast<std::int64_t>(compares_at_ - begins_at_);
-  const bool seen_whole = depth < kWatched - 1 || compares_at_ - begins_at_ > kWatched;
+  const bool seen_whole =
+      depth < static_cast<std::int64_t>(kWatched) - 1 || compares_at_ - begins_at_ > kWatched;
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
-  begins_batch_ = static_cast<std::uint32_t>(agreed_[kBatchWord]);
+  begins_batch_ = static_cast<std::uint64_t>(agreed_[kBatchWord]);
   watched_ = kWatchedLonger;
   after_ = too_deep || mean_ns < kLeastPeriod_ns ? Stage::settled
            : seen_whole                          ? Stage::waiting
@@ -253,9 +255,9 @@ void Learner::begin_known() {
   next_timed_ = calls_;
 }
 
-std::uint32_t Learner::least_between_checks() const {
+std::uint64_t Learner::least_between_checks() const {
   const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(period_ns_, 1);
-  return static_cast<std::uint32_t>(
+  return static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(calls, kLeastBetweenChecks, kMostBetweenChecks));
 }
 
@@ -265,7 +267,7 @@ void Learner::begin_settled() {
 
 // The program does something else if a call comes around in another time.
 void Learner::agreed_on_check() {
-  const std::int64_t now_ns = agreed_[0] / (compares_at_ - next_timed_);
+  const std::int64_t now_ns = agreed_[0] / static_cast<std::int64_t>(compares_at_ - next_timed_);
   const std::int64_t most = std::max(now_ns, period_ns_), least = std::min(now_ns, period_ns_);
   after_ = Stage::settled;
   if (most * 10 <= least * 13) {

@@ -72,8 +72,8 @@ class Learner {
   struct Found {
     int way = 0;
     bool settled = false;
-    std::uint32_t calls = 0;
-    std::uint32_t calls_on_trial = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t calls_on_trial = 0;
     std::int64_t trials_cost_ns =
         0;  // more than the best way would have taken, on the slowest rank
     bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
@@ -94,11 +94,11 @@ class Learner {
     bool out = false;
   };
 
-  void begin_stage(Stage stage, std::uint32_t calls);
+  void begin_stage(Stage stage, std::uint64_t calls);
   void begin_trials(int rounds);
   void begin_settled();
   void begin_known();
-  std::uint32_t least_between_checks() const;
+  std::uint64_t least_between_checks() const;
   void try_again_later();
   void move_on(TrialTurn& turn);
   void note_time(std::int64_t now_ns, int in_flight);
@@ -127,25 +127,25 @@ class Learner {
   int way_ = 0;           // outside trials
   int depth_ = 1;         // of these many calls in flight one slot is made
   std::int64_t period_ns_ = 0;
-  std::uint32_t calls_between_checks_ = 0;
+  std::uint64_t calls_between_checks_ = 0;
 
   Stage stage_ = Stage::watching;
   Stage after_ = Stage::waiting;  // agreed on: what comes once the comparison has its effect
   bool is_agreed_ = false;
-  std::uint32_t calls_ = 0;        // begun
-  std::uint32_t begins_at_ = 0;    // the stage
-  std::uint32_t compares_at_ = 0;  // then the way is way_ until
-  std::uint32_t effective_at_ = 0;
-  std::uint32_t next_timed_ = 0;
+  std::uint64_t calls_ = 0;        // begun
+  std::uint64_t begins_at_ = 0;    // the stage
+  std::uint64_t compares_at_ = 0;  // then the way is way_ until
+  std::uint64_t effective_at_ = 0;
+  std::uint64_t next_timed_ = 0;
   std::vector<int> order_;          // of ways, by slot; in trials
-  std::uint32_t watched_ = 0;       // calls, when it is watched again
-  std::uint32_t begins_batch_ = 0;  // a call with nothing in flight
+  std::uint64_t watched_ = 0;       // calls, when it is watched again
+  std::uint64_t begins_batch_ = 0;  // a call with nothing in flight
   std::int64_t last_ns_ = 0;        // the call before; 0: not known
   int most_in_flight_ = 0;
   Words words_{};
   Words agreed_{};
 
-  std::uint32_t calls_on_trial_ = 0;
+  std::uint64_t calls_on_trial_ = 0;
   std::int64_t trials_cost_ns_ = 0;
   int times_settled_ = 0;
   Found settled_;  // what was found last; before that, what was known

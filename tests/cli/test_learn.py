@@ -42,8 +42,9 @@ def run(program, tmp_path):
             timeout=120,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        sites = json.loads(summary.read_text())["learnt"]
-        return {site["site"]: site for site in sites}, done
+        said = json.loads(summary.read_text())
+        done.calls = {entry["call"]: entry for entry in said["calls"]}
+        return {site["site"]: site for site in said["learnt"]}, done
 
     return job
 
@@ -94,9 +95,14 @@ def test_many_in_flight_are_left_to_the_rule(run):
 # Held calls, too: another way every few calls, with more in flight than a comparison waits for.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
 def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
-    sites, _ = run(240, 60, options=["--learn", "switch"], ranks=ranks, hosts=hosts)
+    sites, done = run(240, 60, options=["--learn", "switch"], ranks=ranks, hosts=hosts)
     assert all(site["calls"] == 240 for site in sites.values())
     assert len(sites) == 2
+    for name in ("MPI_Iallreduce", "MPI_Ibcast"):
+        entry = done.calls[name]
+        assert entry["seen"] == entry["completed"] == 240 * ranks
+        assert entry["handled"] < entry["seen"]  # some have gone to the library
+        assert entry["start_to_wait_us"] < 240 * ranks * 60_000_000  # a time, not a date
 
 
 def test_damaged_and_foreign_lines_are_passed_over(run, tmp_path):

@@ -8867,6 +8867,7 @@ static int Intercomm_create(bool nested, MPI_Comm local_comm, int local_leader, 
   const auto next = bound(next_calls.Intercomm_create, CallId::Intercomm_create);
   if (nested) return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
   BlockingCall guard(CallId::Intercomm_create);
+  guard.after_held(local_comm);
   return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 }
 WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
