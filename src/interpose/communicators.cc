@@ -297,11 +297,13 @@ std::vector<std::shared_ptr<Communicator>> Communicators::all() {
 }
 
 // What a request that was never freed still holds is no spare. Then nobody frees any: another rank
-// might wait in MPI_Comm_free for the one that this rank does not free.
+// might wait in MPI_Comm_free for the one that this rank does not free. Nor where a worker may
+// still be inside a collective on a shadow, which would meet the one by which the ranks agree here.
 void Communicators::free_all() {
   std::shared_ptr<Communicator> world = remove(handles.comm_world);
   if (!world) return;
   const MPI_Comm shadow = world->shadow;
+  const bool has_worker = world->worker != nullptr;  // the same on all ranks
   world->sites->forget_comparisons();
   world.reset();
   {
@@ -310,6 +312,7 @@ void Communicators::free_all() {
     known_.clear();
     begin_epoch();
   }
+  if (has_worker) return;
   const std::int64_t held = shadows_alive.load() - spares_here();
   std::int64_t most_held = 0;
   const int code =

@@ -233,7 +233,8 @@ void Runtime::prepare_initialisations(int rank) {
 }
 
 bool Runtime::learns() const {
-  return takes_all() && threads_allowed() && config.learn != Learn::off;
+  return takes_all() && threads_allowed() && config.engine == Engine::automatic &&
+         config.learn != Learn::off;
 }
 
 namespace {
