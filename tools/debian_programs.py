@@ -13,6 +13,7 @@ import re
 import subprocess
 import tempfile
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ class Missing(Exception):
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(ABC):
     """What all have in common; `file` shows, below the root, that its packages are there."""
 
     name: str
@@ -50,17 +51,17 @@ class Program:
     def root(self) -> Path:
         return PLACE if PLACE in self.path().parents else SYSTEM
 
+    @abstractmethod
     def command(self, directory: Path, ranks: int, short: bool) -> list[object]:
         """Writes its input into the directory, which it runs in; its words there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def results(self, directory: Path, output: str) -> dict[str, float]:
         """What it has computed, each number by its name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def seconds(self, directory: Path, output: str) -> float:
         """What it says itself that it took, without start and end."""
-        raise NotImplementedError
 
 
 class Lammps(Program):

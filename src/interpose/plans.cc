@@ -237,14 +237,10 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
   return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
 }
 
-// What the user leaves open, and may change from call to call. Blocking calls must be offered to
-// Weft, since they may not overtake those that are held. Where callers alone go on with
-// operations, or a thread that may not call the library, a rank could not wait for a comparison
-// inside the library's own calls (docs/inside/learning.md). The same on all ranks.
+// What the user leaves open, and may change from call to call. The same on all ranks.
 bool may_learn(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                Use use, bool by_callers) {
-  return runtime.config.learn != Learn::off && use == Use::request && !by_callers &&
-         runtime.takes_all() && runtime.threads_allowed() && blocking_wanted() &&
+  return runtime.learns() && use == Use::request && !by_callers &&
          runtime.engine_for(communicator) == Engine::automatic &&
          !is_named(runtime, communicator, shape);
 }
@@ -393,8 +389,13 @@ const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int w
     return *plan;
   plan.emplace();
   plan->communicator = first.communicator;
+  const Site& site = *ways.site;
+  if (way > 0 && site.ways[place].engine == Engine::native) {
+    plan->declined = Reason::learnt;
+    return *plan;
+  }
   const Shape shape = shape_of(call, *first.communicator);
-  const Choice choice = choice_on(runtime, *first.communicator, shape, *ways.site, place);
+  const Choice choice = choice_on(runtime, *first.communicator, shape, site, place);
   plan->declined = plan_by(runtime, call, Use::request, shape, choice, &*plan);
   if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
   return *plan;

@@ -234,7 +234,7 @@ void Runtime::prepare_initialisations(int rank) {
 
 bool Runtime::learns() const {
   return takes_all() && threads_allowed() && config.engine == Engine::automatic &&
-         config.learn != Learn::off;
+         wants_blocking(config) && config.learn != Learn::off;
 }
 
 namespace {

@@ -58,6 +58,11 @@ class Runtime final : public Observer {
   // A core of this rank's is left for it, beside those that the node's ranks compute on.
   bool has_spare_core() const { return has_spare_core_; }
   bool observing() const { return observing_; }
+  // Engine auto learns (interpose/sites.h): the same on all ranks. Not where only callers go on
+  // with operations, nor where a thread may not call the library: a rank that waits inside the
+  // library could then not take part in a comparison. Nor where blocking collectives are not
+  // offered to Weft, which would go ahead of calls that are held.
+  bool learns() const;
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
   Engine engine_for(const Communicator& communicator) const;
@@ -102,7 +107,6 @@ class Runtime final : public Observer {
 
  private:
   bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
-  bool learns() const;
   void agree_on_threads(int rank, int asked_level);
   void prepare_initialisations(int rank);
   // A sentence about the whole run, for the summary; nullptr: none.

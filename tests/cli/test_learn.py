@@ -77,6 +77,7 @@ def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
     sites, _ = run(100, options=["--learn", "use"])
     assert all(site["calls_on_trial"] == 0 for site in sites.values())
     assert run(100, options=["--engine", "thread"])[0] == {}
+    assert run(100, options=["--blocking=0"])[0] == {}  # these would go ahead of held calls
 
 
 def test_use_takes_what_is_known(run, tmp_path):
@@ -103,6 +104,13 @@ def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
         assert entry["seen"] == entry["completed"] == 240 * ranks
         assert entry["handled"] < entry["seen"]  # some have gone to the library
         assert entry["start_to_wait_us"] < 240 * ranks * 60_000_000  # a time, not a date
+
+
+# The program asks for no threads, so its operators expect none; also in a call that is held.
+def test_operators_stay_with_their_callers(run):
+    sites, done = run(240, 60, "own", options=["--learn", "switch"])
+    assert len(sites) == 2  # nothing is learnt about the call with the operator
+    assert done.calls["MPI_Iallreduce"]["seen"] == 2 * 240 + 2 * 240 // 60
 
 
 def test_damaged_and_foreign_lines_are_passed_over(run, tmp_path):

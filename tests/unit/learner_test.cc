@@ -256,12 +256,13 @@ TEST(Learner, AsksForTheSameCallAgain) {
   TrialTurn turn;
   Learner learner(3, kNative, {});
   std::int64_t now = 0;
-  int compared = 0;
   while (learner.next(now, 0, turn)) now += 1'000'000;
+  const auto calls = learner.found().calls;
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(learner.next(now + i, 0, turn));
+  EXPECT_EQ(learner.found().calls, calls);
   learner.agreed(learner.words());
   EXPECT_TRUE(learner.next(now, 0, turn));
-  EXPECT_EQ(compared, 0);
+  EXPECT_EQ(learner.found().calls, calls + 1);
 }
 
 TEST(Learner, SwitchingTakesEveryWay) {
