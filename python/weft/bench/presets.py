@@ -11,15 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.bench.judgements import (
+    ELEMENTS,
+    NORMAL,
+    THREADS,
+    judge_atmosphere,
+    judge_cpals,
+    judge_fft3d,
+    judge_gpu_stencil,
+    judge_iallreduce_kernel,
+    judge_nbc_eff,
+    judge_pipecg,
+    judge_placement,
+    judge_stencil,
+    judge_tcc,
+    judge_threads_per_core,
+)
 from weft.bench.kernels import Run
-from weft.bench.result import Result, Statistic
-from weft.bench.statistics import leads
-from weft.report import effect
-from weft.report.effect import duration, listing, percent
+from weft.bench.result import Result
 
 LAB = "nodes=2,rate=200mbit"
-LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed
-ELEMENTS = 10000  # of the kernel of three arrays
 UNKNOWN_CORES = 12  # enough for all: of a machine that is not described nothing is said to lack
 
 
@@ -121,10 +132,6 @@ def tcc() -> Preset:
             " thread leave one free."
         ),
     )
-
-
-NORMAL = "Normal"
-THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
 
 
 def ranks_beside(threads: int, cores: int) -> int:
@@ -382,252 +389,4 @@ def atmosphere() -> Preset:
         ],
         judge=judge_atmosphere,
         not_available="the output, whose speed is that of this machine's disk alone.",
-    )
-
-
-# ---- Judgements -------------------------------------------------------------------------------
-
-
-# The published cases, by the labels of gemv_alltoall: times as fast as without overlap.
-TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc": 1.166}
-
-
-def judge_tcc(run: Run) -> str:
-    present = {name: run.times_us[name] for name in TCC_CASES if name in run.times_us}
-    gains = [name for name, time in present.items() if leads(time, run.blocking)]
-    told = [
-        f"{name} {run.blocking.median / time.median:.2f} (published {TCC_CASES[name]})"
-        for name, time in present.items()
-    ]
-    if len(gains) == len(TCC_CASES):
-        text = "The finding holds: function, thread and TCC gain"
-    elif gains:
-        text = f"The finding holds in part: of the three, {listing(gains)} gain"
-    else:
-        text = "The finding does not hold here: none of the three gains beyond the spread"
-    measured = f" Times as fast as without overlap: {listing(told)}." if told else ""
-    return f"{text} ({run.title}).{measured} {_share(run)}"
-
-
-def _share(run: Run) -> str:
-    """What overlap could win at most, from what was measured."""
-    if not run.communication_share:
-        return "How long the blocking program communicates was not counted."
-    hidden = min(run.communication_share, 1 - run.communication_share)
-    return (
-        f"Blocking, it communicates for {percent(run.communication_share)} of its time, so that"
-        f" hiding one behind the other would save up to {percent(hidden)}."
-    )
-
-
-# By series: the case that was the fastest, or the two of which the first was faster.
-THREADS_PUBLISHED = {
-    "16 B, computation 1/2 of communication": ("Prog2",),
-    "16 B, computation 2 of communication": (NORMAL,),
-    "1 MB, computation 1/2 of communication": ("Prog4",),
-    "1 MB, computation 2 of communication": ("Prog4", NORMAL),
-}
-
-
-def judge_threads_per_core(runs: Sequence[Run]) -> str:
-    sentences = []
-    for mpi in dict.fromkeys(run.library for run in runs):
-        for series, expected in THREADS_PUBLISHED.items():
-            times = {
-                run.case: run.blocking if run.case == NORMAL else run.times_us["thread"]
-                for run in runs
-                if (run.library, run.series) == (mpi, series)
-            }
-            if times:
-                sentences.append(_judge_series(mpi, series, expected, times))
-    return " ".join(sentences)
-
-
-def _judge_series(
-    mpi: str, series: str, expected: tuple[str, ...], times: dict[str, Statistic]
-) -> str:
-    first = expected[0]
-    rivals = expected[1:] or [name for name in (NORMAL, *THREADS) if name in {*times} - {first}]
-    claim = f"{first} is faster than {expected[1]}" if expected[1:] else f"{first} is the fastest"
-    order = sorted(times, key=lambda name: times[name].median)
-    told = listing([f"{name} {duration(times[name].median)}" for name in order])
-    if not rivals or not {first, *rivals} <= times.keys():
-        verdict = "cannot be judged here"
-    elif all(leads(times[first], times[name]) for name in rivals):
-        verdict = "holds here"
-    elif any(leads(times[name], times[first]) for name in rivals):
-        verdict = "does not hold here"
-    else:
-        verdict = "is not decided: the times lie within the spread"
-    return f"{mpi}, {series}: that {claim} {verdict} ({told})."
-
-
-def judge_placement(result: Result) -> str:
-    times: dict[str, Statistic] = {
-        a.placement: a.immediate_us for a in result.alone if a.collective == "scan"
-    }
-    if not {"bind", "numa"} <= times.keys():
-        return "Not decided: placements bind and numa were not both measured."
-    bind, numa, odd_even = times["bind"], times["numa"], times.get("odd-even")
-    ratio = numa.median / bind.median
-    told = f"numa takes {ratio:.2f} times as long as bind (published: 3 times)"
-    if odd_even:
-        ratio = numa.median / odd_even.median
-        told += f", {ratio:.2f} times as long as odd-even (published: 2 times)"
-    if leads(bind, numa) and (odd_even is None or leads(odd_even, numa)):
-        return f"The finding holds in direction: {told}."
-    return (
-        f"The finding does not show here: {told}. Without a core that has no rank, numa leaves each"
-        " thread on its rank's core, as bind does."
-    )
-
-
-def judge_nbc_eff(result: Result) -> str:
-    cases = effect.cases(result)
-    libraries = {curve.mpi for case in cases for curve in case.candidates}
-    if len(libraries) < 2:
-        return "Not decided: fewer than two MPI libraries were measured."
-    sentences, winners = [], set()
-    for case in cases:
-        leaders = {s.leader.name for s in case.standings if not s.tied}
-        winners |= leaders
-        if len(leaders) > 1:
-            crossing = [c for c in case.crossings if {c.before, c.after} <= leaders]
-            where = f", at {listing([duration(c.at_us) for c in crossing])}" if crossing else ""
-            text = f"the winner changes with the amount of computation{where}"
-        elif leaders:
-            text = f"{next(iter(leaders))} wins wherever one leads beyond the spread"
-        else:
-            text = "no candidate leads beyond the spread at any amount"
-        sentences.append(f"{case.title}: {text}.")
-    per_node = {case.ranks // case.nodes for case in cases}
-    if len(per_node) < 2:
-        sentences.append("Whether it depends on the ranks per node was not measured.")
-    verdict = "The finding holds" if len(winners) > 1 else "The finding does not hold here"
-    return f"{verdict}: " + " ".join(sentences)
-
-
-def judge_iallreduce_kernel(run: Run) -> str:
-    best, blocking = run.best, run.blocking
-    saved = 1 - run.engines[best].median / blocking.median
-    if leads(run.engines[best], blocking):
-        return (
-            f"The finding holds in direction ({run.title}): overlapped with engine {best} the"
-            f" kernel takes {percent(saved)} less time than blocking (published: 54 %). Two of the"
-            " four reductions overlap, with each other and with one update of an array."
-        )
-    if leads(blocking, run.engines[best]):
-        found = f"even the best engine, {best}, takes {percent(-saved)} more time than blocking"
-    else:
-        found = f"the best engine, {best}, makes no difference to blocking beyond the spread"
-    return f"The finding does not hold here ({run.title}): {found}. {_little_to_hide(run)}"
-
-
-def _little_to_hide(run: Run) -> str:
-    bytes_each = 8 * ELEMENTS
-    if run.network.startswith("lab") and bytes_each < LAB_BURST_BYTES:
-        return (
-            f"A reduction's {effect.size(bytes_each)} pass the lab's links as if they had no limit"
-            " (burst), so there is little time to hide."
-        )
-    return (
-        "The update that could hide the reductions is short beside them, so what there was to gain"
-        " is two reductions at once."
-    )
-
-
-HALO_ONLY = "halo only"  # pipecg's label
-
-
-def judge_pipecg(run: Run) -> str:
-    whole = {name: time for name, time in run.engines.items() if name != HALO_ONLY}
-    best = min(whole, key=lambda name: whole[name].median)
-    fast = run.blocking.median / whole[best].median
-    told = [f"{fast:.2f} times as fast as blocking (published: 1.27)"]
-    wins = [leads(whole[best], run.blocking)]
-    if HALO_ONLY in run.engines:
-        halo = run.engines[HALO_ONLY]
-        fast = halo.median / whole[best].median
-        told.append(f"{fast:.2f} times as fast as with the halo alone (published: 1.06)")
-        wins.append(leads(whole[best], halo))
-    if all(wins):
-        verdict = "holds in direction"
-    else:
-        verdict = "holds in part" if any(wins) else "does not show beyond the spread"
-    return (
-        f"The finding {verdict} ({run.title}): overlapped, {best}, it is {listing(told)}."
-        f" {_share(run)}"
-    )
-
-
-def _less(time: Statistic, other: Statistic) -> str:
-    saved = 1 - time.median / other.median
-    return f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'} time"
-
-
-def judge_fft3d(run: Run) -> str:
-    best = run.best
-    share = run.communication_share
-    verdict = "The finding holds" if share > 0.5 else "The finding does not hold here"
-    return (
-        f"{verdict} ({run.title}): communication is {percent(share)} of the blocking transform."
-        f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}. {_share(run)}"
-    )
-
-
-def judge_gpu_stencil(run: Run) -> str:
-    best = run.best
-    graphs = run.times_us.get("graphs")
-    if graphs is None:
-        return f"Without graphs there is no finding to judge ({run.title}); best is {best}."
-    slower_than = [
-        name for name, time in run.times_us.items() if name != "graphs" and leads(time, graphs)
-    ]
-    verdict = "does not hold" if slower_than else "holds"
-    others = f"; faster: {', '.join(slower_than)}" if slower_than else ""
-    return (
-        f"The finding {verdict} ({run.title}): with graphs a step takes {duration(graphs.median)},"
-        f" synchronising {duration(run.blocking.median)}{others}."
-    )
-
-
-def judge_stencil(run: Run) -> str:
-    best = run.best
-    fast = run.blocking.median / run.engines[best].median
-    if leads(run.engines[best], run.blocking):
-        verdict = "holds in direction"
-    else:
-        verdict = "does not show beyond the spread"
-    return (
-        f"The finding {verdict} ({run.title}): with the interior first, {best}, it is {fast:.2f}"
-        f" times as fast as blocking (published: about 1.20). {_share(run)}"
-    )
-
-
-def judge_cpals(run: Run) -> str:
-    best, rest = run.best, [name for name in run.engines if name != run.best]
-    leaves = [name for name in rest if leads(run.engines[best], run.engines[name])]
-    if len(leaves) == len(rest):
-        found = f"{best} is fastest"
-    else:
-        found = f"the fastest, {best}, does not lead all others beyond the spread"
-    return (
-        f"The finding gives no figures. Of the forms of the exchange, {found} ({run.title}): it"
-        f" takes {_less(run.engines[best], run.blocking)} than blocking. {_share(run)}"
-    )
-
-
-def judge_atmosphere(run: Run) -> str:
-    whole = {name: time for name, time in run.engines.items() if not name.startswith("behind ")}
-    best = min(whole, key=lambda name: whole[name].median)
-    sections = [name for name in run.engines if name.startswith("behind ")]
-    hiding = [name for name in sections if leads(run.engines[name], run.blocking)]
-    told = [f"{name.split(',')[0]} {_less(run.engines[name], run.blocking)}" for name in sections]
-    if len(hiding) == len(sections):
-        verdict = "holds"
-    else:
-        verdict = "holds in part" if hiding else "does not show beyond the spread"
-    return (
-        f"The finding {verdict} ({run.title}): than blocking, it takes {listing(told)};"
-        f" with all of them, {best}, {_less(whole[best], run.blocking)}. {_share(run)}"
     )
