@@ -1,0 +1,61 @@
+// Events of the kernel's performance monitor, opened without the C library.
+#include "advise/breakpoints.h"
+
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+#include "advise/kernel.h"
+
+namespace weft::advise {
+namespace {
+
+// Out of the way of the numbers that the application's own files get.
+int moved_up(int descriptor) {
+  constexpr long kFirst = 900;
+  const long moved = kernel::direct(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, kFirst);
+  if (moved < 0) return descriptor;
+  kernel::direct(SYS_close, descriptor);
+  return static_cast<int>(moved);
+}
+
+}  // namespace
+
+int breakpoint_on(std::uintptr_t begin, std::size_t bytes) {
+  perf_event_attr wanted{};
+  wanted.size = sizeof wanted;
+  wanted.type = PERF_TYPE_BREAKPOINT;
+  wanted.bp_type = HW_BREAKPOINT_RW;
+  wanted.bp_addr = begin;
+  wanted.bp_len = bytes;
+  wanted.sample_period = 1;
+  wanted.exclude_kernel = 1;
+  wanted.exclude_hv = 1;
+  wanted.remove_on_exec = 1;
+  wanted.sigtrap = 1;
+  wanted.sig_data = begin;
+  const long opened = kernel::direct(SYS_perf_event_open, reinterpret_cast<long>(&wanted), 0, -1,
+                                     -1, PERF_FLAG_FD_CLOEXEC);
+  return opened < 0 ? -1 : moved_up(static_cast<int>(opened));
+}
+
+// The first event of a machine makes its kernel wait for all cores, 8 to 130 ms; the next ones take
+// microseconds while there is one. So this process has one that counts nothing.
+void keep_an_event() {
+  perf_event_attr wanted{};
+  wanted.size = sizeof wanted;
+  wanted.type = PERF_TYPE_SOFTWARE;
+  wanted.config = PERF_COUNT_SW_DUMMY;
+  wanted.exclude_kernel = 1;
+  wanted.exclude_hv = 1;
+  const long opened = kernel::direct(SYS_perf_event_open, reinterpret_cast<long>(&wanted), 0, -1,
+                                     -1, PERF_FLAG_FD_CLOEXEC);
+  if (opened >= 0) moved_up(static_cast<int>(opened));
+}
+
+bool fits_breakpoint(std::uintptr_t begin, std::size_t bytes) {
+  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && begin % bytes == 0;
+}
+
+}  // namespace weft::advise

@@ -1,0 +1,83 @@
+// When pages are closed again, and the thread that does it.
+#include "advise/guard_closing.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+namespace weft::advise {
+namespace {
+
+std::atomic<bool> forking{false};
+
+// While a thread is in MPI, it closes nothing: the last to leave does.
+bool close_again(Guard& guard) {
+  constexpr std::int64_t kCosts = 2;
+  const std::int64_t began_ns = now_ns();
+  const bool in_mpi = threads_in_mpi.load() > 0;
+  const bool done = in_mpi || protect_shared(guard, guard.closed());
+  is_closed(guard);
+  guard.pause_ns = std::max(guard.pause_ns, kCosts * (guard.closed_ns - began_ns));
+  if (in_mpi) misses(guard);
+  return done;
+}
+
+bool stack_near(const Guard& guard) {
+  for (const Thread& thread : threads)
+    if (thread.used && guard.near_stack(thread.stack_in_use)) return true;
+  return false;
+}
+
+// With the lock held. How long until the next is due.
+std::int64_t close_due() {
+  std::int64_t next_ns = INT64_MAX;
+  for (Guard& guard : guards) {
+    if (!guard.live || !guard.open) continue;
+    if (guard.due_ns() > now_ns())
+      next_ns = std::min(next_ns, guard.due_ns());
+    else if (stack_near(guard))
+      unseen(guard, Unknown::on_the_stack);
+    else if (is_overspent())
+      unseen(guard, Unknown::budget);
+    else if (!close_again(guard))
+      unseen(guard, Unknown::not_plain_memory);
+  }
+  return next_ns;
+}
+
+}  // namespace
+
+// At first often enough for all the time between two calls; later the window before tells when the
+// last write is to be expected, and how closely it must be known.
+void plan_closing(Guard& guard) {
+  constexpr std::int64_t kParts = 128, kLeast = 20'000;
+  const std::int64_t gap = guard.site->gap_ns, quiet = guard.site->quiet_ns;
+  guard.pause_ns = std::max(kLeast, (quiet ? quiet : gap) / kParts);
+  guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
+}
+
+// The advisor's own thread: it sleeps until something has been written.
+void close_what_was_written() {
+  for (;;) {
+    constexpr std::int64_t kLater = 1'000'000;
+    const std::uint32_t rung = bell.load();
+    std::int64_t next_ns = now_ns() + kLater;
+    closing = true;
+    if (!forking.load()) {
+      const Locked locked;
+      next_ns = close_due();
+    }
+    closing = false;
+    const timespec until{next_ns / 1'000'000'000, next_ns % 1'000'000'000};
+    kernel::direct(SYS_futex, reinterpret_cast<long>(&bell), FUTEX_WAIT_BITSET_PRIVATE, rung,
+                   next_ns == INT64_MAX ? 0 : reinterpret_cast<long>(&until), 0,
+                   static_cast<long>(FUTEX_BITSET_MATCH_ANY));
+  }
+}
+
+void closing_pauses(bool yes) {
+  forking = yes;
+  while (yes && closing.load()) yield();
+}
+
+}  // namespace weft::advise

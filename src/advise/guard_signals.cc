@@ -1,0 +1,286 @@
+// From its begin on, a handler's thread makes its own system calls.
+#include "advise/guard_signals.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "advise/guard_slots.h"
+#include "advise/system_calls.h"
+
+namespace weft::advise {
+namespace {
+
+kernel::Action applications[3];
+constexpr int kSignals[3] = {SIGSEGV, SIGSYS, SIGTRAP};
+
+// In a handler: from its begin on, this thread's system calls pass.
+class Handler {
+ public:
+  Handler() : me_(this_record()) {
+    if (me_) me_->selector = kernel::kAllow;
+    when_ns_ = kernel::clock_ns();
+  }
+  ~Handler() {
+    if (me_) select_own(*me_);
+    spent_ns.fetch_add(kSignal, std::memory_order_relaxed);
+  }
+  Handler(const Handler&) = delete;
+  Handler& operator=(const Handler&) = delete;
+  Thread* me() const { return me_; }
+  std::int64_t when_ns() const { return when_ns_; }
+
+ private:
+  Thread* const me_;
+  std::int64_t when_ns_;
+};
+
+#if defined(__x86_64__)
+
+constexpr greg_t kSingleStep = 0x100;
+
+greg_t* registers(void* context) {
+  return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+}
+
+// An access beside the buffer: its page is opened for this one instruction. Right before the buffer
+// it may be the begin of one that reaches into it (a write changes its start, or does not matter),
+// and other threads may use that moment. A page
+// that serves as a stack stays open, since who blocks signals there could not go on.
+void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void* context) {
+  Thread* const me = handler.me();
+  if (guard.near_stack(static_cast<std::uintptr_t>(registers(context)[REG_RSP])))
+    return unseen(guard, Unknown::on_the_stack);
+  if (!me || me->opened_page) return unseen(guard, Unknown::neighbours);
+  if (++guard.neighbours > kNeighbours) return loosen(guard);
+  if (guard.sent)
+    std::memcpy(guard.start, pointer(guard.begin), guard.start_bytes());
+  else if (guard.is_right_before(address))
+    misses(guard);
+  if (other_threads()) misses(guard);
+  me->opened_page = address & ~(kPage - 1);
+  me->opened_ns = handler.when_ns();
+  open_pages(me->opened_page, me->opened_page + kPage);
+  registers(context)[REG_EFL] |= kSingleStep;
+}
+
+// A fault on a page that another thread has opened meanwhile; when it comes back, it is none.
+bool came_too_late(std::uintptr_t address, Thread* me) {
+  if (!me || me->late_fault == address) return false;
+  for (const Guard& guard : guards) {
+    if (!guard.covers(address)) continue;
+    me->late_fault = address;
+    return true;
+  }
+  return false;
+}
+
+void let_application_have_it() {
+  const Locked locked;
+  all_unseen(Unknown::own_fault);
+  give_signals_back();
+}
+
+// A signal that is not ours, given to the application after all.
+void pass_on(int signal, siginfo_t* info) {
+  let_application_have_it();
+  kernel::direct(SYS_rt_tgsigqueueinfo, kernel::direct(SYS_getpid), kernel::direct(SYS_gettid),
+                 signal, reinterpret_cast<long>(info));
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const Handler handler;
+  if (info->si_code <= 0) return pass_on(signal, info);  // somebody has sent it
+  const Locked locked;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (Guard& guard : guards) {
+    if (!guard.live || guard.open || !guard.covers(address)) continue;
+    if (!guard.has(address)) return let_pass(guard, address, handler, context);
+    return guard.sent ? written(guard, handler.when_ns()) : touched(guard, handler.when_ns());
+  }
+  if (came_too_late(address, handler.me())) return;
+  // Somebody else's: it happens again, with the application's own handler.
+  all_unseen(Unknown::own_fault);
+  give_signals_back();
+}
+
+void stepped(Thread& me, void* context) {
+  const Locked locked;
+  registers(context)[REG_EFL] &= ~kSingleStep;
+  for (Guard& guard : guards) {
+    if (!guard.live || guard.open || !guard.covers(me.opened_page) || threads_in_mpi.load() > 0)
+      continue;
+    protect(me.opened_page, me.opened_page + kPage, guard.closed());
+    // Who touches the result on another thread did not wait for this one.
+    if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
+    if (guard.sent && guard.unseen_ns) is_closed(guard);
+    if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
+      written(guard, now_ns());
+  }
+  me.opened_page = 0;
+}
+
+void on_trap(int signal, siginfo_t* info, void* context) {
+  const Handler handler;
+  constexpr int kByBreakpoint = 6;  // TRAP_PERF
+  if (info->si_code != kByBreakpoint) {
+    Thread* const me = handler.me();
+    return me && me->opened_page ? stepped(*me, context) : pass_on(signal, info);
+  }
+  const Locked locked;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (Guard& guard : guards)
+    if (guard.live && guard.breakpoint >= 0 && address + kAccess > guard.begin &&
+        address < guard.end)
+      return touched(guard, handler.when_ns());
+}
+
+// The signals that the interrupted program holds back, as the kernel counts them.
+std::uint64_t blocked_before(void* context) {
+  std::uint64_t mask = 0;
+  std::memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
+  return mask;
+}
+
+// Compares the memory of a system call with the guards.
+class Comparison final : public MemoryVisitor {
+ public:
+  // filled: the call does nothing but fill one range, from its begin on.
+  Comparison(std::int64_t when_ns, bool filled) : when_ns_(when_ns), filled_(filled) {}
+  void visit(std::uintptr_t begin, std::size_t bytes, bool writes) override {
+    const std::uintptr_t end = begin + bytes;
+    for (Guard& guard : guards) {
+      const std::uintptr_t first = std::min(guard.first, guard.begin);
+      const std::uintptr_t last = std::max(guard.last, guard.end);
+      if (!guard.live || begin >= last || first >= end || (guard.sent && !writes)) continue;
+      const Locked locked;
+      if (!guard.live) continue;
+      const bool inside = begin < guard.end && guard.begin < end;
+      if (inside && !guard.sent)
+        touched(guard, when_ns_);
+      else if (guard.sent && filled_ && !filled_guard_ && guard.not_before_ns != kInCall)
+        open_for_call(guard, begin);
+      else if (guard.breakpoint < 0)
+        unseen(guard, inside ? Unknown::system_call : Unknown::neighbours);
+    }
+  }
+  // The call has put so many bytes there, or failed. Where it never returns, what it was given
+  // stays open.
+  void returned(long bytes) {
+    if (!filled_guard_) return;
+    const Locked locked;
+    Guard& guard = *filled_guard_;
+    if (!guard.live || guard.set_ns != set_ns_) return;
+    const std::uintptr_t end = begin_ + static_cast<std::uintptr_t>(std::max(0L, bytes));
+    if (begin_ < guard.end && guard.begin < end)
+      guard.wrote_ns = std::max(guard.wrote_ns, when_ns_);
+    guard.not_before_ns = now_ns() + guard.pause_ns;
+    ring();
+  }
+
+ private:
+  void open_for_call(Guard& guard, std::uintptr_t begin) {
+    filled_guard_ = &guard;
+    set_ns_ = guard.set_ns;
+    begin_ = begin;
+    open_pages(guard.first, guard.last);
+    guard.open = true;
+    guard.not_before_ns = kInCall;
+  }
+
+  const std::int64_t when_ns_;
+  const bool filled_;
+  Guard* filled_guard_ = nullptr;
+  std::int64_t set_ns_ = 0;
+  std::uintptr_t begin_ = 0;
+};
+
+// The program itself makes the system call that it was about to make.
+void make_again(greg_t* r, long number) {
+  constexpr int kInstruction = 2;  // bytes of `syscall`
+  r[REG_RIP] -= kInstruction;
+  r[REG_RAX] = number;
+}
+
+bool watches(int descriptor) {
+  for (const Guard& guard : guards)
+    if (guard.live && guard.breakpoint == descriptor) return true;
+  return false;
+}
+
+void on_system_call(int signal, siginfo_t* info, void* context) {
+  constexpr int kBySeccomp = 1, kDispatched = 2;  // SYS_SECCOMP, SYS_USER_DISPATCH
+  const Handler handler;
+  greg_t* const r = registers(context);
+  if (info->si_code == kBySeccomp) {
+    let_application_have_it();
+    return make_again(r, info->si_syscall);
+  }
+  if (info->si_code != kDispatched) return pass_on(signal, info);
+  const long number = info->si_syscall;
+  const long arguments[6] = {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]};
+  const bool fills = number == SYS_read || number == SYS_pread64;
+  Comparison comparison(handler.when_ns(), fills);
+  if (!(number == SYS_close && watches(static_cast<int>(arguments[0]))) &&
+      memory_of_call(number, arguments, comparison) == Memory::known && live.load() > 0) {
+    // Interruptible, and with the calls of the application's handlers dispatched as before.
+    if (handler.me()) select_own(*handler.me());
+    kernel::block_these(blocked_before(context));
+    r[REG_RAX] = kernel::direct(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                                arguments[4], arguments[5]);
+    comparison.returned(r[REG_RAX]);
+    return;
+  }
+  {
+    const Locked locked;
+    all_unseen(Unknown::system_call);
+  }
+  make_again(r, number);
+}
+
+#else
+
+void on_fault(int, siginfo_t*, void*) {}
+void on_trap(int, siginfo_t*, void*) {}
+void on_system_call(int, siginfo_t*, void*) {}
+
+#endif
+
+using SignalHandler = void(int, siginfo_t*, void*);
+constexpr SignalHandler* kHandlers[3] = {on_fault, on_system_call, on_trap};
+
+}  // namespace
+
+bool handlers_open() {
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    kernel::Action action{};
+    if ((kernel::bit(signal) & kGuardSignals) != 0 || !kernel::get_action(signal, &action))
+      continue;
+    const bool caught =
+        reinterpret_cast<std::uintptr_t>(action.handler) > 1;  // not SIG_DFL, SIG_IGN
+    if (caught && (action.mask & kGuardSignals) != 0) return false;
+  }
+  return true;
+}
+
+void catch_signals() {
+  for (int i = 0; i < 3; ++i) {
+    kernel::Action now{};
+    kernel::get_action(kSignals[i], &now);
+    if (now.handler == kHandlers[i]) continue;
+    applications[i] = now;
+    kernel::set_action(kSignals[i], kernel::own_action(kHandlers[i]));
+  }
+}
+
+void give_signals_back() {
+  for (int i = 0; i < 3; ++i) {
+    kernel::Action now{};
+    kernel::get_action(kSignals[i], &now);
+    if (now.handler == kHandlers[i]) kernel::set_action(kSignals[i], applications[i]);
+  }
+}
+
+}  // namespace weft::advise

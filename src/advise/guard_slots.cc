@@ -1,0 +1,167 @@
+// Closing and opening pages, and what a guard's end leaves in the record.
+#include "advise/guard_slots.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include "advise/recorder.h"
+
+namespace weft::advise {
+
+Guard guards[kGuards];
+std::atomic<int> live{0};
+std::atomic<int> threads_in_mpi{0};
+std::atomic_flag lock_flag;
+std::atomic<bool> closing{false};
+std::atomic<std::uint32_t> bell{0};
+
+namespace {
+
+std::uint64_t chance = 0x9e3779b97f4a7c15;
+
+std::uint64_t random_number() {
+  chance ^= chance << 13;
+  chance ^= chance >> 7;
+  chance ^= chance << 17;
+  return chance;
+}
+
+}  // namespace
+
+// Whether this thread's system calls are dispatched. Others only ever switch that on, after they
+// have raised `live`; so what was read before is looked at again.
+void select_own(Thread& me) {
+  const auto wanted = [&] {
+    return me.inside.load() == 0 && live.load() > 0 && !me.may_block.load();
+  };
+  bool block = false;
+  do {
+    block = wanted();
+    me.selector = block ? kernel::kBlock : kernel::kAllow;
+  } while (!block && wanted());
+}
+
+void yield() {
+  kernel::direct(SYS_sched_yield);
+}
+
+bool protect(std::uintptr_t first, std::uintptr_t last, int protection) {
+  return kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
+                        protection) == 0;
+}
+void open_pages(std::uintptr_t first, std::uintptr_t last) {
+  protect(first, last, PROT_READ | PROT_WRITE);
+}
+
+// The pages of a guard that are open inside MPI.
+bool protect_shared(const Guard& guard, int protection) {
+  if (guard.sent) return protect(guard.first, guard.last, protection);
+  bool done = true;
+  if (guard.shares_first()) done = protect(guard.first, guard.first + kPage, protection);
+  if (guard.shares_last()) done = protect(guard.last - kPage, guard.last, protection) && done;
+  return done;
+}
+
+// The others.
+bool close_inner(const Guard& guard) {
+  if (guard.sent) return true;
+  const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
+  const std::uintptr_t last = guard.last - (guard.shares_last() ? kPage : 0);
+  return first >= last || protect(first, last, guard.closed());
+}
+
+// With the lock held.
+void end_guard(Guard& guard) {
+  if (guard.breakpoint >= 0)
+    kernel::direct(SYS_close, guard.breakpoint);
+  else
+    open_pages(guard.first, guard.last);
+  guard.live = false;
+  if (live.fetch_sub(1) > 1) return;
+  for (Thread& thread : threads)
+    if (thread.used) thread.selector = kernel::kAllow;
+}
+
+void note_unknown(Site& site, bool sent, Unknown why) {
+  ++(sent ? site.before : site.after).unknown[static_cast<int>(why)];
+}
+
+void unseen(Guard& guard, Unknown why) {
+  note_unknown(*guard.site, guard.sent, why);
+  end_guard(guard);
+}
+
+void all_unseen(Unknown why) {
+  for (Guard& guard : guards)
+    if (guard.live) unseen(guard, why);
+}
+
+void unseen_near_stack(const Thread& me) {
+  for (Guard& guard : guards)
+    if (guard.live && guard.near_stack(me.stack_in_use)) unseen(guard, Unknown::on_the_stack);
+}
+
+// Each window has the same chance to be kept. On the timeline is what is proven.
+void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns) {
+  Windows& windows = side == What::before ? site.before : site.after;
+  const std::uint64_t place =
+      windows.measured < kWindows ? windows.measured : random_number() % (windows.measured + 1);
+  if (place < kWindows) windows.kept[place] = bounds;
+  ++windows.measured;
+  recorder.event(site, side, begin_ns, begin_ns + bounds.least_ns);
+}
+
+// What the few accesses beside it have cost is taken off, since without the guard the program would
+// have come there so much earlier. Where there were many it may have been waiting for a time of
+// day.
+void touched(Guard& guard, std::int64_t when_ns) {
+  const std::int64_t most_ns = when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns);
+  const std::int64_t least_ns =
+      guard.unseen_ns ? guard.unseen_ns - guard.set_ns - guard.lost_ns : most_ns;
+  keep(*guard.site, What::after, {std::max<std::int64_t>(0, least_ns), most_ns}, guard.set_ns);
+  end_guard(guard);
+}
+
+// From now on an access to the pages that it shares may be missed.
+void misses(Guard& guard) {
+  if (!guard.unseen_ns) guard.unseen_ns = now_ns();
+}
+
+// The pages that it shared stay open; if there are others, these still say when the result was
+// touched at the latest.
+void loosen(Guard& guard) {
+  protect_shared(guard, PROT_READ | PROT_WRITE);
+  misses(guard);
+  if (guard.shares_first()) guard.first += kPage;
+  if (guard.shares_last()) guard.last -= kPage;
+  guard.loose = true;
+  if (guard.sent || guard.first >= guard.last) unseen(guard, Unknown::neighbours);
+}
+
+void ring() {
+  bell.fetch_add(1);
+  kernel::direct(SYS_futex, reinterpret_cast<long>(&bell), FUTEX_WAKE_PRIVATE, 1);
+}
+
+// What is sent has been written. Who writes it once may go on, so it stays open for a while.
+void written(Guard& guard, std::int64_t when_ns) {
+  open_pages(guard.first, guard.last);
+  guard.open = true;
+  guard.wrote_ns = when_ns;
+  ring();
+}
+
+// All of it is closed from now on.
+void is_closed(Guard& guard) {
+  guard.open = false;
+  guard.unseen_ns = 0;
+  guard.closed_ns = now_ns();
+}
+
+bool other_threads() {
+  int others = 0;
+  for (const Thread& thread : threads) others += thread.used.load() && !thread.of_library;
+  return others > 1;
+}
+
+}  // namespace weft::advise

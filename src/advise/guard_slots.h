@@ -1,0 +1,159 @@
+// The guards under way: their slots, the lock that orders everything, and how each may end. Who
+// holds the lock has all signals blocked and touches no memory but that of this file and the
+// record's. Why apart: those that set guards, the signals that end them and the thread that closes
+// pages again are three rooms that share these.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "advise/guard_budget.h"
+#include "advise/kernel.h"
+#include "advise/record.h"
+#include "advise/threads.h"
+#include "base/clock.h"
+
+namespace weft::advise {
+
+inline constexpr std::uintptr_t kPage = 4096;
+inline constexpr int kGuards = 8;
+inline constexpr int kNeighbours = 16;      // accesses beside a buffer that are let pass
+inline constexpr std::size_t kAccess = 64;  // bytes that one instruction may touch at once
+inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
+inline constexpr std::int64_t kInCall = INT64_MAX;
+
+struct Guard {
+  bool live;
+  bool sent;   // only writes are watched
+  bool small;  // to be watched by a breakpoint
+  bool loose;  // without the pages that it shared
+  Site* site;
+  std::uintptr_t begin, end;   // the buffer
+  std::uintptr_t first, last;  // its pages
+  int breakpoint;              // its descriptor; -1: pages
+  int neighbours;
+  std::int64_t unseen_ns;  // from when on an access may have been missed; or 0
+  std::int64_t set_ns;
+  std::int64_t lost_ns;  // since then, by accesses that were let pass
+  // Of what is sent: open since it was written, and closed again when it is due.
+  bool open;
+  std::int64_t wrote_ns;                 // it was written then or later; or 0
+  std::int64_t closed_ns;                // and not since
+  std::int64_t pause_ns, not_before_ns;  // kInCall: a system call may write it
+  unsigned char start[kAccess];          // as it was before an access right before it
+
+  bool has(std::uintptr_t address) const { return address >= begin && address < end; }
+  bool covers(std::uintptr_t address) const {
+    return breakpoint < 0 && address >= first && address < last;
+  }
+  // Whether its first and its last page hold other memory, too.
+  bool shares_first() const { return !loose && begin != first; }
+  bool shares_last() const { return !loose && end != last; }
+  bool near_stack(std::uintptr_t pointer) const {
+    return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
+  }
+  bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
+  // What is sent may be freed, and be the library's memory after that.
+  bool opens_in_mpi() const { return sent || shares_pages(); }
+  bool is_right_before(std::uintptr_t address) const {
+    return address < begin && begin - address < kAccess;
+  }
+  std::size_t start_bytes() const { return std::min<std::size_t>(kAccess, end - begin); }
+  int closed() const { return sent ? PROT_READ : PROT_NONE; }
+  std::int64_t due_ns() const { return std::max(wrote_ns + pause_ns, not_before_ns); }
+};
+
+extern Guard guards[kGuards];
+extern std::atomic<int> live;            // seq_cst: see Thread::may_block, and leave_mpi()
+extern std::atomic<int> threads_in_mpi;  // of the application, while guards live
+extern std::atomic_flag lock_flag;
+extern std::atomic<bool> closing;        // the advisor's thread closes pages: see StackInUse
+extern std::atomic<std::uint32_t> bell;  // for that thread
+
+void select_own(Thread& me);
+bool protect(std::uintptr_t first, std::uintptr_t last, int protection);
+void open_pages(std::uintptr_t first, std::uintptr_t last);
+// Of a guard that is open inside MPI; close_inner: the others.
+bool protect_shared(const Guard& guard, int protection);
+bool close_inner(const Guard& guard);
+void yield();
+bool other_threads();
+inline void* pointer(std::uintptr_t address) {
+  return reinterpret_cast<void*>(address);
+}
+inline std::uintptr_t stack_pointer() {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+}
+
+// All of these with the lock held.
+void end_guard(Guard& guard);
+void note_unknown(Site& site, bool sent, Unknown why);
+void unseen(Guard& guard, Unknown why);
+void all_unseen(Unknown why);
+void unseen_near_stack(const Thread& me);
+void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns);
+void touched(Guard& guard, std::int64_t when_ns);
+void misses(Guard& guard);
+void loosen(Guard& guard);
+void written(Guard& guard, std::int64_t when_ns);
+void is_closed(Guard& guard);
+// The thread that closes pages again looks what is due.
+void ring();
+
+// Who blocks signals cannot open a page of its own stack any more. So none is closed under it: it
+// says where its stack is, before, and opens what is near; who closes pages says so, and looks.
+// Inside a handler that interrupted one of these the outer one goes on: its own stack is no buffer.
+class StackInUse {
+ public:
+  explicit StackInUse(Thread* me)
+      : me_(me && !me->watcher && me->stack_in_use.load() == 0 ? me : nullptr) {
+    if (!me_) return;
+    me_->stack_in_use = stack_pointer();
+    while (closing.load()) yield();
+    for (const Guard& guard : guards)
+      if (guard.live && guard.near_stack(stack_pointer())) open_pages(guard.first, guard.last);
+  }
+  ~StackInUse() {
+    if (me_) me_->stack_in_use = 0;
+  }
+  StackInUse(const StackInUse&) = delete;
+  StackInUse& operator=(const StackInUse&) = delete;
+
+ private:
+  Thread* const me_;
+};
+
+// Holds the lock, with this thread's signals blocked. Its system calls are let through once it has
+// it, since who had it before may have switched them.
+class Locked {
+ public:
+  Locked() : me_(this_record()), stack_(me_), mask_(kernel::block_all()) {
+    constexpr int kPatience = 1000;
+    for (int i = 0; lock_flag.test_and_set(std::memory_order_acquire); ++i)
+      if (i > kPatience) yield();
+    if (me_) me_->selector = kernel::kAllow;
+    began_ = now_ns();
+    if (me_) unseen_near_stack(*me_);
+  }
+  ~Locked() {
+    spent_ns.fetch_add(now_ns() - began_, std::memory_order_relaxed);
+    lock_flag.clear(std::memory_order_release);
+    if (me_) select_own(*me_);
+    kernel::block_these(mask_);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  std::uint64_t mask() const { return mask_; }
+
+ private:
+  Thread* const me_;
+  const StackInUse stack_;
+  const std::uint64_t mask_;
+  std::int64_t began_;
+};
+
+}  // namespace weft::advise
