@@ -256,14 +256,14 @@ def test_the_advice_names_three_commands_and_the_engine_that_won(gain):
     assert "run --engine native --summary -- ./app" in commands[1]
     assert "lab run --nodes 2 -- ./app" in commands[2]
     assert "doctor" in show.advice([gain], mpi, False)
-    assert "Not decided" not in text
+    assert "still wide" not in text
 
 
-def test_what_is_not_decided_is_named_with_the_command_that_measures_longer(gain):
+def test_what_is_uncertain_is_named_with_the_command_that_measures_longer(gain):
     mpi = mpi_libraries.implementation("mpich")
     undecided = calls_compared(14.0, 13.0, 0.2)
     first = show.advice([gain, undecided], mpi, True).splitlines()[0]
-    assert first.startswith(f"Not decided: {undecided.call}. ")
+    assert first.startswith(f"The intervals are still wide: {undecided.call}. ")
     assert "demo --time-budget" in first
 
 

@@ -203,5 +203,8 @@ def advice(
     lines = [f"  {what}:\n    {command}" for command, what in commands]
     longer = []
     if undecided := ", ".join(one.call for one in found if not one.decided):
-        longer = [f"Not decided: {undecided}. To measure longer: {weft} demo --time-budget 300s"]
+        longer = [
+            f"The intervals are still wide: {undecided}. To measure longer:"
+            f" {weft} demo --time-budget 300s"
+        ]
     return "\n".join([*longer, "Next, with a program of your own:", *lines])
