@@ -106,7 +106,7 @@ def test_a_replay_gives_the_gain_a_lower_end():
     assert (site.gain_low_us, site.changed.median) == (150, 200)
     assert site.gain_high_us == pytest.approx(400)
     assert advice.free_us == 10
-    assert show.gain(site) == "150.0 µs – 400.0 µs"
+    assert show.gain(site) == "150.0–400.0 µs"
     assert "5 replayed calls say 200.0 µs, half of them 150.0 µs to 250.0 µs" in show.worth(
         site, advice
     )
@@ -174,7 +174,7 @@ def test_a_call_stays_where_an_earlier_start_wins_little_or_is_not_known(bounds)
     ("bounds", "said"),
     [
         ([(1000, 1010)], "1.01 ms"),
-        ([(1000, 2000)], "1.00 ms – 2.00 ms"),
+        ([(1000, 2000)], "1.00–2.00 ms"),
         ([(1000, None)], "≥ 1.00 ms"),
         ([(0, 2000)], "≤ 2.00 ms"),
         # The half that is known best.
