@@ -4,21 +4,10 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
-}
-static volatile double sink;
-static void busy(double ms) {
-  const double end = now() + ms;
-  double x = 1;
-  while (now() < end) x = x * 1.0000001 + 1e-9;
-  sink = x;
-}
+#include "advise_busy.h"
+
 static double before_static[1024], in_static[4096], after_static[1024];
 static double scalar_static;
 static double *heap, *small_heap;
