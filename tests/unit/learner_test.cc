@@ -129,6 +129,35 @@ TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
   EXPECT_EQ(program.call(other), 2);
 }
 
+TEST(Learner, SitesTryTheirWaysOneAfterTheOther) {
+  Program program;
+  const int one = program.add_site(3, ways_of({10, 6, 12}));
+  const int other = program.add_site(3, ways_of({10, 12, 6}));
+  const auto on_trial = [&](int site) { return program.learner(site).found().calls_on_trial; };
+  for (int call = 0; call < 60; ++call) {
+    const auto before_one = on_trial(one), before_other = on_trial(other);
+    program.call(one);
+    program.call(other);
+    EXPECT_FALSE(on_trial(one) > before_one && on_trial(other) > before_other) << call;
+  }
+  EXPECT_GT(on_trial(one), 0u);
+  EXPECT_GT(on_trial(other), 0u);
+}
+
+// Its median is less, but it was as often slower.
+TEST(Learner, WhatWinsHalfOfTheRoundsOnlyIsLeftToTheLibrary) {
+  Program program(1);
+  std::size_t tried = 0;
+  const int site = program.add_site(3, [&](int, int way, std::uint32_t) {
+    const std::int64_t own_ms[] = {8, 11, 8, 11, 8, 11};
+    const std::int64_t ms = way == 2 ? own_ms[tried++ % 6] : way == kNative ? 10 : 20;
+    return ms * 1'000'000;
+  });
+  for (int call = 0; call < 60; ++call) program.call(site);
+  EXPECT_GT(tried, 3u);
+  EXPECT_EQ(program.call(site), kNative);
+}
+
 TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
   Program program;
   const int site = program.add_site(4, ways_of({1000, 1000, 995, 1000}));
