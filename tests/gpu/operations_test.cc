@@ -50,7 +50,7 @@ class Operations : public ::testing::Test {
     return result ? "" : result.error().message;
   }
 
-  Library library_{1};
+  Library library_{1}, two_{2};  // which the agent uses until it is stopped
   Runtime runtime_{**driver()};
   Buffer from_{counting(100), true}, to_{Numbers(100), true};
   Stream stream_ = nullptr;
@@ -257,10 +257,10 @@ TEST_F(Operations, AnErrorInAnEarlierKernelIsSaidAtTheNextCall) {
 }
 
 TEST_F(Operations, OneThatNobodyWaitedForIsNotStartedAgain) {
-  Library two(2);  // whose other rank never comes
+  // In a library of two ranks, the other of which never comes.
   Buffer from(counting(10), false), to(Numbers(10), false);
   Operation* const operation =
-      make_collective(&runtime_, &two, 0, 0, What::sum, 0, from, to, 1, 1, nullptr).operation;
+      make_collective(&runtime_, &two_, 0, 0, What::sum, 0, from, to, 1, 1, nullptr).operation;
   ASSERT_TRUE(operation->start(stream_));
   ASSERT_TRUE(operation->start(stream_));
   std::string said;
@@ -287,9 +287,9 @@ TEST_F(Operations, ACaptureTakesNothingFromOutside) {
 }
 
 TEST_F(Operations, WhatHasNotEndedIsGivenUpAtTheEnd) {
-  Library two(2);  // whose other rank never comes
+  // In a library of two ranks, the other of which never comes.
   Operation* const operation =
-      make_collective(&runtime_, &two, 0, 0, What::sum, 0, from_, to_, 2, 1, nullptr).operation;
+      make_collective(&runtime_, &two_, 0, 0, What::sum, 0, from_, to_, 2, 1, nullptr).operation;
   ASSERT_TRUE(operation->start(stream_));
   ASSERT_TRUE(operation->wait(stream_));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
