@@ -169,5 +169,5 @@ def test_bytes_on_the_links(mpi, options, lab, program, tmp_path):
         )
         assert result.returncode == 0, result.stdout + result.stderr
         sent.append(result.sent_bytes)
-    for few, many in zip(*sent):
-        assert 1.0 <= (many - few) / 8 / MIB <= 1.03
+    for few, many in zip(*sent):  # TCP may have sent a little twice in one of the runs
+        assert 0.99 <= (many - few) / 8 / MIB <= 1.03
