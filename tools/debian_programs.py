@@ -8,7 +8,6 @@ already are used from there. Their inputs are written here, or come with the pac
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import subprocess
 import tempfile
@@ -18,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
+
+import debian_open_mpi
 
 from weft import installation, mpi_libraries
 
@@ -39,9 +40,15 @@ class Program(ABC):
     file: str
     in_lab: bool = True
 
+    @property
+    def stamp(self) -> Path:
+        """It and all that it needs has been unpacked."""
+        return PLACE / f".{self.name}"
+
     def path(self) -> Path:
         for root in (PLACE, SYSTEM):
-            if found := next(root.glob(self.file), None):
+            found = next(root.glob(self.file), None)
+            if found and (root != PLACE or self.stamp.exists()):
                 return found
         raise Missing(
             f"{self.name} is left out: it is not here; tools/real-programs {self.name} --fetch, or"
@@ -319,7 +326,7 @@ def apt(*words: str, directory: Path | None = None) -> str:
     command = ["apt-get", "-qq", "--no-install-recommends", *words]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
     if done.returncode != 0:
-        raise Missing(done.stderr.strip().splitlines()[-1])
+        raise Missing((done.stderr.strip().splitlines() or ["apt-get says nothing"])[-1])
     return done.stdout
 
 
@@ -342,6 +349,7 @@ def fetch(program: Program) -> None:
             apt("download", *names, directory=Path(archives))
             for archive in sorted(Path(archives).glob("*.deb")):
                 subprocess.run(["dpkg", "-x", archive, PLACE], check=True)
+        program.stamp.touch()
     except (OSError, subprocess.CalledProcessError, Missing) as error:
         raise Missing(f"{program.name} could not be fetched: {error}") from None
 
@@ -351,34 +359,7 @@ def fetch(program: Program) -> None:
 
 def environment() -> dict[str, str]:
     """What programs and launcher need on top of the usual environment."""
-    settings = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_mca_base_component_show_load_errors": "0",
-        "OMPI_MCA_mpi_yield_when_idle": "1",  # other work on the machine disturbs less
-        "OMPI_MCA_pml": "ob1",
-        "OMPI_MCA_btl": "self,vader",
-        "PMIX_MCA_pcompress_base_silence_warning": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    library = next(PLACE.glob("usr/lib/*/libmpi.so.40"), None)
-    if library:
-        directory = library.parent
-        beside = [
-            directory,
-            PLACE / "lib" / directory.name,
-            directory / "blas",
-            directory / "lapack",
-        ]
-        settings |= {
-            "LD_LIBRARY_PATH": os.pathsep.join(str(path) for path in beside if path.exists()),
-            "OPAL_PREFIX": str(PLACE / "usr"),
-            "OPAL_LIBDIR": str(directory / "openmpi/lib"),
-            "OPAL_PKGLIBDIR": str(directory / "openmpi/lib/openmpi3"),
-            "OPAL_PKGDATADIR": str(PLACE / "usr/share/openmpi"),
-            "PMIX_INSTALL_PREFIX": str(directory / "pmix2"),
-        }
-    return settings
+    return debian_open_mpi.environment(PLACE)
 
 
 def open_mpi() -> mpi_libraries.Implementation:

@@ -143,6 +143,9 @@ int run(int argc, char** argv) {
   std::string wrong = options.read(argc, argv);
   Mat a = nullptr;
   if (wrong.empty()) wrong = matrix_of(settings.problem, &a);
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (wrong.empty() && what == "speed" && ranks > 1) wrong = "--what speed is for one rank";
   if (!wrong.empty()) return trials::refuse("petsc_cg", wrong);
   const int status = what == "speed" ? speed(a, repetitions) : solve(settings, a);
   MatDestroy(&a);

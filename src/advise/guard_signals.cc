@@ -1,3 +1,4 @@
+// The three handlers, and who has the signals.
 // From its begin on, a handler's thread makes its own system calls.
 #include "advise/guard_signals.h"
 

@@ -116,9 +116,10 @@ void keep(Site& site, What side, Bounds bounds, std::int64_t begin_ns) {
 // day.
 void touched(Guard& guard, std::int64_t when_ns) {
   const std::int64_t most_ns = when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns);
-  const std::int64_t least_ns =
-      guard.unseen_ns ? guard.unseen_ns - guard.set_ns - guard.lost_ns : most_ns;
-  keep(*guard.site, What::after, {std::max<std::int64_t>(0, least_ns), most_ns}, guard.set_ns);
+  const std::int64_t least_ns = std::max<std::int64_t>(
+      0, guard.unseen_ns ? guard.unseen_ns - guard.set_ns - guard.lost_ns : most_ns);
+  // What signals cost is an estimate, which may be more than there was.
+  keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, guard.set_ns);
   end_guard(guard);
 }
 

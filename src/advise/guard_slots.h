@@ -1,7 +1,7 @@
 // The guards under way: their slots, the lock that orders everything, and how each may end. Who
-// holds the lock has all signals blocked and touches no memory but that of this file and the
-// record's. Why apart: those that set guards, the signals that end them and the thread that closes
-// pages again are three rooms that share these.
+// holds the lock has all signals blocked and touches no memory but the advisor's own. Why apart:
+// those that set guards, the signals that end them and the thread that closes pages again are three
+// rooms that share these.
 #pragma once
 
 #include <sys/mman.h>

@@ -38,7 +38,8 @@ OTHERS = {
         "Slurm's",
     ),
 }
-TOOLS = ("bars", "mpi-testsuite", "device-check")  # the tools that pages speak of
+# The tools that pages speak of.
+TOOLS = ("bars", "compare-kernels", "device-check", "mpi-testsuite", "real-programs")
 PAGES = all_pages()
 
 

@@ -133,10 +133,6 @@ class Site:
         return self.after.exact_us
 
     @property
-    def most_window_us(self) -> float | None:
-        return self.after.bounds[1] if self.after.bounds else None
-
-    @property
     def gain_low_us(self) -> float | None:
         return max(0.0, self.changed.low) if self.changed else None
 

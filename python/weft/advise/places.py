@@ -59,7 +59,10 @@ def function_ranges(module: str) -> list[tuple[int, int]]:
     found = set()
     for tables in ([], ["-D"]) if tool else ():
         words = [tool, "-P", *tables, module]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        except (OSError, subprocess.TimeoutExpired):
+            return []
         for line in done.stdout.splitlines():
             with suppress(ValueError):  # of undefined symbols there are fewer words
                 _, kind, begin, size = line.split()

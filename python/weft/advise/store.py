@@ -148,8 +148,10 @@ class Stored:
         return self.tables[table]
 
 
-RECORDED = ("rank", "call", "site", "time_window", "unknown", "arrival", "event")
-TABLE_NAMES = (*RECORDED, "replay", "frame")
+TABLE_NAMES = (
+    *("rank", "call", "site", "time_window", "unknown", "arrival", "event"),
+    *("replay", "frame"),
+)
 
 
 def rows_of(database: sqlite3.Connection, table: str, unread: list[str]) -> list[dict[str, Any]]:
