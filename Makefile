@@ -66,7 +66,7 @@ develop: $(DEVELOP_STAMP) $(TEST_DEPS_STAMP)
 
 test: develop
 	$(say) "unit and MPI tests"
-	@ctest --test-dir build --output-on-failure --no-tests=error
+	@ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
 	@-tools/setup-debian-mpi
 	@-tools/setup-references
@@ -84,7 +84,7 @@ QUICK := tests/docs/test_links.py tests/docs/test_options.py tests/cli/test_run.
 
 check: develop lint
 	$(say) "unit tests, and the tests that go through all of Weft once"
-	@ctest --test-dir build --output-on-failure --no-tests=error
+	@ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
 	@tools/run-tests $(QUICK)
 
 sanitize: develop

@@ -7,6 +7,7 @@
 #pragma once
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>

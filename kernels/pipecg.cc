@@ -4,6 +4,7 @@
 // (jh250041). The methods are in conjugate_gradients.h, which has their sources.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <ctime>

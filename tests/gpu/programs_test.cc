@@ -4,6 +4,7 @@
 // WEFT_GPU_PROGRAMS: how many (500 otherwise); WEFT_GPU_SEED: the first one's number.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <list>
 

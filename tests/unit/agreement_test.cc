@@ -5,6 +5,7 @@
 // the reason why it holds for any number of ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
