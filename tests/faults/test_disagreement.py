@@ -70,6 +70,7 @@ def test_what_is_each_ranks_own_affair_may_differ(mpi, first, second):
 def test_ranks_without_weft_are_missed(mpi):
     """Weft cannot end them; it says what the others wait for."""
     job = of_both(mpi, [], [], "waits-for-rank-0")
+    job.limit_s = 25  # its ranks wait until then
     command = job.command()
     last = len(command) - 1 - command[::-1].index("run")
     job.command = lambda: command[: last - 1] + command[command.index("--", last) + 1 :]
