@@ -39,6 +39,8 @@ class Site:
     chosen: Way
     lost: int  # rounds in which it was not faster than the library's own
     tried: tuple[Way, ...]
+    trials: Optional[int] = None  # calls on trial; None: not known
+    cost_us: Optional[float] = None  # what they took more than the way in use would have
 
     def gain(self) -> Optional[tuple[float, str]]:
         """Part of the period that it saves, against the library's own or the next best."""
@@ -64,10 +66,15 @@ def cache_file(named: Optional[Path] = None) -> Optional[Path]:
     return Path(home) / ".cache/weft/plans" if home.startswith("/") else None
 
 
+def remarks_of(text: str) -> dict[str, str]:
+    """ "trials=18 cost_ns=1200000", as src/interpose/learnt.cc writes it."""
+    return dict(word.split("=", 1) for word in text.split(" ") if "=" in word)
+
+
 def site_of(line: str) -> Optional[Site]:
     """What a line of the file says; None where it is about something else, or damaged."""
     try:
-        key, chosen, doubts, tried = line.rstrip("\n").split("\t")
+        key, chosen, doubts, tried, *more = line.rstrip("\n").split("\t")
         words = key.split("|")
         if len(words) != 7 or words[2] != LEARNT:
             return None
@@ -78,8 +85,20 @@ def site_of(line: str) -> Optional[Site]:
             ways.append(Way(way.split("/")[0], int(ns) / 1000))
         name = chosen.split("/")[0]
         period = next(way for way in ways if way.words == name)
+        remarks = remarks_of(more[0] if more else "")
+        cost_ns = remarks.get("cost_ns")
         return Site(
-            version, machine, program, job, communicator, calls, period, int(doubts), tuple(ways)
+            version,
+            machine,
+            program,
+            job,
+            communicator,
+            calls,
+            period,
+            int(doubts),
+            tuple(ways),
+            int(remarks["trials"]) if "trials" in remarks else None,
+            int(cost_ns) / 1000 if cost_ns is not None else None,
         )
     except (ValueError, StopIteration):
         return None
@@ -105,6 +124,8 @@ def as_json(sites: list[Site]) -> dict:
                 "calls": site.calls,
                 "way": site.chosen.words,
                 "rounds_lost": site.lost,
+                "calls_on_trial": site.trials,
+                "trials_cost_us": site.cost_us,
                 "tried": [{"way": way.words, "period_us": way.period_us} for way in site.tried],
             }
             for site in sites
@@ -137,6 +158,10 @@ def show(sites: list[Site], console: "Console") -> None:
             style = "bold" if taken else ""
             table.add_row(way.words, time_words(way.period_us), what, style=style)
         console.print(table)
+        if site.trials is not None and site.cost_us is not None:
+            console.print(
+                f"    {site.trials} calls were tried, which cost {time_words(site.cost_us)}."
+            )
     console.print("Times are those from one call to the next, on the slowest rank.")
 
 

@@ -266,7 +266,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, co
     settings.known = runtime.learnt.find(communicator, key, ways);
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
-    return std::make_unique<Site>(call.form, key, std::move(ways), settings);
+    return std::make_unique<Site>(call.form, key, std::move(ways), settings, runtime.trial_budget);
   });
 }
 

@@ -19,11 +19,11 @@ thread_local WatchedFor watched;
 }  // namespace
 
 Site::Site(CallId id, const SiteKey& key, std::vector<Choice> among,
-           const Learner::Settings& settings)
+           const Learner::Settings& settings, TrialBudget& budget)
     : id(id),
       key(key),
       ways(std::move(among)),
-      learner(ways.size(), native_among(ways), settings) {}
+      learner(ways.size(), native_among(ways), settings, budget) {}
 
 Site::~Site() = default;
 

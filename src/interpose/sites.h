@@ -23,7 +23,8 @@ class Comparison;
 class HeldOperation;
 
 struct Site {
-  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings);
+  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
+       TrialBudget& budget);
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;

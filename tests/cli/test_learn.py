@@ -65,6 +65,8 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert known[words].chosen.words == site["way"]
         assert known[words].program == "learning"
         assert known[words].communicator == "2 ranks on 2 nodes"
+        assert known[words].trials == site["calls_on_trial"]
+        assert int(known[words].cost_us) == site["trials_cost_us"]
     again, _ = run(12)
     for words, site in again.items():
         assert site["way"] == sites[words]["way"]
@@ -75,6 +77,8 @@ def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
     assert run(100, options=["--learn", "off"])[0] == {}
     assert not (tmp_path / "plans").exists()
     sites, _ = run(100, options=["--learn", "use"])
+    assert all(site["calls_on_trial"] == 0 for site in sites.values())
+    sites, _ = run(100, options=["--learning-budget", "0"])
     assert all(site["calls_on_trial"] == 0 for site in sites.values())
     assert run(100, options=["--engine", "thread"])[0] == {}
     assert run(100, options=["--blocking=0"])[0] == {}  # these would go ahead of held calls
@@ -136,6 +140,13 @@ LINE = (
 )
 
 
+def test_a_budget_that_is_no_share_is_refused(call):
+    done = call("run", "--learning-budget", "1ms", "--", "true")
+    assert done.returncode == 2
+    assert "is a share in per cent such as 1, 0.5 or 0" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_weft_learned_shows_what_is_known(call, tmp_path):
     plans = tmp_path / "plans"
     plans.write_text("# weft plans, version 3\n" + LINE)
@@ -146,6 +157,10 @@ def test_weft_learned_shows_what_is_known(call, tmp_path):
     site = json.loads((tmp_path / "out.json").read_text())["sites"][0]
     assert site["way"] == "thread linear"
     assert site["tried"][0] == {"way": "native", "period_us": 8000.0}
+    assert site["trials_cost_us"] is None  # not said by earlier versions
+    plans.write_text("# weft plans, version 4\n" + LINE[:-1] + "\ttrials=18 cost_ns=2500000\n")
+    done = call("learned", "--plan-cache", plans, COLUMNS="200")
+    assert "18 calls were tried, which cost 2.5 ms." in done.stdout
     done = call("learned", "other", "--plan-cache", plans)
     assert done.returncode == 0
     assert "Nothing is known about a program named other yet" in done.stdout

@@ -55,7 +55,7 @@ class World {
         Learner::Settings settings;
         settings.seed = static_cast<std::uint64_t>(site + 5);
         settings.switches = true;
-        ranks_.back()->learners.push_back(std::make_unique<Learner>(kWays, 1, settings));
+        ranks_.back()->learners.push_back(std::make_unique<Learner>(kWays, 1, settings, budget_));
       }
     }
   }
@@ -224,6 +224,7 @@ class World {
 
   const std::vector<Script>& scripts_;
   const Fault fault_;
+  TrialBudget budget_{1, 0};
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<int, int> ways_;  // by call
   std::set<int> sent_;
