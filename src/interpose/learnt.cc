@@ -37,6 +37,15 @@ std::string site_words(const Communicator& communicator, const SiteKey& key) {
        words_of(key)});
 }
 
+// " at=0x11c9:/home/user/app|0x1200:/home/user/app"; the names of files have no such sign in them,
+// or become one that does no harm.
+std::string places_words(const SiteRecord& record) {
+  std::string words;
+  for (const std::string& place : record.places)
+    if (!place.empty()) words += (words.empty() ? " at=" : "|") + plan_key({place});
+  return words;
+}
+
 MeasuredPlan plan_of_site(const SiteRecord& record) {
   const Learner::Found& found = record.found;
   MeasuredPlan plan;
@@ -46,7 +55,7 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
       plan.candidates.push_back({record.ways[way], {}, found.median_ns[way]});
   plan.doubts = found.pairs - found.won;
   plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
-                 " cost_ns=" + std::to_string(found.trials_cost_ns);
+                 " cost_ns=" + std::to_string(found.trials_cost_ns) + places_words(record);
   return plan;
 }
 
@@ -91,8 +100,10 @@ std::string text_of(const LearntReport& report, double seconds) {
   char share[32];
   std::snprintf(share, sizeof share, "%.2f %%",
                 static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
-  return "  learnt, by the time from one call to the next on the slowest rank:\n" + text +
-         "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
+  return "  learnt, by the time from one call to the next (of a blocking call: its own) on the "
+         "slowest "
+         "rank:\n" +
+         text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
          " of the time\n";
 }
 

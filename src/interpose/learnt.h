@@ -24,6 +24,7 @@ struct SiteKey {
   Kind kind{};
   int size_class = 0;   // the payload has so many binary digits; -1: not known as a whole
   bool kernel = false;  // a reduction by a predefined operator of a predefined type
+  bool blocking = false;
 
   bool operator==(const SiteKey&) const = default;
 };
@@ -39,6 +40,7 @@ struct SiteRecord {
   int rank = 0, ranks = 0;
   std::vector<std::string> ways;
   Learner::Found found;
+  std::vector<std::string> places;  // of its callers on rank 0, as caller_words() has them
 };
 
 // What this run has learnt, for the summary.

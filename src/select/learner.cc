@@ -59,6 +59,7 @@ void TrialTurn::give_back(const Learner& site) {
 
 Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget)
     : native_(native),
+      by_own_time_(settings.by_own_time),
       switches_(settings.switches),
       budget_(budget),
       random_state_(settings.seed),
@@ -118,21 +119,31 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   return step;
 }
 
-// Of the call before, which ends with this one's beginning. A site that is settled needs the mean
-// only.
+// Of the call before, which ends with this one's beginning.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
-  const bool is_settled = stage_ == Stage::settled;
-  const std::uint64_t from = is_settled ? next_timed_ : begins_at_;
-  if (last_ns_ != 0 && calls_ > from && calls_ <= compares_at_) {
-    const std::uint64_t in_slot =
-        is_settled ? kNever : static_cast<std::uint64_t>(stage_ == Stage::trying ? depth_ : 1);
-    const std::size_t slot = (calls_ - 1 - from) / in_slot;
-    if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(now_ns - last_ns_, 1);
-  }
+  if (last_ns_ != 0 && !by_own_time_ && counts_last_call()) add_time(now_ns - last_ns_);
   last_ns_ = now_ns;
   most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
   if (in_flight == 0 && calls_ < compares_at_)
     words_[kBatchWord] = static_cast<std::int64_t>(calls_);
+}
+
+// The stage's first call of which the time counts.
+std::uint64_t Learner::counts_from() const {
+  return stage_ == Stage::settled ? next_timed_ : begins_at_;
+}
+
+bool Learner::counts_last_call() const {
+  return calls_ > counts_from() && calls_ <= compares_at_;
+}
+
+// A site that is settled needs the mean only.
+void Learner::add_time(std::int64_t ns) {
+  const std::uint64_t in_slot = stage_ == Stage::settled  ? kNever
+                                : stage_ == Stage::trying ? static_cast<std::uint64_t>(depth_)
+                                                          : 1;
+  const std::size_t slot = (calls_ - 1 - counts_from()) / in_slot;
+  if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
 void Learner::tell(std::int64_t now_ns, const TrialTurn& turn) {

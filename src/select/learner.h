@@ -1,9 +1,10 @@
 // Learner: which way the calls of one site take, found out while the program runs. A way is one of
 // several choices of engine and algorithm; what is made least is the time from one call of the site
-// to the next, on the slowest rank, since that is what the application is made of.
-// Source: Okuma and Nanri, toward adaptive selection (TCC); docs/inside/learning.md.
-// Why apart from MPI: all ranks must take the same way in the same call. So a learner rests on the
-// number of the call and on times that the ranks have agreed on, and is tested without a clock.
+// to the next, on the slowest rank, since that is what the application is made of. Of blocking
+// calls it is the call's own time, called a period here all the same. Source: Okuma and Nanri,
+// toward adaptive selection (TCC); docs/inside/learning.md. Why apart from MPI: all ranks must take
+// the same way in the same call. So a learner rests on the number of the call and on times that the
+// ranks have agreed on, and is tested without a clock.
 #pragma once
 
 #include <array>
@@ -58,6 +59,7 @@ class Learner {
     std::uint64_t seed = 0;        // the same on all ranks
     std::optional<Known> known{};  // the same on all ranks
     bool tries = true;             // else the way is the known one, or the rule's
+    bool by_own_time = false;      // a call takes what took() says
     bool switches = false;         // for tests: another way every few calls, whatever the times
   };
 
@@ -73,6 +75,11 @@ class Learner {
   // has not completed. none: the way rests on a comparison that has not come to its end here. Then
   // nothing has changed: the same call is to be asked for again, before any later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
+
+  // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
+  // measured, and how long it took.
+  bool wants_own_time() const { return by_own_time_ && counts_last_call(); }
+  void took(std::int64_t ns) { add_time(ns); }
 
   const Words& words() const { return words_; }
   void agreed(const Words& greatest);
@@ -93,6 +100,8 @@ class Learner {
   Found found() const;
   // How many calls are in flight matters now, also of those that are the library's.
   bool is_watching() const { return stage_ == Stage::watching; }
+  // Whether it is not settled: ways are tried, or about to be.
+  bool is_learning() const { return stage_ != Stage::settled; }
   // Whether the next call needs to know when it begins.
   bool wants_time() const { return calls_ >= next_timed_; }
 
@@ -115,6 +124,9 @@ class Learner {
   void try_again_later();
   void move_on(TrialTurn& turn);
   void note_time(std::int64_t now_ns, int in_flight);
+  std::uint64_t counts_from() const;
+  bool counts_last_call() const;
+  void add_time(std::int64_t ns);
   void tell(std::int64_t now_ns, const TrialTurn& turn);
   void agreed_on_watch();
   void agreed_on_trials(TrialTurn& turn);
@@ -132,6 +144,7 @@ class Learner {
   std::uint64_t random();
 
   const int native_;
+  const bool by_own_time_;
   const bool switches_;
   TrialBudget& budget_;
   std::uint64_t random_state_;

@@ -33,6 +33,15 @@ class Program {
     return static_cast<int>(sites_.size()) - 1;
   }
 
+  // A blocking call of the site, and computation of so long after it.
+  int blocking_call(int number, std::int64_t computation_ns) {
+    const int way = call(number);
+    for (auto& learner : sites_[static_cast<std::size_t>(number)].learners)
+      if (learner->wants_own_time()) learner->took(last_call_ns_);
+    for (auto& clock : clocks_) clock += computation_ns;
+    return way;
+  }
+
   // One call of the site, and all that follows up to the next. in_flight: calls before it that have
   // not been completed.
   int call(int number, int in_flight = 0) {
@@ -51,9 +60,11 @@ class Program {
       }
       way = step->way;
     }
+    const std::int64_t began = now_ns();
     for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
       clocks_[rank] += site.period_ns(static_cast<int>(rank), way, site.calls);
     const std::int64_t latest = *std::max_element(clocks_.begin(), clocks_.end());
+    last_call_ns_ = latest - began;
     for (auto& clock : clocks_) clock = latest;  // a collective of all
     ++site.calls;
     return way;
@@ -81,6 +92,7 @@ class Program {
   }
 
   std::vector<std::int64_t> clocks_;
+  std::int64_t last_call_ns_ = 0;
   std::vector<TrialTurn> turns_;
   std::deque<TrialBudget> budgets_;
   std::deque<Site> sites_;
@@ -344,6 +356,26 @@ TEST(Learner, TriesNothingWhereItMayNot) {
   for (int call = 0; call < 300; ++call) {
     EXPECT_EQ(program.call(rules), 0);
     EXPECT_EQ(program.call(known), 2);
+  }
+}
+
+// What lies between its calls takes longer the faster the call's way is.
+TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
+  for (const int fastest : {0, 1, 2}) {
+    Program program;
+    Learner::Settings settings;
+    settings.by_own_time = true;
+    std::vector<std::int64_t> ms(3, 12);
+    ms[static_cast<std::size_t>(fastest)] = 8;
+    const int site = program.add_site(3, ways_of(ms), settings);
+    int way = 0;
+    for (int call = 0; call < 60; ++call)
+      way = program.blocking_call(site, way == fastest ? 100'000'000 : 1'000'000);
+    EXPECT_EQ(way, fastest);
+    const auto found = program.learner(site).found();
+    EXPECT_TRUE(found.settled);
+    EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(fastest)]), 8.2e6,
+                3e5);
   }
 }
 
