@@ -351,7 +351,8 @@ void Learner::agreed_on_check() {
 }
 
 // One time may be bad luck: what takes half as long again is out then, but the library's own way
-// and the rule's only if they take more than twice as long. After three times only a few are left.
+// and the rule's only if they take more than twice as long, and of blocking calls, whose single
+// times say least, not at all. After three times only a few are left.
 void Learner::drop_the_slow() {
   std::vector<std::int64_t> sorted;
   for (std::size_t way = 0; way < records_.size(); ++way)
@@ -363,6 +364,7 @@ void Learner::drop_the_slow() {
     const int way = static_cast<int>(i);
     const std::int64_t ns = least_ns(way);
     const bool is_safe = way == 0 || way == native_;
+    if (stages_tried_ == 1 && is_safe && by_own_time_) continue;
     const bool is_slow =
         stages_tried_ == 1 ? ns * 2 > best * (is_safe ? 4 : 3) : ns > last || ns * 4 > best * 5;
     if (is_slow) records_[i].out = true;

@@ -379,6 +379,25 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
   }
 }
 
+// Such as one in which a rank came late.
+TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
+  Program program(1);
+  Learner::Settings settings;
+  settings.by_own_time = true;
+  int tried = 0;
+  const int site = program.add_site(
+      3,
+      [&](int, int way, std::uint32_t) {
+        const bool is_late = way == kNative && tried++ == 0;
+        return (is_late ? 100 : way == kNative ? 10 : 12) * std::int64_t{1'000'000};
+      },
+      settings);
+  int way = 0;
+  for (int call = 0; call < 60; ++call) way = program.blocking_call(site, 1'000'000);
+  EXPECT_GT(tried, 3);
+  EXPECT_EQ(way, kNative);
+}
+
 TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
   Program program;
   const int one = program.add_site(3, ways_of({10, 6, 12}));
