@@ -278,7 +278,8 @@ def offered(call):
     """What a blocking collective does first: a short one has little time for anything else."""
     offer = ["  int code;", f"  if (carry_out(CallId::{short(call)}, call, &code)) return code;"]
     lines = ["  if (!entry.nested() && blocking_wanted()) {"]
-    return lines + ["  " + line for line in normalised(call) + offer] + ["  }"]
+    lines += ["  " + line for line in normalised(call) + offer] + ["  }"]
+    return [*lines, "  const DeclinedCall declined;"]
 
 
 def comm_new_body(call):

@@ -5,11 +5,13 @@ program tell apart: the collectives of one kind and about one size on one commun
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+
+from weft.advise.places import Frame, resolve
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +41,9 @@ class Site:
     chosen: Way
     lost: int  # rounds in which it was not faster than the library's own
     tried: tuple[Way, ...]
+    trials: Optional[int] = None  # calls on trial; None: not known
+    cost_us: Optional[float] = None  # what they took more than the way in use would have
+    places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
 
     def gain(self) -> Optional[tuple[float, str]]:
         """Part of the period that it saves, against the library's own or the next best."""
@@ -64,10 +69,21 @@ def cache_file(named: Optional[Path] = None) -> Optional[Path]:
     return Path(home) / ".cache/weft/plans" if home.startswith("/") else None
 
 
+def remarks_of(text: str) -> dict[str, str]:
+    """ "trials=18 cost_ns=1200000", as src/interpose/learnt.cc writes it."""
+    return dict(word.split("=", 1) for word in text.split(" ") if "=" in word)
+
+
+def places_of(text: str) -> tuple[tuple[str, int], ...]:
+    """ "0x11c9:/home/user/app|0x1200:/home/user/app" -> modules and offsets."""
+    pairs = [place.partition(":") for place in text.split("|") if place]
+    return tuple((module, int(offset, 16)) for offset, _, module in pairs)
+
+
 def site_of(line: str) -> Optional[Site]:
     """What a line of the file says; None where it is about something else, or damaged."""
     try:
-        key, chosen, doubts, tried = line.rstrip("\n").split("\t")
+        key, chosen, doubts, tried, *more = line.rstrip("\n").split("\t")
         words = key.split("|")
         if len(words) != 7 or words[2] != LEARNT:
             return None
@@ -78,8 +94,22 @@ def site_of(line: str) -> Optional[Site]:
             ways.append(Way(way.split("/")[0], int(ns) / 1000))
         name = chosen.split("/")[0]
         period = next(way for way in ways if way.words == name)
+        words, _, places = (more[0] if more else "").partition(" at=")
+        remarks = remarks_of(words)
+        cost_ns = remarks.get("cost_ns")
         return Site(
-            version, machine, program, job, communicator, calls, period, int(doubts), tuple(ways)
+            version,
+            machine,
+            program,
+            job,
+            communicator,
+            calls,
+            period,
+            int(doubts),
+            tuple(ways),
+            int(remarks["trials"]) if "trials" in remarks else None,
+            int(cost_ns) / 1000 if cost_ns is not None else None,
+            places_of(places),
         )
     except (ValueError, StopIteration):
         return None
@@ -92,7 +122,14 @@ def read(file: Path, program: Optional[str] = None) -> list[Site]:
     return [site for site in sites if not program or program in site.program]
 
 
+def named_places(sites: list[Site]) -> dict[tuple[str, int], Frame]:
+    """The innermost frame of each caller, by the files as they are now."""
+    found = resolve(place for site in sites for place in site.places)
+    return {place: frames[0] for place, frames in found.items()}
+
+
 def as_json(sites: list[Site]) -> dict:
+    named = named_places(sites)
     return {
         "schema": SCHEMA,
         "sites": [
@@ -105,6 +142,12 @@ def as_json(sites: list[Site]) -> dict:
                 "calls": site.calls,
                 "way": site.chosen.words,
                 "rounds_lost": site.lost,
+                "calls_on_trial": site.trials,
+                "trials_cost_us": site.cost_us,
+                "places": [
+                    {"module": place[0], "offset": place[1], **asdict(named[place])}
+                    for place in site.places
+                ],
                 "tried": [{"way": way.words, "period_us": way.period_us} for way in site.tried],
             }
             for site in sites
@@ -120,6 +163,7 @@ def show(sites: list[Site], console: "Console") -> None:
     """A table for each site: what was tried, the fastest first, and what is taken."""
     from rich.table import Table
 
+    named = named_places(sites)
     for site in sites:
         heading = f"[bold]{site.program}[/], {site.job}: {site.calls}"
         console.print(f"{heading} ({site.communicator})")
@@ -137,7 +181,16 @@ def show(sites: list[Site], console: "Console") -> None:
             style = "bold" if taken else ""
             table.add_row(way.words, time_words(way.period_us), what, style=style)
         console.print(table)
-    console.print("Times are those from one call to the next, on the slowest rank.")
+        if site.places:
+            console.print("    called by " + ", ".join(str(named[place]) for place in site.places))
+        if site.trials is not None and site.cost_us is not None:
+            console.print(
+                f"    {site.trials} calls were tried, which cost {time_words(site.cost_us)}."
+            )
+    console.print(
+        "Times are those from one call to the next, or of a blocking call its own, on the slowest "
+        "rank."
+    )
 
 
 def learned(

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/code_place.h"
+
 namespace weft::advise {
 
 struct Caller {
@@ -12,12 +14,5 @@ struct Caller {
 
 // Language bindings are no callers: the first frame behind them is, or the interpreter's.
 Caller find_caller(const void* return_address);
-
-// The loaded file that holds an address, and the address as its symbols count.
-struct Place {
-  char file[256];
-  std::uint64_t offset;
-};
-Place place_of(std::uintptr_t address);
 
 }  // namespace weft::advise

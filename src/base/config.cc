@@ -126,6 +126,16 @@ const char* learn_word(Learn learn) {
   return "";
 }
 
+Result<double> parse_percent(std::string_view text, const std::string& what) {
+  double percent = -1;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  const bool in_range = percent >= 0 && percent <= 100;
+  if (failed == std::errc() && in_range && (unit.empty() || unit == "%")) return percent;
+  return Error{what + " is a share in per cent such as 1, 0.5 or 0, and at most 100, not '" +
+               std::string(text) + "'"};
+}
+
 Result<bool> parse_transport(std::string_view text) {
   if (text == "auto" || text == "mpi") return text == "auto";
   return unknown("transport", text, kTransportChoices);
@@ -227,6 +237,11 @@ Result<Config> Config::from_environment() {
     auto learn = parse_learn(text);
     if (!learn) return learn.error();
     config.learn = *learn;
+  }
+  if (const char* text = std::getenv("WEFT_LEARNING_BUDGET")) {
+    auto percent = parse_percent(text, "the budget of learning (WEFT_LEARNING_BUDGET)");
+    if (!percent) return percent.error();
+    config.learning_budget = *percent;
   }
   if (const char* text = std::getenv("WEFT_TRANSPORT")) {
     auto node_memory = parse_transport(text);

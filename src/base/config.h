@@ -64,6 +64,9 @@ Result<std::string> parse_xpmem(std::string_view text);
 inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::max();
 Result<std::int64_t> parse_transfers(std::string_view text);
 
+// A share such as 1, 0.5 or 2%; in per cent, up to 100.
+Result<double> parse_percent(std::string_view text, const std::string& what);
+
 // Whether engine auto learns: tries out, while the program runs, what suits each call (on); takes
 // what earlier runs have found, and tries nothing (use); or goes by the rule (off). For tests:
 // another way every few calls, whatever they take (switch).
@@ -90,6 +93,8 @@ struct Config {
   // over nodes.
   bool reproducible = false;
   Learn learn = Learn::on;  // WEFT_LEARN
+  // WEFT_LEARNING_BUDGET: what trials may cost, in per cent of the time; 0: nothing is tried.
+  double learning_budget = 1;
   bool node_memory = true;  // WEFT_TRANSPORT: auto; mpi: messages only, also inside a node
   // WEFT_INIT_BUDGET: how long a persistent initialisation may measure; 0: not at all.
   std::int64_t init_budget_us = 10'000;

@@ -19,6 +19,8 @@ namespace weft::interpose {
 
 using weft::Call;
 
+struct Site;
+
 // Marks this thread as inside a wrapper while it lives. profiling: by the name PMPI_X. Nested: the
 // thread already was, or the caller says so. The call comes from inside the MPI library or Weft: no
 // collective of it is Weft's, but what it does to objects that Weft knows counts.
@@ -95,6 +97,33 @@ inline bool blocking_wanted() {
 }
 // True: Weft carried the whole collective out, *code is the application's.
 bool carry_out(CallId id, const Call& call, int* code);
+// Lives while the library carries out a blocking collective that carry_out() has declined: engine
+// auto may want to know how long that takes (interpose/sites.h).
+class DeclinedCall {
+ public:
+  DeclinedCall() : site_(declined_at) {
+    if (site_) [[unlikely]]
+      begin();
+  }
+  ~DeclinedCall() {
+    if (site_) [[unlikely]]
+      end();
+  }
+  DeclinedCall(const DeclinedCall&) = delete;
+  DeclinedCall& operator=(const DeclinedCall&) = delete;
+
+  // Whose next call on this thread is to be measured; nullptr: none. What the library calls inside
+  // is none of it.
+  static inline constinit thread_local Site* declined_at
+      __attribute__((tls_model("initial-exec"))) = nullptr;
+
+ private:
+  void begin();
+  void end() const;
+
+  Site* const site_;
+  long long began_ns_ = 0;
+};
 // A non-blocking collective or persistent initialisation that the library carried out.
 void passed_on(CallId id, MPI_Request* request, int code);
 // The library returned `code` and, if that is success, a new communicator (which is a null handle

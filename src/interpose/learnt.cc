@@ -37,6 +37,15 @@ std::string site_words(const Communicator& communicator, const SiteKey& key) {
        words_of(key)});
 }
 
+// " at=0x11c9:/home/user/app|0x1200:/home/user/app"; the names of files have no such sign in them,
+// or become one that does no harm.
+std::string places_words(const SiteRecord& record) {
+  std::string words;
+  for (const std::string& place : record.places)
+    if (!place.empty()) words += (words.empty() ? " at=" : "|") + plan_key({place});
+  return words;
+}
+
 MeasuredPlan plan_of_site(const SiteRecord& record) {
   const Learner::Found& found = record.found;
   MeasuredPlan plan;
@@ -45,6 +54,8 @@ MeasuredPlan plan_of_site(const SiteRecord& record) {
     if (found.median_ns[way] > 0)
       plan.candidates.push_back({record.ways[way], {}, found.median_ns[way]});
   plan.doubts = found.pairs - found.won;
+  plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
+                 " cost_ns=" + std::to_string(found.trials_cost_ns) + places_words(record);
   return plan;
 }
 
@@ -67,25 +78,38 @@ std::string gain_words(const SiteRecord& record) {
   return text;
 }
 
+std::string cost_words(std::int64_t ns) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
+  return text;
+}
+
 }  // namespace
 
-std::string text_of(const std::vector<SiteRecord>& records) {
+std::string text_of(const LearntReport& report, double seconds) {
   std::string text;
-  for (const SiteRecord& record : records) {
+  for (const SiteRecord& record : report.sites) {
     const Learner::Found& found = record.found;
     if (!found.settled) continue;
     text += "    " + words_of(record.site_key) + ", " + std::to_string(record.ranks) +
             " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record) +
             "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
-            " calls on trial\n";
+            " calls on trial, which cost " + cost_words(found.trials_cost_ns) + "\n";
   }
   if (text.empty()) return text;
-  return "  learnt, by the time from one call to the next on the slowest rank:\n" + text;
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f %%",
+                static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
+  return "  learnt, by the time from one call to the next (of a blocking call: its own) on the "
+         "slowest "
+         "rank:\n" +
+         text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
+         " of the time\n";
 }
 
-std::string json_of(const std::vector<SiteRecord>& records) {
+std::string json_of(const LearntReport& report) {
   std::string text;
-  for (const SiteRecord& record : records) {
+  for (const SiteRecord& record : report.sites) {
     const Learner::Found& found = record.found;
     text += std::string(text.empty() ? "" : ",") + "\n{\"call\":\"" + call_name(record.id) +
             "\",\"site\":\"" + words_of(record.site_key) +
@@ -152,10 +176,11 @@ void Learnt::note(const Communicator& communicator) {
   }
 }
 
-std::vector<SiteRecord> Learnt::records() const {
-  std::vector<SiteRecord> records;
-  for (const auto& [key, record] : records_) records.push_back(record);
-  return records;
+LearntReport Learnt::report(const TrialBudget& budget) const {
+  LearntReport report;
+  for (const auto& [key, record] : records_) report.sites.push_back(record);
+  report.trials_cost_ns = budget.spent_ns();
+  return report;
 }
 
 void Learnt::keep(Runtime& runtime) {

@@ -24,6 +24,7 @@ struct SiteKey {
   Kind kind{};
   int size_class = 0;   // the payload has so many binary digits; -1: not known as a whole
   bool kernel = false;  // a reduction by a predefined operator of a predefined type
+  bool blocking = false;
 
   bool operator==(const SiteKey&) const = default;
 };
@@ -39,11 +40,17 @@ struct SiteRecord {
   int rank = 0, ranks = 0;
   std::vector<std::string> ways;
   Learner::Found found;
+  std::vector<std::string> places;  // of its callers on rank 0, as caller_words() has them
 };
 
-// For summaries: a line for each site; the members of a JSON array.
-std::string text_of(const std::vector<SiteRecord>& records);
-std::string json_of(const std::vector<SiteRecord>& records);
+// What this run has learnt, for the summary.
+struct LearntReport {
+  std::vector<SiteRecord> sites;
+  std::int64_t trials_cost_ns = 0;  // of all trials that this rank took part in
+};
+// A line for each site; the members of a JSON array.
+std::string text_of(const LearntReport& report, double seconds);
+std::string json_of(const LearntReport& report);
 
 class Learnt {
  public:
@@ -57,7 +64,7 @@ class Learnt {
   // In MPI_Finalize: what rank 0 of a communicator has found goes to the plans.
   void keep(Runtime& runtime);
 
-  std::vector<SiteRecord> records() const;  // in MPI_Finalize
+  LearntReport report(const TrialBudget& budget) const;  // in MPI_Finalize
 
  private:
   std::string prefix_;                                                 // of all keys

@@ -183,10 +183,25 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
 }
 
+// All ranks know alike what calls of this kind move, and they come without arrays: else each is
+// planned anew, which may cost more than there is to win.
+bool is_planned_once(Kind kind) {
+  Shape shape;
+  shape.kind = kind;
+  return agreed_bytes(shape) && kind != Kind::allgatherv && kind != Kind::reduce_scatter;
+}
+
+// Whether blocking calls on it may be learnt about: they are not what the node's memory serves.
+bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
+  return runtime.learns() && runtime.config.blocking == Config::Blocking::by_rule &&
+         runtime.engine_for(communicator) == Engine::automatic && !communicator.on_one_node();
+}
+
 // The call is Weft's only if the node's memory serves it.
-bool in_memory_only(const Runtime& runtime, Use use) {
+bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use) {
   const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
-  return runtime.in_memory_only() || (use == Use::blocking && by_rule);
+  return runtime.in_memory_only() ||
+         (use == Use::blocking && by_rule && !learns_blocking(runtime, communicator));
 }
 
 // Why such a call is not Weft's: it needs MPI calls of a thread's, or is a blocking one.
@@ -240,33 +255,36 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
 // What the user leaves open, and may change from call to call. The same on all ranks.
 bool may_learn(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                Use use, bool by_callers) {
-  return runtime.learns() && use == Use::request && !by_callers &&
-         runtime.engine_for(communicator) == Engine::automatic &&
-         !is_named(runtime, communicator, shape);
+  const bool may = use == Use::blocking ? learns_blocking(runtime, communicator)
+                                        : use == Use::request && runtime.learns() &&
+                                              runtime.engine_for(communicator) == Engine::automatic;
+  return may && !by_callers && !is_named(runtime, communicator, shape);
 }
 
-SiteKey key_of(const Shape& shape, Kernel kernel) {
+SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
   const auto bytes = agreed_bytes(shape);
   return {shape.kind,
           bytes ? static_cast<int>(std::bit_width(static_cast<std::uint64_t>(*bytes))) : -1,
-          kernel != nullptr};
+          kernel != nullptr, use == Use::blocking};
 }
 
 // nullptr: nothing is learnt about such calls.
-Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, const Shape& shape,
-              const Choice& rule) {
+Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Use use,
+              const Shape& shape, const Choice& rule) {
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  const SiteKey key = key_of(shape, kernel);
+  const SiteKey key = key_of(shape, use, kernel);
   return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
-    auto ways = ways_for(runtime.config, runtime.library, shape, rule);
+    auto ways = key.blocking ? ways_for_blocking(runtime.config, runtime.library, shape)
+                             : ways_for(runtime.config, runtime.library, shape, rule);
     const Learn learn = runtime.config.learn;
     Learner::Settings settings;
     settings.seed =
         static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
     settings.known = runtime.learnt.find(communicator, key, ways);
+    settings.by_own_time = key.blocking;
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
-    return std::make_unique<Site>(call.form, key, std::move(ways), settings);
+    return std::make_unique<Site>(call.form, key, std::move(ways), settings, runtime.trial_budget);
   });
 }
 
@@ -279,6 +297,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   Communicator& communicator = *plan->communicator;
   if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
   if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
+  const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
+  if (learns && !is_planned_once(call.kind)) return outside_memory(runtime);
   if (!arguments_look_right(call, communicator) || is_refused(call, communicator, use))
     return Reason::arguments;
   const Shape shape = shape_of(call, communicator);
@@ -288,12 +308,13 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   plan->by_callers = runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
   const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
   if (may_learn(runtime, communicator, shape, use, plan->by_callers)) {
-    if (Site* site = site_of(runtime, call, communicator, shape, choice)) {
+    if (Site* site = site_of(runtime, call, communicator, use, shape, choice)) {
       plan->ways =
           std::make_shared<Ways>(site, std::vector<std::optional<Plan>>(site->ways.size()));
       return std::nullopt;
     }
   }
+  if (learns) return outside_memory(runtime);
   return plan_by(runtime, call, use, shape, choice, plan);
 }
 
@@ -306,7 +327,7 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   plan->use(schedule_for(runtime, communicator, shape, choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
-  if (in_memory_only(runtime, use) && !can_do_without_level(runtime, *plan, use))
+  if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, *plan, use))
     return outside_memory(runtime);
   if (use != Use::blocking && runtime.in_memory_only())
     plan->engine = engine_in_memory(runtime, *plan);
@@ -317,7 +338,7 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
   plan->at_once = plan->alone && !plan->direct && !devices_possible();
-  if (use == Use::blocking && in_memory_only(runtime, use) &&
+  if (use == Use::blocking && in_memory_only(runtime, communicator, use) &&
       !wins_as_blocking(runtime, call, *plan))
     return Reason::library_wins;
   plan->bytes = local_bytes(shape);
@@ -335,7 +356,7 @@ std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator
   if (runtime.native())
     return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
   if (!communicator) return Reason::communicator;
-  if (!in_memory_only(runtime, use)) return std::nullopt;
+  if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
   const bool possible = use != Use::request || runtime.has_memory_thread();
   const bool served = communicator->on_one_node() && possible && node_serves(kind);
   return served ? std::nullopt : std::optional(outside_memory(runtime));
@@ -390,13 +411,16 @@ const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int w
   plan.emplace();
   plan->communicator = first.communicator;
   const Site& site = *ways.site;
-  if (way > 0 && site.ways[place].engine == Engine::native) {
+  // The rule's way is found anew for each shape; of blocking calls it is the library's.
+  const bool as_listed = way > 0 || site.key.blocking;
+  if (as_listed && site.ways[place].engine == Engine::native) {
     plan->declined = Reason::learnt;
     return *plan;
   }
   const Shape shape = shape_of(call, *first.communicator);
   const Choice choice = choice_on(runtime, *first.communicator, shape, site, place);
-  plan->declined = plan_by(runtime, call, Use::request, shape, choice, &*plan);
+  const Use use = site.key.blocking ? Use::blocking : Use::request;
+  plan->declined = plan_by(runtime, call, use, shape, choice, &*plan);
   if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
   return *plan;
 }

@@ -170,6 +170,7 @@ Runtime::Runtime(const Config& config, Library library, ThreadMay thread_may, Sc
       library(library),
       summary(config.summary || !config.summary_json_file.empty()),
       plans(config.plan_cache_file),
+      trial_budget(config.learning_budget, now_ns()),
       platform(platform_words(config, scope)),
       progress(config.backoff, thread_may, *this),
       thread_may_(thread_may),
@@ -405,9 +406,10 @@ void Runtime::end() {
   if (runtime->learns()) communicators_learnt(*runtime);
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
-  runtime->summary.report(
-      runtime->config, runtime->remark(), kLibraryWords[static_cast<std::size_t>(runtime->library)],
-      runtime->transfers.count(), runtime->learnt.records(), runtime->reports_, rank, ranks);
+  runtime->summary.report(runtime->config, runtime->remark(),
+                          kLibraryWords[static_cast<std::size_t>(runtime->library)],
+                          runtime->transfers.count(), runtime->learnt.report(runtime->trial_budget),
+                          runtime->reports_, rank, ranks);
   runtime->learnt.keep(*runtime);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);

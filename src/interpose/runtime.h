@@ -16,6 +16,7 @@
 #include "select/plan_cache.h"
 #include "select/selector.h"
 #include "select/split_rule.h"
+#include "select/trial_budget.h"
 #include "trace/trace.h"
 
 namespace weft::interpose {
@@ -101,6 +102,7 @@ class Runtime final : public Observer {
   Summary summary;
   PlanCache plans;
   Learnt learnt;
+  TrialBudget trial_budget;
   const std::string platform;  // where plans hold: machine and MPI library; read at start
   Progress progress;
   Transfers transfers{progress};

@@ -23,7 +23,8 @@ class Comparison;
 class HeldOperation;
 
 struct Site {
-  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings);
+  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
+       TrialBudget& budget);
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
@@ -34,6 +35,13 @@ struct Site {
   Learner learner;
   std::shared_ptr<Comparison> comparison;  // under way; else nullptr
   std::atomic<int> in_flight{0};           // started here, not completed by the application
+  std::vector<std::uintptr_t> callers;     // the first few, while the site learns; for reports
+
+  // The application makes a call of it now.
+  void look_at_caller();
+
+ private:
+  int looks_at_callers_ = 0;
 };
 
 // The plans of one call for the ways of its site, each made when it is first taken.
@@ -82,6 +90,10 @@ std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communica
 // The same of the call that the application makes now, which may help before.
 std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
                                 Site& site);
+
+// The same of a blocking call, which waits until its way is known: until all ranks have begun an
+// earlier call of the site.
+int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site);
 
 // The plan of a call that goes this way.
 const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);

@@ -467,6 +467,28 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 
 }  // namespace
 
+namespace {
+
+// At a site of engine auto's. False: the library's.
+[[gnu::noinline]] bool carry_out_at_site(Runtime& runtime, CallId id, const Call& call,
+                                         const Plan& plan, int* code) {
+  Site& site = *plan.ways->site;
+  const int way = next_way_in_call(runtime, id, *plan.communicator, site);
+  const Plan& chosen = plan_of(runtime, call, plan, way);
+  const bool is_timed = site.learner.wants_own_time();
+  if (chosen.declined) {
+    runtime.summary.passed_on(id, *chosen.declined);
+    if (is_timed) DeclinedCall::declined_at = &site;
+    return false;
+  }
+  const std::int64_t began_ns = is_timed ? now_ns() : 0;
+  *code = carry_out_in_any_way(runtime, id, call, chosen);
+  if (is_timed) site.learner.took(now_ns() - began_ns);
+  return true;
+}
+
+}  // namespace
+
 bool carry_out(CallId id, const Call& call, int* code) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return false;
@@ -477,6 +499,7 @@ bool carry_out(CallId id, const Call& call, int* code) {
   }
   const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);
   if (!plan->at_once || looked_at) {
+    if (plan->ways) return carry_out_at_site(*runtime, id, call, *plan, code);
     *code = carry_out_in_any_way(*runtime, id, call, *plan);
   } else {
     plan->communicator->next_in_sequence();

@@ -152,7 +152,7 @@ std::string json_entry(const PlanRecord& record) {
 
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
                 double seconds, const std::vector<Numbers>& totals, std::int64_t transfers,
-                const std::vector<PlanRecord>& plans, const std::string& learnt) {
+                const std::vector<PlanRecord>& plans, const LearntReport& learnt) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
     say("cannot write the summary to " + file_name + ": name a file that can be written");
@@ -174,7 +174,8 @@ void write_json(const std::string& file_name, const Config& config, const char* 
   std::fputs("],\"plans\":[", file);
   for (std::size_t i = 0; i < plans.size(); ++i)
     std::fprintf(file, "%s\n%s", i ? "," : "", json_entry(plans[i]).c_str());
-  std::fprintf(file, "],\"learnt\":[%s]}\n", learnt.c_str());
+  std::fprintf(file, "],\"trials_cost_us\":%lld,\"learnt\":[%s]}\n",
+               static_cast<long long>(learnt.trials_cost_ns / 1000), json_of(learnt).c_str());
   std::fclose(file);
 }
 
@@ -219,8 +220,8 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 }
 
 void Summary::report(const Config& config, const char* remark, const char* mpi,
-                     std::int64_t own_transfers, const std::vector<SiteRecord>& learnt,
-                     MPI_Comm all, int rank, int ranks) {
+                     std::int64_t own_transfers, const LearntReport& learnt, MPI_Comm all, int rank,
+                     int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
   std::vector<Numbers> own(kCalls), totals(kCalls);
@@ -238,7 +239,7 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, transfers, plans_,
-               json_of(learnt));
+               learnt);
   if (!config.summary) return;
   const std::string why = remark ? std::string("\n  ") + remark : "";
   char elapsed[64];
@@ -256,7 +257,7 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   }
   text += any ? last_lines(totals, seconds, ranks, config.engine)
               : "  no collective that Weft handles was called\n";
-  text += text_of(learnt);
+  text += text_of(learnt, seconds);
   text += transfers_line(transfers, config.least_transfer_bytes);
   text.pop_back();
   say(text);

@@ -15,7 +15,7 @@
 
 namespace weft::interpose {
 
-struct SiteRecord;
+struct LearntReport;
 
 // Why a call went to the MPI library untouched.
 enum class Reason : std::uint8_t {
@@ -66,7 +66,7 @@ class Summary {
   // Collective over `all` ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
   // remark: a sentence about the whole run, in the text; nullptr: none.
   void report(const Config& config, const char* remark, const char* mpi, std::int64_t transfers,
-              const std::vector<SiteRecord>& learnt, MPI_Comm all, int rank, int ranks);
+              const LearntReport& learnt, MPI_Comm all, int rank, int ranks);
 
  private:
   void count_handled(CallId id, std::int64_t bytes, bool in_memory);

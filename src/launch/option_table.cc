@@ -71,6 +71,9 @@ constexpr Option kOptions[] = {
      "Lets engine auto try out, over several nodes and while the program runs, what makes the "
      "program fastest, call by call, and keep it for later runs (on); take what earlier runs have "
      "found and try nothing (use); or go by its rule (off)."},
+    {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
+     "Says how much of the time what engine auto tries may cost, against the way in use, once it "
+     "has tried 20 calls of a kind; 0: it tries nothing, and takes what is known."},
     {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
      "Says how long the initialisation of a persistent collective may measure algorithms, such as "
      "500us, 10ms or 1s; 0: not at all."},

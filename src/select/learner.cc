@@ -26,7 +26,8 @@ constexpr std::int64_t kLeastPeriod_ns = 20'000;
 constexpr int kMostCallsOfOthers = 64;
 
 // Behind the slots of the words.
-constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1;
+constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
+                      kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3;
 
 std::int64_t median_of(std::vector<std::int64_t> values) {
   std::erase(values, 0);
@@ -56,9 +57,11 @@ void TrialTurn::give_back(const Learner& site) {
   if (holder_ == &site) holder_ = nullptr;
 }
 
-Learner::Learner(std::size_t ways, int native, const Settings& settings)
+Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget)
     : native_(native),
+      by_own_time_(settings.by_own_time),
       switches_(settings.switches),
+      budget_(budget),
       random_state_(settings.seed),
       records_(std::min(ways, kMostWays)) {
   if (settings.known && !switches_) {
@@ -69,7 +72,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings)
   settled_.way = way_;
   settled_.median_ns.resize(records_.size());
   settled_.median_ns[static_cast<std::size_t>(way_)] = period_ns_;
-  if (!settings.tries)
+  if (!switches_ && (!settings.tries || budget.is_none()))
     begin_stage(Stage::settled, kNever);
   else if (period_ns_ != 0)
     begin_known();
@@ -109,32 +112,44 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
     ++calls_on_trial_;
   }
   if (step.compare) {
-    tell();
+    tell(now_ns, turn);
     turn.give_back(*this);
   }
   ++calls_;
   return step;
 }
 
-// Of the call before, which ends with this one's beginning. A site that is settled needs the mean
-// only.
+// Of the call before, which ends with this one's beginning.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
-  const bool is_settled = stage_ == Stage::settled;
-  const std::uint64_t from = is_settled ? next_timed_ : begins_at_;
-  if (last_ns_ != 0 && calls_ > from && calls_ <= compares_at_) {
-    const std::uint64_t in_slot =
-        is_settled ? kNever : static_cast<std::uint64_t>(stage_ == Stage::trying ? depth_ : 1);
-    const std::size_t slot = (calls_ - 1 - from) / in_slot;
-    if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(now_ns - last_ns_, 1);
-  }
+  if (last_ns_ != 0 && !by_own_time_ && counts_last_call()) add_time(now_ns - last_ns_);
   last_ns_ = now_ns;
   most_in_flight_ = std::max(most_in_flight_, in_flight + 1);
   if (in_flight == 0 && calls_ < compares_at_)
     words_[kBatchWord] = static_cast<std::int64_t>(calls_);
 }
 
-void Learner::tell() {
+// The stage's first call of which the time counts.
+std::uint64_t Learner::counts_from() const {
+  return stage_ == Stage::settled ? next_timed_ : begins_at_;
+}
+
+bool Learner::counts_last_call() const {
+  return calls_ > counts_from() && calls_ <= compares_at_;
+}
+
+// A site that is settled needs the mean only.
+void Learner::add_time(std::int64_t ns) {
+  const std::uint64_t in_slot = stage_ == Stage::settled  ? kNever
+                                : stage_ == Stage::trying ? static_cast<std::uint64_t>(depth_)
+                                                          : 1;
+  const std::size_t slot = (calls_ - 1 - counts_from()) / in_slot;
+  if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
+}
+
+void Learner::tell(std::int64_t now_ns, const TrialTurn& turn) {
   words_[kInFlightWord] = most_in_flight_;
+  words_[kElapsedWord] = budget_.elapsed_ns(now_ns);
+  words_[kElsewhereWord] = budget_.spent_ns() - turn.cost_ns;
 }
 
 void Learner::agreed(const Words& greatest) {
@@ -145,12 +160,14 @@ void Learner::agreed(const Words& greatest) {
 // What was agreed on has its effect from the next call on.
 void Learner::move_on(TrialTurn& turn) {
   if (calls_ == effective_at_) {
+    turn.elapsed_ns = agreed_[kElapsedWord];
+    turn.cost_elsewhere_ns = agreed_[kElsewhereWord];
     if (switches_)
       after_ = Stage::waiting;
     else if (stage_ == Stage::watching)
       agreed_on_watch();
     else if (stage_ == Stage::trying)
-      agreed_on_trials();
+      agreed_on_trials(turn);
     else
       agreed_on_check();
     if (after_ == Stage::settled) return begin_settled();
@@ -160,14 +177,51 @@ void Learner::move_on(TrialTurn& turn) {
   // Trials begin with the first of the calls that are in flight together.
   const auto depth = static_cast<std::uint64_t>(depth_);
   const bool begins_batch = (calls_ - begins_batch_) % depth == 0;
-  if (switches_ || (begins_batch && turn.take(*this)))
-    begin_trials(switches_ ? 2 : kRounds[stages_tried_]);
+  if (!switches_ && !begins_batch) return;
+  if (!may_try(turn)) return put_off();
+  if (switches_ || turn.take(*this)) begin_trials(turn);
 }
 
-void Learner::begin_trials(int rounds) {
+int Learner::rounds_of_next() const {
+  return switches_ ? 2 : kRounds[stages_tried_];
+}
+
+// By the times known so far; at first, by what the first stage cost before the program changed.
+std::int64_t Learner::cost_expected_ns() const {
+  if (stages_tried_ == 0) return cost_of_first_stage_ns_;
+  std::int64_t cost_ns = 0;
+  for (std::size_t way = 0; way < records_.size(); ++way)
+    if (!records_[way].out)
+      cost_ns += std::max<std::int64_t>(median_ns(static_cast<int>(way)) - median_ns(way_), 0);
+  return cost_ns * rounds_of_next() * depth_;
+}
+
+// Rests on the number of the call and on what was agreed on, as all decisions do.
+bool Learner::may_try(const TrialTurn& turn) const {
+  const auto alive = static_cast<int>(
+      std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; }));
+  if (switches_ || slots_tried_ + alive * rounds_of_next() <= kFreeSlots) return true;
+  return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(),
+                        turn.elapsed_ns);
+}
+
+// The site keeps to what it knows by now, and asks again when the ranks next compare.
+void Learner::put_off() {
+  if (stages_tried_ > 0) settle();
+  is_put_off_ = true;
+  if (calls_between_checks_ == 0) calls_between_checks_ = least_between_checks();
+  begin_settled();
+}
+
+void Learner::begin_trials(TrialTurn& turn) {
+  const int rounds = rounds_of_next();
   std::vector<int> alive;
   for (std::size_t way = 0; way < records_.size(); ++way)
     if (!records_[way].out) alive.push_back(static_cast<int>(way));
+  // They count from their beginning on, since they may be broken off.
+  cost_expected_ns_ = cost_expected_ns();
+  turn.cost_ns += cost_expected_ns_;
+  budget_.spend(cost_expected_ns_);
   order_.clear();
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = alive.size(); i > 1; --i) std::swap(alive[i - 1], alive[random() % i]);
@@ -179,6 +233,7 @@ void Learner::begin_trials(int rounds) {
     way_ = static_cast<int>(random() % records_.size());
   }
   ++stages_tried_;
+  slots_tried_ += static_cast<int>(order_.size());
   begin_stage(Stage::trying,
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(depth_));
 }
@@ -207,7 +262,7 @@ void Learner::agreed_on_watch() {
   if (after_ == Stage::settled) calls_between_checks_ = kNever;
 }
 
-void Learner::agreed_on_trials() {
+void Learner::agreed_on_trials(TrialTurn& turn) {
   const std::size_t slots = order_.size();
   std::vector<std::int64_t> of_way(records_.size());
   std::size_t in_round = 0;
@@ -221,9 +276,8 @@ void Learner::agreed_on_trials() {
     of_way.assign(records_.size(), 0);
     in_round = 0;
   }
+  count_cost(turn);
   const int best = choose();
-  for (std::size_t slot = 0; slot < slots; ++slot)
-    trials_cost_ns_ += std::max<std::int64_t>(agreed_[slot] - median_ns(best) * depth_, 0);
   if (stages_tried_ <= kStagesForAll) drop_the_slow();
   const auto left =
       std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; });
@@ -239,13 +293,25 @@ void Learner::agreed_on_trials() {
   if (close == 1) settle();
 }
 
+// Of the trials that are over, against the way in use before them.
+void Learner::count_cost(TrialTurn& turn) {
+  std::int64_t cost_ns = 0;
+  for (std::size_t slot = 0; slot < order_.size(); ++slot)
+    cost_ns += std::max<std::int64_t>(agreed_[slot] - median_ns(way_) * depth_, 0);
+  if (stages_tried_ == 1) cost_of_first_stage_ns_ = cost_ns;
+  trials_cost_ns_ += cost_ns;
+  turn.cost_ns += cost_ns - cost_expected_ns_;
+  budget_.spend(cost_ns - cost_expected_ns_);
+}
+
 void Learner::settle() {
   way_ = preferred(choose());
   period_ns_ = median_ns(way_);
   // What comes around in other times again and again is looked at less often.
   calls_between_checks_ =
       std::min(least_between_checks() << std::min(times_settled_, 6), kMostBetweenChecks);
-  ++times_settled_;
+  if (!is_put_off_) ++times_settled_;
+  is_put_off_ = false;
   after_ = Stage::settled;
   settled_ = compared();
 }
@@ -273,17 +339,20 @@ void Learner::agreed_on_check() {
   if (most * 10 <= least * 13) {
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
     if (calls_between_checks_ == 0) calls_between_checks_ = least_between_checks();
+    if (is_put_off_) after_ = Stage::waiting;
     return;
   }
   records_.assign(records_.size(), {});
   stages_tried_ = 0;
+  is_put_off_ = false;
   watched_ = kWatched;
   depth_ = 1;
   after_ = Stage::watching;
 }
 
 // One time may be bad luck: what takes half as long again is out then, but the library's own way
-// and the rule's only if they take more than twice as long. After three times only a few are left.
+// and the rule's only if they take more than twice as long, and of blocking calls, whose single
+// times say least, not at all. After three times only a few are left.
 void Learner::drop_the_slow() {
   std::vector<std::int64_t> sorted;
   for (std::size_t way = 0; way < records_.size(); ++way)
@@ -295,6 +364,7 @@ void Learner::drop_the_slow() {
     const int way = static_cast<int>(i);
     const std::int64_t ns = least_ns(way);
     const bool is_safe = way == 0 || way == native_;
+    if (stages_tried_ == 1 && is_safe && by_own_time_) continue;
     const bool is_slow =
         stages_tried_ == 1 ? ns * 2 > best * (is_safe ? 4 : 3) : ns > last || ns * 4 > best * 5;
     if (is_slow) records_[i].out = true;

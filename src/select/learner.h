@@ -1,9 +1,10 @@
 // Learner: which way the calls of one site take, found out while the program runs. A way is one of
 // several choices of engine and algorithm; what is made least is the time from one call of the site
-// to the next, on the slowest rank, since that is what the application is made of.
-// Source: Okuma and Nanri, toward adaptive selection (TCC); docs/inside/learning.md.
-// Why apart from MPI: all ranks must take the same way in the same call. So a learner rests on the
-// number of the call and on times that the ranks have agreed on, and is tested without a clock.
+// to the next, on the slowest rank, since that is what the application is made of. Of blocking
+// calls it is the call's own time, called a period here all the same. Source: Okuma and Nanri,
+// toward adaptive selection (TCC); docs/inside/learning.md. Why apart from MPI: all ranks must take
+// the same way in the same call. So a learner rests on the number of the call and on times that the
+// ranks have agreed on, and is tested without a clock.
 #pragma once
 
 #include <array>
@@ -13,12 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "select/trial_budget.h"
+
 namespace weft {
 
 class Learner;
 
 // The sites of one communicator try out their ways one after the other: else each would see the
-// other's trials. Asked in the order of the calls, which is the same on all ranks.
+// other's trials. Asked in the order of the calls, which is the same on all ranks; so are the
+// figures that it keeps.
 class TrialTurn {
  public:
   // A call of this site begins.
@@ -26,6 +30,10 @@ class TrialTurn {
   bool take(const Learner& site);
   bool has(const Learner& site) const { return holder_ == &site; }
   void give_back(const Learner& site);
+
+  // What trials have cost on the communicator; and on others, on the rank where that is most, when
+  // ranks last compared, as long after MPI_Init as elapsed_ns says.
+  std::int64_t cost_ns = 0, cost_elsewhere_ns = 0, elapsed_ns = 0;
 
  private:
   const Learner* holder_ = nullptr;
@@ -37,6 +45,8 @@ class Learner {
   static constexpr std::size_t kMostWays = 8;
   static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is learnt
   static constexpr int kMostSlots = 32;
+  // So many slots of a site are tried whatever they cost: else short programs would learn nothing.
+  static constexpr int kFreeSlots = 20;
 
   // What the ranks tell each other: of each word the greatest is agreed on. Times in ns.
   using Words = std::array<std::int64_t, kMostSlots + 4>;
@@ -49,12 +59,13 @@ class Learner {
     std::uint64_t seed = 0;        // the same on all ranks
     std::optional<Known> known{};  // the same on all ranks
     bool tries = true;             // else the way is the known one, or the rule's
+    bool by_own_time = false;      // a call takes what took() says
     bool switches = false;         // for tests: another way every few calls, whatever the times
   };
 
   // The first way is the rule's. native: the place of the way that leaves the call to the library;
   // -1: there is none.
-  Learner(std::size_t ways, int native, const Settings& settings);
+  Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget);
 
   struct Step {
     int way = 0;
@@ -65,6 +76,11 @@ class Learner {
   // nothing has changed: the same call is to be asked for again, before any later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
 
+  // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
+  // measured, and how long it took.
+  bool wants_own_time() const { return by_own_time_ && counts_last_call(); }
+  void took(std::int64_t ns) { add_time(ns); }
+
   const Words& words() const { return words_; }
   void agreed(const Words& greatest);
 
@@ -74,8 +90,8 @@ class Learner {
     bool settled = false;
     std::uint64_t calls = 0;
     std::uint64_t calls_on_trial = 0;
-    std::int64_t trials_cost_ns =
-        0;  // more than the best way would have taken, on the slowest rank
+    // More than the way in use would have taken, on the slowest rank.
+    std::int64_t trials_cost_ns = 0;
     bool is_new() const { return settled && calls_on_trial > 0; }  // not known before
     int rival = 0;                        // native, or the rule's way, or the next best
     int won = 0, pairs = 0;               // rounds in which both were tried, and it took less time
@@ -84,6 +100,8 @@ class Learner {
   Found found() const;
   // How many calls are in flight matters now, also of those that are the library's.
   bool is_watching() const { return stage_ == Stage::watching; }
+  // Whether it is not settled: ways are tried, or about to be.
+  bool is_learning() const { return stage_ != Stage::settled; }
   // Whether the next call needs to know when it begins.
   bool wants_time() const { return calls_ >= next_timed_; }
 
@@ -95,16 +113,24 @@ class Learner {
   };
 
   void begin_stage(Stage stage, std::uint64_t calls);
-  void begin_trials(int rounds);
+  int rounds_of_next() const;
+  std::int64_t cost_expected_ns() const;
+  bool may_try(const TrialTurn& turn) const;
+  void begin_trials(TrialTurn& turn);
+  void put_off();
   void begin_settled();
   void begin_known();
   std::uint64_t least_between_checks() const;
   void try_again_later();
   void move_on(TrialTurn& turn);
   void note_time(std::int64_t now_ns, int in_flight);
-  void tell();
+  std::uint64_t counts_from() const;
+  bool counts_last_call() const;
+  void add_time(std::int64_t ns);
+  void tell(std::int64_t now_ns, const TrialTurn& turn);
   void agreed_on_watch();
-  void agreed_on_trials();
+  void agreed_on_trials(TrialTurn& turn);
+  void count_cost(TrialTurn& turn);
   void agreed_on_check();
   void drop_the_slow();
   void settle();
@@ -118,14 +144,19 @@ class Learner {
   std::uint64_t random();
 
   const int native_;
+  const bool by_own_time_;
   const bool switches_;
+  TrialBudget& budget_;
   std::uint64_t random_state_;
 
   std::vector<Record> records_;
-  int rounds_ = 0;        // so far, in all stages since the last watch or check
-  int stages_tried_ = 0;  // since then
-  int way_ = 0;           // outside trials
-  int depth_ = 1;         // of these many calls in flight one slot is made
+  int stages_tried_ = 0;                     // since the last watch
+  int slots_tried_ = 0;                      // ever
+  bool is_put_off_ = false;                  // settled before the last stage of trials
+  std::int64_t cost_of_first_stage_ns_ = 0;  // the last time
+  std::int64_t cost_expected_ns_ = 0;        // of the trials under way
+  int way_ = 0;                              // outside trials
+  int depth_ = 1;                            // of these many calls in flight one slot is made
   std::int64_t period_ns_ = 0;
   std::uint64_t calls_between_checks_ = 0;
 

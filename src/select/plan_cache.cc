@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kHeader = "# weft plans, version 3\n";
-// Version 1 had no radices, version 2 no doubts.
-constexpr std::string_view kOldHeaders[] = {"# weft plans, version 1\n",
-                                            "# weft plans, version 2\n"};
+constexpr std::string_view kHeader = "# weft plans, version 4\n";
+// Version 1 had no radices, version 2 no doubts, version 3 no remarks.
+constexpr std::string_view kOldHeaders[] = {
+    "# weft plans, version 1\n", "# weft plans, version 2\n", "# weft plans, version 3\n"};
 constexpr std::int64_t kMostBytes = 16 << 20;  // a longer file is no cache of ours
 
 class Descriptor {
@@ -67,8 +67,11 @@ std::optional<MeasuredPlan> parse_plan(std::string_view line) {
   if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) ||
       !parse(take_until(line, '\t'), plan.doubts) || line.empty())
     return std::nullopt;
-  while (!line.empty()) {
-    std::string_view word = take_until(line, ',');
+  std::string_view candidates = take_until(line, '\t');
+  plan.remarks = line;
+  if (candidates.empty()) return std::nullopt;
+  while (!candidates.empty()) {
+    std::string_view word = take_until(candidates, ',');
     MeasuredCandidate candidate;
     if (!parse(take_until(word, '='), candidate.algorithm, candidate.tuning) ||
         !parse(word, candidate.ns))
@@ -84,8 +87,8 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
   for (const MeasuredCandidate& candidate : plan.candidates)
     line +=
         text_of(candidate.algorithm, candidate.tuning) + '=' + std::to_string(candidate.ns) + ',';
-  line.back() = '\n';
-  return line;
+  line.back() = plan.remarks.empty() ? '\n' : '\t';
+  return plan.remarks.empty() ? line : line + plan.remarks + '\n';
 }
 
 // nullopt: it is there, but cannot be one of ours.

@@ -1,6 +1,7 @@
 // PlanCache: plans that were measured, kept in a text file for the next run, a line per plan:
-//   KEY <tab> ALGORITHM/TUNING <tab> DOUBTS <tab> ALGORITHM/TUNING=NS,…
-// where TUNING is PART_BYTES/RADIX/RADIX_ACROSS.
+//   KEY <tab> ALGORITHM/TUNING <tab> DOUBTS <tab> ALGORITHM/TUNING=NS,… <tab> REMARKS
+// where TUNING is PART_BYTES/RADIX/RADIX_ACROSS, and the remarks, with the tab before them, may be
+// missing.
 // Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
 // A file that cannot be read or written is no error: plans are then measured in every run.
 #pragma once
@@ -30,7 +31,8 @@ struct MeasuredPlan {
   std::string algorithm;
   Tuning tuning;
   std::vector<MeasuredCandidate> candidates;
-  int doubts = 0;  // how often it was measured and did not become certain; 0: it is
+  int doubts = 0;         // how often it was measured and did not become certain; 0: it is
+  std::string remarks{};  // for reports only; no tab and no end of line in it
 
   bool operator==(const MeasuredPlan&) const = default;
 };

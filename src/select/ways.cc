@@ -33,6 +33,19 @@ bool is_worth_trying(const Algorithm& algorithm, const Shape& shape) {
          applies(algorithm, shape);
 }
 
+// For long data: others than `known`.
+void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
+                const Algorithm* known) {
+  if (agreed_bytes(shape).value_or(0) < kWorthOthers_bytes) return;
+  int others = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (others == kMostOthers) break;
+    if (&algorithm == known || !is_worth_trying(algorithm, shape)) continue;
+    add(ways, {engine, &algorithm});
+    ++others;
+  }
+}
+
 }  // namespace
 
 std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
@@ -43,14 +56,14 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
   add(ways, by_thread);
   add(ways, choose(config, library, Engine::function, shape));
   if (!is_neighborhood(shape.kind)) add(ways, {Engine::assist, nullptr});
-  if (agreed_bytes(shape).value_or(0) < kWorthOthers_bytes) return ways;
-  int others = 0;
-  for (const Algorithm& algorithm : algorithms()) {
-    if (others == kMostOthers) break;
-    if (&algorithm == by_thread.algorithm || !is_worth_trying(algorithm, shape)) continue;
-    add(ways, {Engine::thread, &algorithm});
-    ++others;
-  }
+  add_others(ways, Engine::thread, shape, by_thread.algorithm);
+  return ways;
+}
+
+std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape) {
+  const Choice by_callers = choose(config, library, Engine::function, shape);
+  std::vector<Choice> ways = {{Engine::native, nullptr}, by_callers};
+  add_others(ways, Engine::function, shape, by_callers.algorithm);
   return ways;
 }
 

@@ -15,6 +15,10 @@ namespace weft {
 std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
                              const Choice& rule);
 
+// The same of a blocking collective over several nodes: the library's own call first, and Weft's
+// rounds, which its callers carry out.
+std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape);
+
 // The place of the one that leaves the call to the library; -1: there is none.
 int native_among(const std::vector<Choice>& ways);
 

@@ -3,6 +3,7 @@
 // shared heap and XPMEM (ranks of a node agree on what they can do).
 #include "select/wire_facts.h"
 
+#include <cstdio>
 #include <utility>
 
 #include "coll/algorithm.h"
@@ -40,6 +41,12 @@ const char* on_or_off(bool on) {
   return on ? "on" : "off";
 }
 
+std::string percent_words(double percent) {
+  char words[32];
+  std::snprintf(words, sizeof words, "%g%%", percent);
+  return words;
+}
+
 // What a thread does after a poll is each rank's own affair; but those that pass a baton share a
 // page, which their ranks make together.
 Fact backoff_fact(const BackOff& backoff) {
@@ -70,6 +77,7 @@ Facts wire_facts(const Config& config) {
       fact("--blocking", words_of(config.blocking)),
       fact("--reproducible", on_or_off(config.reproducible)),
       fact("--learn", learn_word(config.learn)),
+      fact("--learning-budget", percent_words(config.learning_budget)),
       fact("--transport", config.node_memory ? "auto" : "mpi"),
       fact("--init-budget", std::to_string(config.init_budget_us) + "us"),
       placement_fact("--placement", config.placement),

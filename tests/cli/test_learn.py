@@ -10,6 +10,7 @@ import pytest
 from weft import installation, learned, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
+BLOCKING = "blocking "  # of each blocking kind, also of the barriers between
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
 
@@ -19,7 +20,7 @@ def program(tmp_path_factory):
     source = installation.ROOT / "tests/cli/programs/learning.c"
     compiler = MPICH.mpiexec.parent / "mpicc"
     subprocess.run(
-        [compiler, "-O2", source, "-o", path, f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
+        [compiler, "-O2", "-g", source, "-o", path, f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
         check=True,
     )
     return path
@@ -29,7 +30,14 @@ def program(tmp_path_factory):
 def run(program, tmp_path):
     """One job on two nodes: what it says, and what Weft's summary says of its sites."""
 
-    def job(*arguments, options=(), plans=tmp_path / "plans", ranks=2, hosts="a:1,b:1"):
+    def job(
+        *arguments,
+        options=(),
+        plans=tmp_path / "plans",
+        ranks=2,
+        hosts="a:1,b:1",
+        blocking=False,
+    ):
         summary = tmp_path / "summary.json"
         command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", ranks]
         command += [installation.weft_command(), "run", f"--summary=json:{summary}"]
@@ -44,7 +52,10 @@ def run(program, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         said = json.loads(summary.read_text())
         done.calls = {entry["call"]: entry for entry in said["calls"]}
-        return {site["site"]: site for site in said["learnt"]}, done
+        sites = {site["site"]: site for site in said["learnt"]}
+        return {
+            words: site for words, site in sites.items() if words.startswith(BLOCKING) == blocking
+        }, done
 
     return job
 
@@ -65,16 +76,41 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert known[words].chosen.words == site["way"]
         assert known[words].program == "learning"
         assert known[words].communicator == "2 ranks on 2 nodes"
+        assert known[words].trials == site["calls_on_trial"]
+        assert int(known[words].cost_us) == site["trials_cost_us"]
+    # Each is called at one line of the program.
+    lines = installation.ROOT.joinpath("tests/cli/programs/learning.c").read_text().splitlines()
+    named = learned.named_places(list(known.values()))
+    for words, call in zip(SITES, ("MPI_Iallreduce(own", "MPI_Ibcast(")):
+        (place,) = known[words].places
+        assert named[place].function == "main"
+        assert call in lines[named[place].line - 1]
     again, _ = run(12)
     for words, site in again.items():
         assert site["way"] == sites[words]["way"]
         assert site["calls_on_trial"] == 0
 
 
+def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
+    sites, _ = run(400, 1, "blocking", blocking=True)
+    for words in (BLOCKING + site for site in SITES):
+        assert sites[words]["settled"]
+        assert sites[words]["calls"] == 400
+        tried = {way["way"].split()[0] for way in sites[words]["ways"] if way["period_us"] > 0}
+        assert tried == {"native", "function"}
+    again, _ = run(12, 1, "blocking", blocking=True)
+    for words in (BLOCKING + site for site in SITES):
+        assert again[words]["way"] == sites[words]["way"]
+        assert again[words]["calls_on_trial"] == 0
+    assert run(100, 1, "blocking", options=["--blocking"], blocking=True)[0] == {}
+
+
 def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
     assert run(100, options=["--learn", "off"])[0] == {}
     assert not (tmp_path / "plans").exists()
     sites, _ = run(100, options=["--learn", "use"])
+    assert all(site["calls_on_trial"] == 0 for site in sites.values())
+    sites, _ = run(100, options=["--learning-budget", "0"])
     assert all(site["calls_on_trial"] == 0 for site in sites.values())
     assert run(100, options=["--engine", "thread"])[0] == {}
     assert run(100, options=["--blocking=0"])[0] == {}  # these would go ahead of held calls
@@ -104,6 +140,27 @@ def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
         assert entry["seen"] == entry["completed"] == 240 * ranks
         assert entry["handled"] < entry["seen"]  # some have gone to the library
         assert entry["start_to_wait_us"] < 240 * ranks * 60_000_000  # a time, not a date
+
+
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
+def test_blocking_calls_may_switch_all_the_time(run, ranks, hosts):
+    options = ["--learn", "switch"]
+    sites, done = run(240, 1, "blocking", options=options, ranks=ranks, hosts=hosts, blocking=True)
+    assert all(sites[BLOCKING + site]["calls"] == 240 for site in SITES)
+    for name in ("MPI_Allreduce", "MPI_Bcast"):
+        entry = done.calls[name]
+        assert entry["seen"] == 240 * ranks
+        assert 0 < entry["handled"] < entry["seen"]
+
+
+# More are in flight than a comparison waits for, so that blocking calls meet calls that are held.
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
+def test_blocking_calls_may_switch_while_others_are_in_flight(run, ranks, hosts):
+    options = ["--learn", "switch"]
+    words = BLOCKING + SITES[0]
+    sites, done = run(480, 8, "mixed", options=options, ranks=ranks, hosts=hosts, blocking=True)
+    assert sites[words]["calls"] == 3 * 480 // 8
+    assert 0 < done.calls["MPI_Allreduce"]["handled"] < done.calls["MPI_Allreduce"]["seen"]
 
 
 # The program asks for no threads, so its operators expect none; also in a call that is held.
@@ -136,6 +193,13 @@ LINE = (
 )
 
 
+def test_a_budget_that_is_no_share_is_refused(call):
+    done = call("run", "--learning-budget", "1ms", "--", "true")
+    assert done.returncode == 2
+    assert "is a share in per cent such as 1, 0.5 or 0" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_weft_learned_shows_what_is_known(call, tmp_path):
     plans = tmp_path / "plans"
     plans.write_text("# weft plans, version 3\n" + LINE)
@@ -146,6 +210,15 @@ def test_weft_learned_shows_what_is_known(call, tmp_path):
     site = json.loads((tmp_path / "out.json").read_text())["sites"][0]
     assert site["way"] == "thread linear"
     assert site["tried"][0] == {"way": "native", "period_us": 8000.0}
+    assert site["trials_cost_us"] is None  # not said by earlier versions
+    plans.write_text(
+        "# weft plans, version 4\n"
+        + LINE[:-1]
+        + "\ttrials=18 cost_ns=2500000 at=0x11:/gone/a b|0x2f:/x\n"
+    )
+    done = call("learned", "--plan-cache", plans, COLUMNS="200")
+    assert "18 calls were tried, which cost 2.5 ms." in done.stdout
+    assert "called by a b+0x11, x+0x2f" in done.stdout
     done = call("learned", "other", "--plan-cache", plans)
     assert done.returncode == 0
     assert "Nothing is known about a program named other yet" in done.stdout

@@ -16,7 +16,7 @@ from weft import installation
 
 SOURCE = installation.ROOT / "tests/cli/programs/plans.c"
 COLLECTIVES = 24
-HEADER = "# weft plans, version 3\n"
+HEADER = "# weft plans, version 4\n"
 MOST_DOUBTS = 4
 CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")
 # By the rule, whatever there is to measure: nothing to choose from.

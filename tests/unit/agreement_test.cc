@@ -24,17 +24,19 @@ constexpr int kSites = 2;
 constexpr std::size_t kWays = 3;
 
 // What one rank does next: starts a call of a site, waits for a call, sends, receives, or makes a
-// blocking collective.
+// blocking collective, at a site or (-1) one that is always the library's.
 struct Action {
   enum class Kind : std::uint8_t { start, wait, send, receive, blocking } kind;
   int number = 0;  // site; call; message
+  int site = -1;   // of a blocking collective
 };
 using Script = std::vector<Action>;
 
 enum class Fault : std::uint8_t {
   none,
-  guesses,  // a rank that does not know the way yet takes the rule's
-  blocks,   // a rank that does not know the way yet waits for it in the start
+  guesses,    // a rank that does not know the way yet takes the rule's
+  blocks,     // a rank that does not know the way yet waits for it in the start
+  no_thread,  // a rank inside a blocking collective takes no part in comparisons
 };
 
 class World;
@@ -55,7 +57,7 @@ class World {
         Learner::Settings settings;
         settings.seed = static_cast<std::uint64_t>(site + 5);
         settings.switches = true;
-        ranks_.back()->learners.push_back(std::make_unique<Learner>(kWays, 1, settings));
+        ranks_.back()->learners.push_back(std::make_unique<Learner>(kWays, 1, settings, budget_));
       }
     }
   }
@@ -86,10 +88,13 @@ class World {
   std::string key() const {
     std::string key;
     for (const auto& rank : ranks_) {
-      key += std::to_string(rank->next) + ',' + std::to_string(rank->gone.size()) + ',';
+      key += std::to_string(rank->next) + (rank->waits_for_way ? '?' : ',') +
+             std::to_string(rank->gone.size()) + ',';
       for (int site = 0; site < kSites; ++site) {
         const auto at = static_cast<std::size_t>(site);
-        key += std::to_string(rank->compared[at]) + (rank->ended[at] ? '+' : '-');
+        key += std::to_string(rank->compared[at]) + (rank->ended[at]       ? '+'
+                                                     : rank->comparing[at] ? '?'
+                                                                           : '-');
       }
       key += ';';
     }
@@ -128,8 +133,9 @@ class World {
 
  private:
   struct Rank {
-    std::size_t next = 0;  // action
-    int calls = 0;         // started
+    std::size_t next = 0;        // action
+    bool waits_for_way = false;  // in a blocking collective, which has not gone yet
+    int calls = 0;               // started
     std::vector<std::unique_ptr<Learner>> learners;
     TrialTurn turn;
     CallsInOrder<std::unique_ptr<Call>> held;
@@ -167,7 +173,7 @@ class World {
         // Inside already: until all are.
         if (of(rank).gone.size() > static_cast<std::size_t>(action->number))
           return is_over(action->number);
-        return !of(rank).held.any();
+        return !of(rank).held.any() && !(of(rank).waits_for_way && !knows_way(rank, action->site));
       case Action::Kind::send:
         return true;
     }
@@ -192,9 +198,16 @@ class World {
   bool may_end_comparison(int rank, int site) const {
     const auto at = static_cast<std::size_t>(site);
     if (!of(rank).comparing[at] || of(rank).ended[at]) return false;
-    for (const auto& other : ranks_)
-      if (other->compared[at] < of(rank).compared[at]) return false;
+    for (int other = 0; other < count(); ++other) {
+      if (of(other).compared[at] < of(rank).compared[at]) return false;
+      if (fault_ == Fault::no_thread && is_inside_any(other) && !of(other).ended[at]) return false;
+    }
     return true;
+  }
+
+  bool is_inside_any(int rank) const {
+    const Action* action = next_of(rank);
+    return action && action->kind == Action::Kind::blocking && is_inside(rank, action->number);
   }
 
   void act(int rank) {
@@ -202,10 +215,19 @@ class World {
     if (action.kind == Action::Kind::start) start(rank, action.number);
     if (action.kind == Action::Kind::send) sent_.insert(action.number);
     if (action.kind == Action::Kind::blocking && !is_inside(rank, action.number)) {
-      goes(rank, of(rank).calls++, 0);
+      if (!goes_in_call(rank, action.site)) return;
       if (!is_over(action.number)) return;
     }
     ++of(rank).next;
+  }
+
+  // As next_way_in_call(); false: the way is not known yet.
+  bool goes_in_call(int rank, int site) {
+    auto way = site < 0 ? std::optional(0) : next_way(rank, site);
+    if (!way && fault_ == Fault::guesses) way = 0;
+    of(rank).waits_for_way = !way;
+    if (way) goes(rank, of(rank).calls++, *way);
+    return way.has_value();
   }
 
   bool is_inside(int rank, int number) const {
@@ -224,6 +246,7 @@ class World {
 
   const std::vector<Script>& scripts_;
   const Fault fault_;
+  TrialBudget budget_{1, 0};
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<int, int> ways_;  // by call
   std::set<int> sent_;
@@ -320,6 +343,21 @@ Script with_blocking(int calls) {
   return script;
 }
 
+// Blocking collectives of one site only, or with calls of the other in flight.
+Script of_blocking(int calls, bool with_others) {
+  Script script;
+  int number = 0, started = -1;
+  for (int call = 0; call < calls; ++call) {
+    if (with_others) {
+      script.push_back(start(1));
+      started = number++;
+    }
+    script.push_back({Action::Kind::blocking, number++, 0});
+    if (with_others) script.push_back(wait(started));
+  }
+  return script;
+}
+
 struct Size {
   int ranks, calls, sites;
 };
@@ -342,6 +380,29 @@ TEST(Agreement, HoldsWhereARankStartsNothingBeforeAnotherHasStartedAll) {
 TEST(Agreement, HoldsWithBlockingCollectivesBetween) {
   EXPECT_EQ(Search(std::vector<Script>(2, with_blocking(4)), Fault::none).run(), "");
   EXPECT_EQ(Search(std::vector<Script>(3, with_blocking(3)), Fault::none).run(), "");
+}
+
+TEST(Agreement, HoldsWhereBlockingCollectivesLearn) {
+  for (const bool with_others : {false, true}) {
+    for (const auto& [ranks, calls] : {std::pair(2, 12), std::pair(3, 6), std::pair(4, 4)}) {
+      Search search(std::vector<Script>(static_cast<std::size_t>(ranks),
+                                        of_blocking(with_others ? calls / 2 : calls, with_others)),
+                    Fault::none);
+      EXPECT_EQ(search.run(), "");
+      EXPECT_GT(search.states(), 100u);
+    }
+  }
+}
+
+TEST(Agreement, TheSearchFindsABlockingCallThatGuesses) {
+  EXPECT_EQ(
+      Search(std::vector<Script>(2, of_blocking(12, false)), Fault::guesses).run().substr(0, 25),
+      "ranks take different ways");
+}
+
+TEST(Agreement, TheSearchFindsThatAThreadIsNeeded) {
+  EXPECT_EQ(Search(std::vector<Script>(2, of_blocking(12, false)), Fault::no_thread).run(),
+            "a standstill");
 }
 
 TEST(Agreement, TheSearchFindsARankThatGuesses) {

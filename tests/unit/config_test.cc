@@ -158,6 +158,7 @@ TEST_F(ConfigEnvironment, ReadsEverything) {
   set("WEFT_SUMMARY", "json:out.json");
   set("WEFT_TRACE", "trace.json");
   set("WEFT_INIT_BUDGET", "3ms");
+  set("WEFT_LEARNING_BUDGET", "0.5%");
   set("WEFT_ALGORITHM_ALLREDUCE", "ring");
   const auto config = Config::from_environment();
   ASSERT_TRUE(config);
@@ -167,6 +168,7 @@ TEST_F(ConfigEnvironment, ReadsEverything) {
   EXPECT_EQ(config->summary_json_file, "out.json");
   EXPECT_EQ(config->trace_file, "trace.json");
   EXPECT_EQ(config->init_budget_us, 3'000);
+  EXPECT_EQ(config->learning_budget, 0.5);
   EXPECT_EQ(config->algorithm[static_cast<std::size_t>(Kind::allreduce)], "ring");
 }
 
@@ -186,6 +188,22 @@ TEST_F(ConfigEnvironment, WatchdogIsWholeSeconds) {
   EXPECT_EQ(Config::from_environment()->watchdog_s, 30);
   set("WEFT_WATCHDOG", "soon");
   EXPECT_FALSE(Config::from_environment());
+}
+
+TEST_F(ConfigEnvironment, TheBudgetOfLearningIsAShare) {
+  for (const char* right : {"0", "1%", "2.5", "100"}) {
+    set("WEFT_LEARNING_BUDGET", right);
+    EXPECT_TRUE(Config::from_environment()) << right;
+  }
+  for (const char* wrong : {"", "much", "-1", "101", "1ms", "nan", "1%%"}) {
+    set("WEFT_LEARNING_BUDGET", wrong);
+    const auto config = Config::from_environment();
+    ASSERT_FALSE(config) << wrong;
+    EXPECT_EQ(config.error().message,
+              "the budget of learning (WEFT_LEARNING_BUDGET) is a share in per cent such as 1, 0.5 "
+              "or 0, and at most 100, not '" +
+                  std::string(wrong) + "'");
+  }
 }
 
 TEST_F(ConfigEnvironment, ReproducibleTakesTheBlockingOnesAndSchedules) {

@@ -72,6 +72,8 @@ TEST(WireFacts, AreTheOptionsThatDecideWhatTravels) {
   EXPECT_EQ(compared([](Config& c) { c.node_memory = false; }),
             "--transport is auto on rank 0 and mpi on rank 1");
   EXPECT_NE(compared([](Config& c) { c.init_budget_us = 0; }), "");
+  EXPECT_EQ(compared([](Config& c) { c.learning_budget = 0.5; }),
+            "--learning-budget is 1% on rank 0 and 0.5% on rank 1");
   EXPECT_NE(compared([](Config& c) { c.summary = true; }), "");
   EXPECT_NE(compared([](Config& c) { c.trace_file = "t.json"; }), "");
   EXPECT_EQ(

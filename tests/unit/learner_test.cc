@@ -20,14 +20,26 @@ class Program {
  public:
   using Times = std::function<std::int64_t(int rank, int way, std::uint32_t call)>;
 
-  explicit Program(int ranks = 2) : clocks_(static_cast<std::size_t>(ranks)), turns_(ranks) {}
+  explicit Program(int ranks = 2, double budget_percent = 1)
+      : clocks_(static_cast<std::size_t>(ranks)), turns_(static_cast<std::size_t>(ranks)) {
+    for (int rank = 0; rank < ranks; ++rank) budgets_.emplace_back(budget_percent, 0);
+  }
 
   int add_site(std::size_t ways, Times period_ns, const Learner::Settings& settings = {}) {
     auto& site = sites_.emplace_back();
     site.period_ns = std::move(period_ns);
     for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
-      site.learners.push_back(std::make_unique<Learner>(ways, kNative, settings));
+      site.learners.push_back(std::make_unique<Learner>(ways, kNative, settings, budgets_[rank]));
     return static_cast<int>(sites_.size()) - 1;
+  }
+
+  // A blocking call of the site, and computation of so long after it.
+  int blocking_call(int number, std::int64_t computation_ns) {
+    const int way = call(number);
+    for (auto& learner : sites_[static_cast<std::size_t>(number)].learners)
+      if (learner->wants_own_time()) learner->took(last_call_ns_);
+    for (auto& clock : clocks_) clock += computation_ns;
+    return way;
   }
 
   // One call of the site, and all that follows up to the next. in_flight: calls before it that have
@@ -48,9 +60,11 @@ class Program {
       }
       way = step->way;
     }
+    const std::int64_t began = now_ns();
     for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
       clocks_[rank] += site.period_ns(static_cast<int>(rank), way, site.calls);
     const std::int64_t latest = *std::max_element(clocks_.begin(), clocks_.end());
+    last_call_ns_ = latest - began;
     for (auto& clock : clocks_) clock = latest;  // a collective of all
     ++site.calls;
     return way;
@@ -60,6 +74,7 @@ class Program {
     return *sites_[static_cast<std::size_t>(site)].learners.front();
   }
   std::int64_t now_ns() const { return clocks_.front(); }
+  TrialBudget& budget(std::size_t rank) { return budgets_[rank]; }
 
  private:
   struct Site {
@@ -77,7 +92,9 @@ class Program {
   }
 
   std::vector<std::int64_t> clocks_;
+  std::int64_t last_call_ns_ = 0;
   std::vector<TrialTurn> turns_;
+  std::deque<TrialBudget> budgets_;
   std::deque<Site> sites_;
 };
 
@@ -211,6 +228,85 @@ TEST(Learner, ASlowWayCostsLessThanOnePerCentOfARun) {
   EXPECT_LT(program.now_ns() - least, 150'000'000);
 }
 
+// What trials cost against the way in use, in a program of two phases in turns, which is learnt
+// about again and again: all of it, and that of the first calls on trial.
+struct Cost {
+  std::int64_t all_ns = 0, first_ns = 0, elapsed_ns = 0;
+};
+Cost cost_in_phases(double budget_percent) {
+  Program program(2, budget_percent);
+  std::uint32_t phase = 0;
+  const int site = program.add_site(4, [&](int rank, int way, std::uint32_t call) {
+    const std::int64_t ms[] = {10, 12, 25, 13};
+    return with_noise((phase % 2 + 1) * ms[way] * 1'000'000, rank, call);
+  });
+  Cost cost;
+  for (phase = 0; phase < 40; ++phase) {
+    for (int call = 0; call < 200; ++call) {
+      program.call(site);
+      const auto found = program.learner(site).found();
+      if (found.calls_on_trial <= Learner::kFreeSlots) cost.first_ns = found.trials_cost_ns;
+    }
+  }
+  cost.all_ns = program.learner(site).found().trials_cost_ns;
+  cost.elapsed_ns = program.now_ns();
+  EXPECT_EQ(program.budget(0).spent_ns(), cost.all_ns);
+  return cost;
+}
+
+TEST(Learner, TrialsCostNoMoreThanTheBudgetOnceTheFirstCallsAreTried) {
+  const auto percent_of = [](const Cost& cost) {
+    return 100.0 * static_cast<double>(cost.all_ns - cost.first_ns) /
+           static_cast<double>(cost.elapsed_ns);
+  };
+  for (const double percent : {0.05, 0.1, 0.2}) {
+    const Cost cost = cost_in_phases(percent);
+    EXPECT_GT(cost.first_ns, 0);
+    EXPECT_LE(percent_of(cost), percent);
+    EXPECT_GT(percent_of(cost_in_phases(100)), percent);
+  }
+}
+
+TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
+  Program program;
+  // All are close enough to be tried to the end, and far enough for that to cost something.
+  const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
+  for (int call = 0; call < 60; ++call) program.call(site);
+  const auto early = program.learner(site).found();
+  EXPECT_TRUE(early.settled);
+  EXPECT_EQ(early.calls_on_trial, 18u);  // one round and two, of all ways
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  const auto late = program.learner(site).found();
+  EXPECT_GT(late.calls_on_trial, early.calls_on_trial);
+  EXPECT_EQ(late.way, 0);
+  EXPECT_LE(late.trials_cost_ns, program.now_ns() / 100);
+}
+
+// Whatever one rank has spent on other communicators counts on all.
+TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
+  for (const bool spent : {false, true}) {
+    Program program;
+    if (spent) program.budget(1).spend(3'600'000'000'000);
+    const int site = program.add_site(6, ways_of({100, 130, 120, 120, 110, 110}));
+    for (int call = 0; call < 5000; ++call) program.call(site);
+    const auto found = program.learner(site).found();
+    EXPECT_EQ(found.calls_on_trial == 18u, spent);
+    EXPECT_TRUE(found.settled);
+  }
+}
+
+TEST(Learner, WithoutABudgetWhatIsKnownIsTakenAndNothingTried) {
+  Program program(2, 0);
+  Learner::Settings settings;
+  const int rules = program.add_site(3, ways_of({10, 5, 5}), settings);
+  settings.known = {2, 8'000'000};
+  const int known = program.add_site(3, ways_of({10, 5, 50}), settings);
+  for (int call = 0; call < 300; ++call) {
+    EXPECT_EQ(program.call(rules), 0);
+    EXPECT_EQ(program.call(known), 2);
+  }
+}
+
 TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   constexpr int kDepth = 4;
   Program program;
@@ -263,6 +359,45 @@ TEST(Learner, TriesNothingWhereItMayNot) {
   }
 }
 
+// What lies between its calls takes longer the faster the call's way is.
+TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
+  for (const int fastest : {0, 1, 2}) {
+    Program program;
+    Learner::Settings settings;
+    settings.by_own_time = true;
+    std::vector<std::int64_t> ms(3, 12);
+    ms[static_cast<std::size_t>(fastest)] = 8;
+    const int site = program.add_site(3, ways_of(ms), settings);
+    int way = 0;
+    for (int call = 0; call < 60; ++call)
+      way = program.blocking_call(site, way == fastest ? 100'000'000 : 1'000'000);
+    EXPECT_EQ(way, fastest);
+    const auto found = program.learner(site).found();
+    EXPECT_TRUE(found.settled);
+    EXPECT_NEAR(static_cast<double>(found.median_ns[static_cast<std::size_t>(fastest)]), 8.2e6,
+                3e5);
+  }
+}
+
+// Such as one in which a rank came late.
+TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
+  Program program(1);
+  Learner::Settings settings;
+  settings.by_own_time = true;
+  int tried = 0;
+  const int site = program.add_site(
+      3,
+      [&](int, int way, std::uint32_t) {
+        const bool is_late = way == kNative && tried++ == 0;
+        return (is_late ? 100 : way == kNative ? 10 : 12) * std::int64_t{1'000'000};
+      },
+      settings);
+  int way = 0;
+  for (int call = 0; call < 60; ++call) way = program.blocking_call(site, 1'000'000);
+  EXPECT_GT(tried, 3);
+  EXPECT_EQ(way, kNative);
+}
+
 TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
   Program program;
   const int one = program.add_site(3, ways_of({10, 6, 12}));
@@ -283,7 +418,8 @@ TEST(Learner, ShortPeriodsAreNotWorthIt) {
 // Between 'unknown' and its repetition nothing changes.
 TEST(Learner, AsksForTheSameCallAgain) {
   TrialTurn turn;
-  Learner learner(3, kNative, {});
+  TrialBudget budget(1, 0);
+  Learner learner(3, kNative, {}, budget);
   std::int64_t now = 0;
   while (learner.next(now, 0, turn)) now += 1'000'000;
   const auto calls = learner.found().calls;

@@ -22,6 +22,9 @@ const MeasuredPlan kPlan{"domain-tree",
 const MeasuredPlan kOther{
     "node-flat", {65536, 4, 0}, {{"node-flat", {65536, 4, 0}, 5}, {"node-ring", {65536, 4, 0}, 6}}};
 
+const MeasuredPlan kRemarked{
+    "node-flat", {65536, 4, 0}, {{"node-flat", {65536, 4, 0}, 5}}, 1, "trials=18 cost_ns=7"};
+
 // As the process that measured it has it.
 MeasuredPlan without_doubts(MeasuredPlan plan) {
   plan.doubts = 0;
@@ -68,6 +71,13 @@ TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
   EXPECT_EQ(next.find("b"), std::nullopt);
   EXPECT_EQ(next.find(""), std::nullopt);
   EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(PlanCacheFile, KeepsRemarks) {
+  PlanCache(file_).put("a", kRemarked);
+  PlanCache(file_).put("b", kOther);  // reads the file, and writes all of it again
+  EXPECT_EQ(PlanCache(file_).find("a"), kRemarked);
+  EXPECT_EQ(PlanCache(file_).find("b"), kOther);
 }
 
 TEST_F(PlanCacheFile, FindsAllWithAPrefix) {
@@ -138,7 +148,7 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
 }
 
 TEST_F(PlanCacheFile, AFileThatIsNoCacheStaysAsItIs) {
-  for (const std::string text : {"dear diary\n", "# weft plans, version 4\na\tb\t1\tb/1=1\n"}) {
+  for (const std::string text : {"dear diary\n", "# weft plans, version 5\na\tb\t1\tb/1=1\n"}) {
     write(text);
     PlanCache cache(file_);
     cache.put("a", kOther);

@@ -5832,6 +5832,7 @@ WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype 
     int code;
     if (carry_out(CallId::Allgather, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -5845,6 +5846,7 @@ WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype
     int code;
     if (carry_out(CallId::Allgather, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -5875,6 +5877,7 @@ WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     int code;
     if (carry_out(CallId::Allgather_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -5888,6 +5891,7 @@ WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
     int code;
     if (carry_out(CallId::Allgather_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -5920,6 +5924,7 @@ WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
     int code;
     if (carry_out(CallId::Allgatherv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -5934,6 +5939,7 @@ WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
     int code;
     if (carry_out(CallId::Allgatherv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -5966,6 +5972,7 @@ WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
     int code;
     if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -5980,6 +5987,7 @@ WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
     int code;
     if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -6008,6 +6016,7 @@ WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     int code;
     if (carry_out(CallId::Allreduce, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
@@ -6020,6 +6029,7 @@ WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     int code;
     if (carry_out(CallId::Allreduce, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -6047,6 +6057,7 @@ WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
     int code;
     if (carry_out(CallId::Allreduce_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -6059,6 +6070,7 @@ WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
     int code;
     if (carry_out(CallId::Allreduce_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -6087,6 +6099,7 @@ WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
     int code;
     if (carry_out(CallId::Alltoall, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -6100,6 +6113,7 @@ WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
     int code;
     if (carry_out(CallId::Alltoall, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -6129,6 +6143,7 @@ WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     int code;
     if (carry_out(CallId::Alltoall_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -6142,6 +6157,7 @@ WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     int code;
     if (carry_out(CallId::Alltoall_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -6175,6 +6191,7 @@ WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const
     int code;
     if (carry_out(CallId::Alltoallv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -6189,6 +6206,7 @@ WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, cons
     int code;
     if (carry_out(CallId::Alltoallv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -6222,6 +6240,7 @@ WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
     int code;
     if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -6236,6 +6255,7 @@ WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
     int code;
     if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -6270,6 +6290,7 @@ WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const
     int code;
     if (carry_out(CallId::Alltoallw, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -6285,6 +6306,7 @@ WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, cons
     int code;
     if (carry_out(CallId::Alltoallw, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -6321,6 +6343,7 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
     int code;
     if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -6337,6 +6360,7 @@ WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     int code;
     if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -6361,6 +6385,7 @@ WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
     int code;
     if (carry_out(CallId::Barrier, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Barrier(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
@@ -6370,6 +6395,7 @@ WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
     int code;
     if (carry_out(CallId::Barrier, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Barrier(entry.nested(), comm);
 }
 
@@ -6396,6 +6422,7 @@ WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
     int code;
     if (carry_out(CallId::Bcast, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Bcast(entry.nested(), buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
@@ -6408,6 +6435,7 @@ WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int 
     int code;
     if (carry_out(CallId::Bcast, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Bcast(entry.nested(), buffer, count, datatype, root, comm);
 }
 
@@ -6435,6 +6463,7 @@ WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
     int code;
     if (carry_out(CallId::Bcast_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
@@ -6447,6 +6476,7 @@ WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
     int code;
     if (carry_out(CallId::Bcast_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
 }
 
@@ -6474,6 +6504,7 @@ WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_D
     int code;
     if (carry_out(CallId::Exscan, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
@@ -6486,6 +6517,7 @@ WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_
     int code;
     if (carry_out(CallId::Exscan, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -6513,6 +6545,7 @@ WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
     int code;
     if (carry_out(CallId::Exscan_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -6525,6 +6558,7 @@ WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
     int code;
     if (carry_out(CallId::Exscan_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -6553,6 +6587,7 @@ WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sen
     int code;
     if (carry_out(CallId::Gather, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -6566,6 +6601,7 @@ WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype se
     int code;
     if (carry_out(CallId::Gather, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -6595,6 +6631,7 @@ WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
     int code;
     if (carry_out(CallId::Gather_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -6608,6 +6645,7 @@ WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     int code;
     if (carry_out(CallId::Gather_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -6640,6 +6678,7 @@ WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype se
     int code;
     if (carry_out(CallId::Gatherv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
 }
@@ -6654,6 +6693,7 @@ WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype s
     int code;
     if (carry_out(CallId::Gatherv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
 }
@@ -6686,6 +6726,7 @@ WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     int code;
     if (carry_out(CallId::Gatherv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
 }
@@ -6700,6 +6741,7 @@ WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     int code;
     if (carry_out(CallId::Gatherv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
 }
@@ -6729,6 +6771,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_
     int code;
     if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6742,6 +6785,7 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI
     int code;
     if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6773,6 +6817,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcou
     int code;
     if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6787,6 +6832,7 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendco
     int code;
     if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6819,6 +6865,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI
     int code;
     if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm);
 }
@@ -6833,6 +6880,7 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     int code;
     if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm);
 }
@@ -6865,6 +6913,7 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendco
     int code;
     if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm);
 }
@@ -6879,6 +6928,7 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
     int code;
     if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm);
 }
@@ -6908,6 +6958,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_D
     int code;
     if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6921,6 +6972,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_
     int code;
     if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6952,6 +7004,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcoun
     int code;
     if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -6966,6 +7019,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
     int code;
     if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
@@ -7000,6 +7054,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcoun
     int code;
     if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm);
 }
@@ -7015,6 +7070,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcou
     int code;
     if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm);
 }
@@ -7049,6 +7105,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* 
     int code;
     if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm);
 }
@@ -7064,6 +7121,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
     int code;
     if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm);
 }
@@ -7098,6 +7156,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcoun
     int code;
     if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm);
 }
@@ -7113,6 +7172,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcou
     int code;
     if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm);
 }
@@ -7149,6 +7209,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
     int code;
     if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm);
 }
@@ -7165,6 +7226,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     int code;
     if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm);
 }
@@ -7193,6 +7255,7 @@ WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
     int code;
     if (carry_out(CallId::Reduce, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
@@ -7205,6 +7268,7 @@ WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_
     int code;
     if (carry_out(CallId::Reduce, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -7232,6 +7296,7 @@ WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
     int code;
     if (carry_out(CallId::Reduce_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -7244,6 +7309,7 @@ WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
     int code;
     if (carry_out(CallId::Reduce_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -7271,6 +7337,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const in
     int code;
     if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
@@ -7283,6 +7350,7 @@ WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const i
     int code;
     if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -7310,6 +7378,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, in
     int code;
     if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
@@ -7322,6 +7391,7 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, i
     int code;
     if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -7350,6 +7420,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     int code;
     if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
@@ -7362,6 +7433,7 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     int code;
     if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -7389,6 +7461,7 @@ WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     int code;
     if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
@@ -7401,6 +7474,7 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     int code;
     if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -7428,6 +7502,7 @@ WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Dat
     int code;
     if (carry_out(CallId::Scan, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
@@ -7440,6 +7515,7 @@ WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Da
     int code;
     if (carry_out(CallId::Scan, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -7467,6 +7543,7 @@ WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     int code;
     if (carry_out(CallId::Scan_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -7479,6 +7556,7 @@ WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count
     int code;
     if (carry_out(CallId::Scan_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -7507,6 +7585,7 @@ WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype se
     int code;
     if (carry_out(CallId::Scatter, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -7520,6 +7599,7 @@ WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype s
     int code;
     if (carry_out(CallId::Scatter, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -7549,6 +7629,7 @@ WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     int code;
     if (carry_out(CallId::Scatter_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
@@ -7562,6 +7643,7 @@ WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     int code;
     if (carry_out(CallId::Scatter_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
@@ -7594,6 +7676,7 @@ WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const 
     int code;
     if (carry_out(CallId::Scatterv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
 }
@@ -7608,6 +7691,7 @@ WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const
     int code;
     if (carry_out(CallId::Scatterv, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
 }
@@ -7640,6 +7724,7 @@ WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts
     int code;
     if (carry_out(CallId::Scatterv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
 }
@@ -7654,6 +7739,7 @@ WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcount
     int code;
     if (carry_out(CallId::Scatterv_c, call, &code)) return code;
   }
+  const DeclinedCall declined;
   return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
 }

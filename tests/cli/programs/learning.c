@@ -1,10 +1,13 @@
 /* learning CALLS DEPTH: MPI_Iallreduce and MPI_Ibcast in turns, DEPTH of each in flight, with a
- * little time between; results are checked. With a third word one more MPI_Iallreduce follows each
- * DEPTH calls, by an operator of the program's own, which must run on the program's thread. */
+ * little time between; results are checked. With the third word "blocking" all calls are blocking
+ * ones, and in each a rank is late. With "mixed" some blocking ones follow while the others are in
+ * flight. With another third word one more MPI_Iallreduce follows each DEPTH calls, by an operator
+ * of the program's own, which must run on the program's thread. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_t main_thread;
@@ -22,7 +25,9 @@ int main(int argc, char** argv) {
   static double own[MOST][COUNT], sum[MOST][COUNT], told[MOST][COUNT];
   const int calls = argc > 1 ? atoi(argv[1]) : 100, depth = argc > 2 ? atoi(argv[2]) : 1;
   static double more[COUNT], more_sum[COUNT];
-  const int own_operator = argc > 3;
+  const int blocking = argc > 3 && strcmp(argv[3], "blocking") == 0;
+  const int mixed = argc > 3 && strcmp(argv[3], "mixed") == 0;
+  const int own_operator = argc > 3 && !blocking && !mixed;
   MPI_Request requests[2 * MOST + 1];
   MPI_Op op;
   int rank, ranks, wrong = 0;
@@ -37,13 +42,25 @@ int main(int argc, char** argv) {
         own[i][k] = rank + call + i + k;
         told[i][k] = rank == call % ranks ? call + i + k : -1;
       }
+      if (blocking) {
+        if (call % ranks == rank) usleep(200);
+        MPI_Allreduce(own[i], sum[i], COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Bcast(told[i], COUNT, MPI_DOUBLE, call % ranks, MPI_COMM_WORLD);
+        continue;
+      }
       MPI_Iallreduce(own[i], sum[i], COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[2 * i]);
       MPI_Ibcast(told[i], COUNT, MPI_DOUBLE, call % ranks, MPI_COMM_WORLD, &requests[2 * i + 1]);
+    }
+    for (int i = 0; mixed && i < 3; ++i) {
+      if ((call + i) % ranks == rank) usleep(200);
+      MPI_Allreduce(own[0], more_sum, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+      for (int k = 0; k < COUNT; ++k)
+        if (more_sum[k] != ranks * (ranks - 1) / 2.0 + (double)ranks * (call + k)) wrong = 1;
     }
     if (own_operator)
       MPI_Iallreduce(more, more_sum, COUNT, MPI_DOUBLE, op, MPI_COMM_WORLD, &requests[2 * depth]);
     usleep(own_operator ? 20000 : 500);
-    MPI_Waitall(2 * depth + own_operator, requests, MPI_STATUSES_IGNORE);
+    if (!blocking) MPI_Waitall(2 * depth + own_operator, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < depth; ++i)
       for (int k = 0; k < COUNT; ++k) {
         const double expected = ranks * (ranks - 1) / 2.0 + (double)ranks * (call + i + k);
