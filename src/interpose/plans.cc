@@ -228,7 +228,8 @@ bool is_refused(const Call& call, const Communicator& communicator, Use use) {
 }
 
 bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
-  const Schedule& schedule = *plan.schedule;
+  if (plan.by_kernel && one_copy_rule().asked_for) return true;
+  const Schedule& schedule = plan.by_kernel ? *plan.direct : *plan.schedule;
   if (!may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel,
                         plan.direct != nullptr))
     return true;
@@ -315,7 +316,8 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
     return Reason::rule;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
-  if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
+  plan->by_kernel = plan->direct && one_copy() && one_copy_rule().takes(shape);
+  if (plan->direct) plan->shows = BuffersToShow(*plan->direct, plan->by_kernel);
   plan->at_once = plan->alone && !plan->direct && !devices_possible();
   if (use == Use::blocking && in_memory_only(runtime, use) &&
       !wins_as_blocking(runtime, call, *plan))
