@@ -172,12 +172,20 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
+// One copy by the kernel that the user has asked for is taken whatever the length.
+const Algorithm* direct_of(const Shape& shape) {
+  if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
+    return direct_algorithm(shape);
+  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
+}
+
 // Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
 // the same answer, whether or not their own buffers are shared.
 std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
                                            const Choice& choice, Kernel kernel) {
   const bool share = communicator.memory && !communicator.memory->sharing().empty();
-  const Algorithm* algorithm = share ? direct_algorithm(shape) : nullptr;
+  const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
