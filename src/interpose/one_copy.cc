@@ -49,9 +49,12 @@ Kept kept_in(PlanCache& plans, const char* traffic) {
   return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
 }
 
-// It is measured again in the next run until two have come to the same, or so often.
-void keep(PlanCache& plans, const char* traffic, const OneCopyTrial::Found& found) {
+// What holds from now on. It is measured again in the next run until two have come to the same, or
+// so often.
+std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyTrial::Found& found) {
   constexpr int kMostDoubts = 4;
+  const Kept kept = kept_in(plans, traffic);
+  if (kept.is_certain) return kept.least_bytes;
   const auto before = plans.find(key_of(traffic));
   MeasuredPlan plan{kOneCopy, tuning_of(found.least_bytes), {}};
   const bool again = before && before->tuning == plan.tuning;
@@ -62,6 +65,7 @@ void keep(PlanCache& plans, const char* traffic, const OneCopyTrial::Found& foun
     plan.candidates.push_back({kTwoCopies, tuning_of(time.bytes), time.two_copies_ns});
   }
   plans.put(key_of(traffic), plan);
+  return found.least_bytes;
 }
 
 // Between the first two: nullopt on both where the second cannot map it.
@@ -96,9 +100,7 @@ OneCopyRule measure(MPI_Comm here, int place, const OneCopyRule& before,
   }
   const auto found = trial.measure(budget_ns(config));
   if (!found.there()) return before;  // on a busy machine: in another run
-  keep(plans, kOfOne, found.of_one);
-  keep(plans, kOfAll, found.of_all);
-  return {found.of_one.least_bytes, found.of_all.least_bytes};
+  return {keep(plans, kOfOne, found.of_one), keep(plans, kOfAll, found.of_all)};
 }
 
 }  // namespace
