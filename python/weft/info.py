@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from weft import __version__, gpu, installation, mpi_libraries, offload, xpmem
+from weft import __version__, gpu, installation, mpi_libraries, offload, one_copy, xpmem
 from weft.mpi_libraries import Implementation
 from weft.probe import ProbeError, run_probe
 
@@ -64,6 +64,7 @@ def machine() -> dict:
         "usable_cores": usable,
         "numa_nodes": nodes,
         "without_a_copy": without_a_copy(),
+        "one_copy": one_copy.measured(),
         "infiniband": offload.network_devices(),
         "offload_variables": offload.variables(),
         "gpu": gpu.facts(),
@@ -75,7 +76,6 @@ def without_a_copy() -> dict:
     limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     return {
         "shared buffers": "addresses are limited (ulimit -v)" if limited else None,
-        "process_vm_readv": "slower than two copies where it was measured; never used",
         "xpmem": xpmem.problem(),
     }
 
@@ -127,6 +127,8 @@ def show(facts: dict) -> None:
     console.print(f"cores {hardware['cores']}, usable {usable}; NUMA: {nodes or 'not known'}")
     ways = [f"{way}: {why or 'yes'}" for way, why in hardware["without_a_copy"].items()]
     console.print("without a copy: " + "; ".join(ways), highlight=False, soft_wrap=True)
+    words = one_copy.in_words(hardware["one_copy"])
+    console.print(f"one copy by the system: {words}", highlight=False, soft_wrap=True)
     able = {mpi["name"]: mpi["offload"] for mpi in facts["mpi"] if "offload" in mpi}
     words = offload.in_words(able, hardware["infiniband"], hardware["offload_variables"])
     console.print(f"collectives by the network: {words}", highlight=False, soft_wrap=True)

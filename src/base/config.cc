@@ -147,6 +147,13 @@ Result<std::string> parse_xpmem(std::string_view text) {
   return Error{"xpmem is auto, off or the path of a library, not '" + std::string(text) + "'"};
 }
 
+Result<OneCopyUse> parse_one_copy(std::string_view text) {
+  if (text == "auto") return OneCopyUse::automatic;
+  if (text == "on") return OneCopyUse::always;
+  if (text == "off") return OneCopyUse::never;
+  return unknown("one-copy", text, kOneCopyChoices);
+}
+
 // Only Weft's own schedules have an order that is known, so all reductions must be its.
 Result<bool> Config::read_reproducible() {
   const char* const text = std::getenv("WEFT_REPRODUCIBLE");
@@ -265,6 +272,11 @@ Result<Config> Config::from_environment() {
     auto xpmem = parse_xpmem(text);
     if (!xpmem) return xpmem.error();
     config.xpmem = *xpmem;
+  }
+  if (const char* text = std::getenv("WEFT_ONE_COPY")) {
+    auto one_copy = parse_one_copy(text);
+    if (!one_copy) return one_copy.error();
+    config.one_copy = *one_copy;
   }
   if (const char* text = std::getenv("WEFT_WATCHDOG")) {
     auto seconds = parse_number(text, 0, "watchdog SECONDS");

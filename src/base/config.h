@@ -22,6 +22,7 @@ inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton, qu
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kLearnChoices = "on, use, off";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
+inline constexpr const char* kOneCopyChoices = "auto, on, off";
 inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
 
 enum class Engine : std::uint8_t { native, assist, function, thread, tcc, automatic };
@@ -59,6 +60,11 @@ Result<bool> parse_transport(std::string_view text);
 
 // Whether, or by which library, ranks of one node attach each other's memory.
 Result<std::string> parse_xpmem(std::string_view text);
+
+// Whether the kernel copies between ranks of one node (shm/one_copy.h): where that was measured to
+// be faster (auto), wherever it can (on), or never (off).
+enum class OneCopyUse : std::uint8_t { automatic, always, never };
+Result<OneCopyUse> parse_one_copy(std::string_view text);
 
 // "auto", "off" or a size such as 65536, 64KiB or 1MiB; in bytes, kNoTransfers for "off".
 inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::max();
@@ -102,6 +108,7 @@ struct Config {
   // WEFT_SHARED_HEAP: allocations of the application from this size on come from memory that ranks
   // of a node share (libweft-heap.so reads it); 0: none.
   int shared_heap_bytes = 0;
+  OneCopyUse one_copy = OneCopyUse::automatic;  // WEFT_ONE_COPY
   // WEFT_XPMEM: auto, off, or the path of a library; see shm/xpmem.h.
   std::string xpmem = "auto";
   int watchdog_s = 0;  // WEFT_WATCHDOG; 0: none

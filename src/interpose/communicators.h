@@ -47,14 +47,15 @@ std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& mem
 struct Verdict {
   Kind kind;
   std::uint64_t most_bytes;
-  bool blocking;  // else persistent
+  bool blocking;   // else persistent
+  bool by_kernel;  // Weft's way is one copy by the kernel
   MPI_Op op;
   MPI_Datatype type;
   bool won = false;  // Weft's
 
   bool is_about(const Verdict& other) const {
     return kind == other.kind && most_bytes == other.most_bytes && blocking == other.blocking &&
-           op == other.op && type == other.type;
+           by_kernel == other.by_kernel && op == other.op && type == other.type;
   }
 };
 

@@ -56,9 +56,10 @@ class Contest {
     const auto bytes = static_cast<std::uint64_t>(agreed_bytes(shape).value_or(0));
     const std::string operation =
         reduces(shape.kind) ? reduction_words(call_.op, call_.recvtype) : "";
+    const std::string level = runtime_.in_memory_only() ? "level kept" : "any level";
     return plan_key({"weft " WEFT_VERSION, runtime_.platform, std::to_string(shape.size) + " ranks",
                      kind_name(shape.kind), "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes",
-                     operation, runtime_.in_memory_only() ? "level kept" : "any level",
+                     operation, level + (schedule_.is_direct ? ", one copy by the kernel" : ""),
                      rival_ == Rival::blocking ? "or the library's blocking call"
                                                : "or the library's start and wait"});
   }
@@ -173,8 +174,11 @@ bool is_won(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule
   const std::int64_t bytes = *agreed_bytes(schedule.shape);
   const bool reduction = reduces(kind);  // else types may differ between ranks
   std::vector<Verdict>& known = meeting.communicator().verdicts;
-  const Verdict asked{kind, std::bit_ceil(static_cast<std::uint64_t>(bytes)),
-                      rival == Rival::blocking, reduction ? call.op : handles.op_null,
+  const Verdict asked{kind,
+                      std::bit_ceil(static_cast<std::uint64_t>(bytes)),
+                      rival == Rival::blocking,
+                      schedule.is_direct,
+                      reduction ? call.op : handles.op_null,
                       reduction ? call.recvtype : handles.byte};
   for (const Verdict& verdict : known)
     if (verdict.is_about(asked)) return verdict.won;

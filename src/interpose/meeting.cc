@@ -3,6 +3,7 @@
 
 #include "engine/alone.h"
 #include "interpose/runtime.h"
+#include "interpose/shared_buffers.h"
 #include "interpose/submit.h"
 #include "select/selector.h"
 #include "transport/mpi/handles.h"
@@ -10,6 +11,7 @@
 namespace weft::interpose {
 
 bool Meeting::carry_out(const Schedule& schedule, const Call& call, Kernel kernel) {
+  if (schedule.is_direct) return carry_out_directly(schedule, call, kernel);
   return schedule.shape.on_one_node && schedule.node_bytes > 0
              ? carry_out_alone(schedule, call, kernel)
              : carry_out_by_messages(schedule, call, kernel);
@@ -21,6 +23,24 @@ bool Meeting::carry_out_alone(const Schedule& schedule, const Call& call, Kernel
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
   return weft::carry_out_alone(runtime_.progress, schedule, operands, turn);
+}
+
+bool Meeting::carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel) {
+  NodeMemory& memory = *communicator_.memory;
+  const TempBuffer temp(schedule.temp_bytes);
+  const NodeTurn turn = memory.windows().next(Ends::in_order, schedule);
+  Operands operands = operands_of(call, kernel, temp.data());
+  operands.use(turn, schedule);
+  operands.peers = &memory.peers();
+  operands.peers->begin(
+      BuffersToShow(schedule, true).in(call, memory.sharing(), ProcessMemory::Use::once));
+  Execution execution(schedule, nullptr, &operands, &turn);
+  Result<bool> done = false;
+  runtime_.progress.drive_in_hand([&](int polls) {
+    done = execution.advance(polls);
+    return !done || *done;
+  });
+  return done && !execution.declined();
 }
 
 bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel) {

@@ -27,7 +27,7 @@ class Meeting {
   Communicator& communicator() { return communicator_; }
 
   // The call's buffers, datatypes, operator and root. kernel: of reductions. False: ranks take part
-  // in different calls.
+  // in different calls, or a direct schedule finds a buffer that the kernel cannot copy either.
   bool carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
 
   // Of each word the greatest that a rank says; none: ranks take part in different calls. Cheaper
@@ -46,6 +46,7 @@ class Meeting {
 
  private:
   bool carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel);
+  bool carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);
   bool exchange(const void* own, void* all, std::int64_t bytes);
   // Between all ranks, of `count` elements or bytes. kernel: of a reduction.

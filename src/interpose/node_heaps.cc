@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "interpose/generated/library_calls.h"
+#include "interpose/one_copy.h"
 #include "interpose/shared_buffers.h"
 #include "transport/mpi/handles.h"
 
@@ -24,6 +25,8 @@ struct Node {
   std::map<int, std::unique_ptr<SegmentParts>> others;  // by rank in MPI_COMM_WORLD
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
   std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
+  std::unique_ptr<OneCopy> copies;           // nullptr: the kernel does not copy
+  OneCopyRule rule;
 };
 Node& node() {
   static auto* instance = new Node;
@@ -51,10 +54,13 @@ void say_if_missed(int lacking, int own_rank) {
       "): large allocations are copied as without --shared-heap");
 }
 
-// What a rank tells the others; no name where it has no heap to share, or no memory to attach.
+// What a rank tells the others; no name where it has no heap to share, no memory to attach, or none
+// to copy from.
 struct Offer {
   SegmentName name{};
   ProcessMemory::Name process{};
+  OneCopy::Name copies{};
+  KnownRule rule;  // of the node's first rank
   int world_rank = 0;
 };
 
@@ -87,6 +93,14 @@ bool add_processes(const std::vector<Offer>& offers, int own_rank) {
          });
 }
 
+// The same of the kernel's copies.
+bool add_copies(const std::vector<Offer>& offers, int own_rank) {
+  OneCopy* const copies = one_copy();
+  return copies && std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
+           return offer.world_rank == own_rank || copies->add(offer.world_rank, offer.copies);
+         });
+}
+
 // Each under the number of its rank.
 void announce(const std::vector<Offer>& offers, int own_rank) {
   Node& here = node();
@@ -99,21 +113,23 @@ void announce(const std::vector<Offer>& offers, int own_rank) {
 
 // What this process can do; of a node, what all can.
 struct Abilities {
-  bool map_heaps = false, attach = false;
+  bool map_heaps = false, attach = false, copy = false;
 };
 
 Abilities of_all(MPI_Comm comm, Abilities own) {
-  const std::array<std::int64_t, 2> lacking{own.map_heaps ? 0 : 1, own.attach ? 0 : 1};
-  std::array<std::int64_t, 2> all_lacking{};
+  const std::array<std::int64_t, 3> lacking{own.map_heaps ? 0 : 1, own.attach ? 0 : 1,
+                                            own.copy ? 0 : 1};
+  std::array<std::int64_t, 3> all_lacking{};
   library_calls.Allreduce(lacking.data(), all_lacking.data(), static_cast<int>(lacking.size()),
                           handles.int64, handles.sum, comm);
-  return {all_lacking[0] == 0, all_lacking[1] == 0};
+  return {all_lacking[0] == 0, all_lacking[1] == 0, all_lacking[2] == 0};
 }
 
 void forget() {
   node().others.clear();
   node().own = nullptr;
   node().processes.reset();
+  node().copies.reset();
 }
 
 void end_trials(bool can_attach) {
@@ -123,18 +139,35 @@ void end_trials(bool can_attach) {
     node().processes.reset();
 }
 
+// Where no call would be the kernel's, nobody looks for any.
+void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>& offers,
+                 const Config& config, PlanCache& plans) {
+  node().rule = known.rule;
+  if (known.is_to_be_measured) {
+    std::vector<int> world_ranks;
+    for (const Offer& offer : offers) world_ranks.push_back(offer.world_rank);
+    node().rule = measured_rule(here, known.rule, world_ranks, *one_copy(), config, plans);
+    one_copy()->begin_count();
+  }
+  if (!node().rule.takes_any()) node().copies.reset();
+}
+
 }  // namespace
 
-void share_memory_of_processes(MPI_Comm here, std::string_view xpmem) {
-  int ranks = 1;
+void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& plans) {
+  int ranks = 1, place = 0;
   library_calls.Comm_size(here, &ranks);
+  library_calls.Comm_rank(here, &place);
   if (ranks == 1) return;
   node().own = find_or_make_heap();
   Offer own;
   if (node().own && node().own->is_shared()) own.name = node().own->name();
   library_calls.Comm_rank(handles.comm_world, &own.world_rank);
-  node().processes = open_own_memory(xpmem, own.world_rank);
+  node().processes = open_own_memory(config.xpmem, own.world_rank);
   if (process_memory()) own.process = process_memory()->name();
+  if (config.one_copy != OneCopyUse::never) node().copies = OneCopy::create(own.world_rank);
+  if (one_copy()) own.copies = one_copy()->name();
+  if (place == 0) own.rule = known_rule(config, ranks, plans);
   std::vector<Offer> offers(static_cast<std::size_t>(ranks));
   constexpr int kBytes = sizeof own;
   library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
@@ -142,11 +175,16 @@ void share_memory_of_processes(MPI_Comm here, std::string_view xpmem) {
                                     [](const Offer& offer) { return offer.name.bytes == 0; });
   const bool all_share = lacking == offers.end();
   if (!all_share) say_if_missed(lacking->world_rank, own.world_rank);
-  const Abilities all = of_all(
-      here, {all_share && attach(offers, own.world_rank), add_processes(offers, own.world_rank)});
+  const Abilities all =
+      of_all(here, {all_share && attach(offers, own.world_rank),
+                    add_processes(offers, own.world_rank), add_copies(offers, own.world_rank)});
   if (!all.map_heaps) return forget();
   announce(offers, own.world_rank);
   end_trials(all.attach);
+  if (all.copy)
+    settle_rule(here, offers[0].rule, offers, config, plans);
+  else
+    node().copies.reset();
 }
 
 SharedHeap* own_heap() {
@@ -155,6 +193,14 @@ SharedHeap* own_heap() {
 
 ProcessMemory* process_memory() {
   return node().processes.get();
+}
+
+OneCopy* one_copy() {
+  return node().copies.get();
+}
+
+const OneCopyRule& one_copy_rule() {
+  return node().rule;
 }
 
 bool heaps_are_shared(const std::vector<int>& world_ranks) {

@@ -93,8 +93,8 @@ std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
   return found;
 }
 
-void find_nodes(std::string_view xpmem, bool in_order) {
-  places_in_order = in_order;
+void find_nodes(const Config& config, PlanCache& plans) {
+  places_in_order = config.reproducible;
   MPI_Comm here;
   const int code = library_calls.Comm_split_type(handles.comm_world, MPI_COMM_TYPE_SHARED, 0,
                                                  handles.info_null, &here);
@@ -108,7 +108,7 @@ void find_nodes(std::string_view xpmem, bool in_order) {
   place_of_world_rank.resize(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&own, kBytes, handles.byte, place_of_world_rank.data(), kBytes,
                           handles.byte, handles.comm_world);
-  share_memory_of_processes(here, xpmem);
+  share_memory_of_processes(here, config, plans);
   library_calls.Comm_free(&here);
 }
 

@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,7 +30,7 @@ class NodeMemory {
       : memory_(room.take(NodeWindows::bytes(ranks, window_bytes))),
         windows_(memory_.get(), place, ranks, window_bytes),
         sharing_(std::move(sharing)),
-        peers_(shared_ranges(), sharing_, process_memory()) {}
+        peers_(shared_ranges(), sharing_, process_memory(), one_copy()) {}
 
   NodeWindows& windows() { return windows_; }
   // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
@@ -51,9 +50,9 @@ class NodeMemory {
 std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
 // Which ranks run on which node, in which of its NUMA domains. Collective over MPI_COMM_WORLD,
-// once. xpmem: as for Xpmem::open. in_order: the ranks of each of several nodes have places in
-// their order, else domain by domain.
-void find_nodes(std::string_view xpmem, bool in_order);
+// once. With --reproducible the ranks of each of several nodes have places in their order, else
+// domain by domain.
+void find_nodes(const Config& config, PlanCache& plans);
 
 // The same of a communicator; nullptr where it is not known, or no two ranks are on one node.
 std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);

@@ -172,12 +172,20 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
+// One copy by the kernel that the user has asked for is taken whatever the length.
+const Algorithm* direct_of(const Shape& shape) {
+  if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
+    return direct_algorithm(shape);
+  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
+}
+
 // Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
 // the same answer, whether or not their own buffers are shared.
 std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
                                            const Choice& choice, Kernel kernel) {
   const bool share = communicator.memory && !communicator.memory->sharing().empty();
-  const Algorithm* algorithm = share ? direct_algorithm(shape) : nullptr;
+  const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
@@ -243,7 +251,8 @@ bool is_refused(const Call& call, const Communicator& communicator, Use use) {
 }
 
 bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
-  const Schedule& schedule = *plan.schedule;
+  if (plan.by_kernel && one_copy_rule().asked_for) return true;
+  const Schedule& schedule = plan.by_kernel ? *plan.direct : *plan.schedule;
   if (!may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel,
                         plan.direct != nullptr))
     return true;
@@ -336,7 +345,8 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
     return Reason::rule;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
-  if (plan->direct) plan->shows = BuffersToShow(*plan->direct);
+  plan->by_kernel = plan->direct && one_copy() && one_copy_rule().takes(shape);
+  if (plan->direct) plan->shows = BuffersToShow(*plan->direct, plan->by_kernel);
   plan->at_once = plan->alone && !plan->direct && !devices_possible();
   if (use == Use::blocking && in_memory_only(runtime, communicator, use) &&
       !wins_as_blocking(runtime, call, *plan))

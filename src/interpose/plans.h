@@ -26,6 +26,7 @@ struct Plan {
   std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
   BuffersToShow shows;                     // in that case
   Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
+  bool by_kernel = false;                  // of direct: what cannot be seen, the kernel copies
   bool in_memory = false;                  // of a node, on this rank or on others
   bool leads = false;                      // collectives between leaders, on this rank or on others
   bool by_callers = false;                 // it runs a function that expects no other thread

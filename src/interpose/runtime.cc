@@ -211,7 +211,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
     runtime->place_threads();
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
     if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
-    if (config.node_memory) find_nodes(config.xpmem, config.reproducible);
+    if (config.node_memory) find_nodes(config, runtime->plans);
     runtime->add_communicator(handles.comm_world, {});
     runtime->prepare_initialisations(rank);
   }
@@ -406,10 +406,10 @@ void Runtime::end() {
   if (runtime->learns()) communicators_learnt(*runtime);
   free_self_communicator();
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
-  runtime->summary.report(runtime->config, runtime->remark(),
-                          kLibraryWords[static_cast<std::size_t>(runtime->library)],
-                          runtime->transfers.count(), runtime->learnt.report(runtime->trial_budget),
-                          runtime->reports_, rank, ranks);
+  runtime->summary.report(
+      runtime->config, runtime->remark(), kLibraryWords[static_cast<std::size_t>(runtime->library)],
+      {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0},
+      runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
   runtime->learnt.keep(*runtime);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);

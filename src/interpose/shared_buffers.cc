@@ -1,5 +1,5 @@
 // The bytes that a collective touches in a buffer must all lie in one shared range; where they do
-// not, others may be able to attach them.
+// not, others may be able to attach them, or the kernel to copy.
 #include "interpose/shared_buffers.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ SharedRanges& shared_ranges() {
   return *instance;
 }
 
-BuffersToShow::BuffersToShow(const Schedule& direct) : plain_(stands_alone(direct, true)) {
+BuffersToShow::BuffersToShow(const Schedule& direct, bool by_kernel)
+    : plain_(stands_alone(direct, true)), by_kernel_(by_kernel && one_copy()) {
   const Shape& shape = direct.shape;
   if (direct.shows_input) input_ = part(shape, outgoing(shape, 0).at);
   if (direct.shows_result) result_ = part(shape, {Buffer::recv, 0});
@@ -50,9 +51,13 @@ ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<c
   const auto* begin = static_cast<const std::byte*>(buffer) + part.bytes.begin;
   const std::int64_t bytes = part.bytes.end - part.bytes.begin;
   const std::int64_t to_origin = part.origin.offset - part.bytes.begin;
-  const ShownBuffer shown = shared_ranges().shown(begin, bytes, all_ranks, to_origin);
-  if (shown.memory != ShownBuffer::kNotShared || !process_memory()) return shown;
-  return process_memory()->shown(begin, bytes, begin + to_origin, use);
+  const std::byte* const origin = begin + to_origin;
+  ShownBuffer shown = shared_ranges().shown(begin, bytes, all_ranks, to_origin);
+  if (shown.memory == ShownBuffer::kNotShared && process_memory())
+    shown = process_memory()->shown(begin, bytes, origin, use);
+  if (shown.memory == ShownBuffer::kNotShared && by_kernel_)
+    shown = one_copy()->shown(begin, bytes, origin);
+  return shown;
 }
 
 }  // namespace weft::interpose

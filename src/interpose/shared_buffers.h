@@ -18,7 +18,8 @@ SharedRanges& shared_ranges();
 class BuffersToShow {
  public:
   BuffersToShow() = default;
-  explicit BuffersToShow(const Schedule& direct);
+  // by_kernel: what cannot be seen otherwise, the kernel may copy.
+  BuffersToShow(const Schedule& direct, bool by_kernel);
 
   // all_ranks: of the call, by their numbers in MPI_COMM_WORLD, in order. use: of these buffers.
   ShownBuffers in(const Call& call, std::span<const int> all_ranks, ProcessMemory::Use use) const;
@@ -33,7 +34,7 @@ class BuffersToShow {
   ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                     ProcessMemory::Use use) const;
 
-  bool plain_ = false;
+  bool plain_ = false, by_kernel_ = false;
   Part input_, result_;
 };
 

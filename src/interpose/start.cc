@@ -64,14 +64,18 @@ ShownBuffers shown_buffers(const Plan& plan, const Call& call,
   return plan.shows.in(call, plan.communicator->memory->sharing(), use);
 }
 
+std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator) {
+  return std::make_unique<PeerBuffers>(shared_ranges(), communicator.memory->sharing(),
+                                       process_memory(), one_copy());
+}
+
 // A single call that may take other ways than the caller's stack.
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct);
   operation->set_in_memory(plan.alone);
   if (!plan.direct) return operation;
-  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->memory->sharing(),
-                                             process_memory());
+  auto peers = peers_of(*plan.communicator);
   peers->begin(shown_buffers(plan, call));
   operation->reach(std::move(peers));
   return operation;
@@ -136,12 +140,10 @@ bool holds_on_all(Meeting& meeting, bool value) {
 // Where all ranks' buffers are shared, the plan becomes a direct one, with them. Collective.
 std::unique_ptr<PeerBuffers> peers_for(Meeting& meeting, const Call& call, Plan& plan) {
   if (!plan.direct) return nullptr;
-  const ShownBuffers own =
-      ProcessMemory::confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
+  const ShownBuffers own = confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
   const auto all = meeting.exchange(own);
   if (!all) return nullptr;
-  auto peers = std::make_unique<PeerBuffers>(shared_ranges(), plan.communicator->memory->sharing(),
-                                             process_memory());
+  auto peers = peers_of(*plan.communicator);
   const PeerBuffers::Found found = peers->know(*all, own);
   if (!found.visible || (found.attached && !holds_on_all(meeting, found.reached))) return nullptr;
   if (found.attached) peers->agreed();
@@ -162,6 +164,7 @@ bool is_lost(Runtime& runtime, Meeting& meeting, const Call& call, const Plan& p
   const Schedule& schedule = *plan.schedule;
   return runtime.library != Library::intelmpi &&
          may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
+         !(schedule.is_direct && one_copy_rule().asked_for) &&
          !is_won(runtime, meeting, call, schedule, plan.kernel, Rival::nonblocking);
 }
 
@@ -173,7 +176,8 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   OwnMemory own;
   own.peers = peers_for(meeting, call, plan);
   if (!own.peers) tune(runtime, meeting, id, call, plan);
-  if (!own.peers && in_library && is_lost(runtime, meeting, call, plan)) {
+  const bool is_open = !own.peers || own.peers->needs_kernel();  // whether it is the library's
+  if (is_open && in_library && is_lost(runtime, meeting, call, plan)) {
     plan.declined = Reason::library_wins;
     return own;
   }

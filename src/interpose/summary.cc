@@ -95,6 +95,12 @@ std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
          std::to_string(least_bytes) + " bytes on: " + std::to_string(transfers) + "\n";
 }
 
+std::string one_copy_line(std::int64_t bytes) {
+  if (bytes == 0) return "";
+  return "  bytes that the system copied once, in place of two copies: " + std::to_string(bytes) +
+         "\n";
+}
+
 std::string json_entry(CallId id, const Numbers& n) {
   std::string text =
       "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
@@ -151,7 +157,7 @@ std::string json_entry(const PlanRecord& record) {
 }
 
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
-                double seconds, const std::vector<Numbers>& totals, std::int64_t transfers,
+                double seconds, const std::vector<Numbers>& totals, const Summary::Counted& counted,
                 const std::vector<PlanRecord>& plans, const LearntReport& learnt) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
@@ -162,7 +168,9 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
                "\"seconds\":%.6f,",
                mpi, engine_name(config.engine), ranks, seconds);
-  std::fprintf(file, "\"transfers\":%lld,", static_cast<long long>(transfers));
+  std::fprintf(file, "\"transfers\":%lld,\"one_copy_bytes\":%lld,",
+               static_cast<long long>(counted.transfers),
+               static_cast<long long>(counted.one_copy_bytes));
   std::fputs("\"calls\":[", file);
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
@@ -220,7 +228,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
 }
 
 void Summary::report(const Config& config, const char* remark, const char* mpi,
-                     std::int64_t own_transfers, const LearntReport& learnt, MPI_Comm all, int rank,
+                     const Counted& own_counted, const LearntReport& learnt, MPI_Comm all, int rank,
                      int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
@@ -234,11 +242,12 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
-  std::int64_t transfers = 0;
-  library_calls.Reduce(&own_transfers, &transfers, 1, handles.int64, handles.sum, 0, all);
+  Counted counted;
+  library_calls.Reduce(&own_counted, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
+                       handles.sum, 0, all);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
-    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, transfers, plans_,
+    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, counted, plans_,
                learnt);
   if (!config.summary) return;
   const std::string why = remark ? std::string("\n  ") + remark : "";
@@ -258,7 +267,8 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   text += any ? last_lines(totals, seconds, ranks, config.engine)
               : "  no collective that Weft handles was called\n";
   text += text_of(learnt, seconds);
-  text += transfers_line(transfers, config.least_transfer_bytes);
+  text += transfers_line(counted.transfers, config.least_transfer_bytes);
+  text += one_copy_line(counted.one_copy_bytes);
   text.pop_back();
   say(text);
 }

@@ -53,7 +53,7 @@ class Summary {
   void handled(CallId id, std::int64_t bytes, bool in_memory) {
     if (wanted_) count_handled(id, bytes, in_memory);
   }
-  // It needed no copy; a persistent request counts once.
+  // It needed no copy, or one by the kernel; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
   // A collective that the application has completed, in a call that ended at `ended_ns`.
@@ -63,9 +63,14 @@ class Summary {
   // told.
   void planned(PlanRecord record);
 
+  // What is not counted here, of this rank.
+  struct Counted {
+    std::int64_t transfers = 0;
+    std::int64_t one_copy_bytes = 0;
+  };
   // Collective over `all` ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
   // remark: a sentence about the whole run, in the text; nullptr: none.
-  void report(const Config& config, const char* remark, const char* mpi, std::int64_t transfers,
+  void report(const Config& config, const char* remark, const char* mpi, const Counted& own,
               const LearntReport& learnt, MPI_Comm all, int rank, int ranks);
 
  private:

@@ -62,6 +62,10 @@ constexpr Option kOptions[] = {
     {Group::memory, "--xpmem", "X", kXpmemChoices, "auto", "WEFT_XPMEM", nullptr,
      "Says whether other large buffers need no copy either: where the system has XPMEM (auto), "
      "never (off), or by the XPMEM library at /PATH."},
+    {Group::memory, "--one-copy", "C", kOneCopyChoices, "auto", "WEFT_ONE_COPY", nullptr,
+     "Says whether the system copies between ranks of a node, once, what Weft copies twice by way "
+     "of memory that they share: where that was measured to be faster on this machine (auto), "
+     "wherever the system lets it (on), or never (off)."},
 
     {Group::tuning, kAlgorithmOption, "KIND=NAME", "", "Weft chooses for each call",
      "WEFT_ALGORITHM_KIND", nullptr,

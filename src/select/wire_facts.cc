@@ -1,6 +1,6 @@
 // Not among the facts, since each rank may have its own: levels of split trees, transfers,
 // watchdog, the files of reports, the cache of plans (one rank reads it and tells the others), the
-// shared heap and XPMEM (ranks of a node agree on what they can do).
+// shared heap, XPMEM and copies by the kernel (ranks of a node agree on what they can do).
 #include "select/wire_facts.h"
 
 #include <cstdio>

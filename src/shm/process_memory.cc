@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "shm/one_copy.h"
+
 namespace weft {
 namespace {
 
@@ -74,23 +76,31 @@ bool ProcessMemory::add(int rank, const Name& name) {
 ShownBuffer ProcessMemory::shown(const std::byte* begin, std::int64_t bytes,
                                  const std::byte* origin, Use use) {
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
-  const auto address = reinterpret_cast<std::uintptr_t>(origin);
-  constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;  // so that pages can be counted
-  const bool fits = bytes >= kLeast_bytes && bytes < kMost_bytes;
-  if (!fits || (use == Use::once && repeats_.count(first) < kRepeats))
+  if (bytes < kLeast_bytes || (use == Use::once && repeats_.count(first) < kRepeats))
     return {ShownBuffer::kNotShared};
+  return shown_by_pages(ShownBuffer::kOfProcess - rank_, begin, bytes, origin);
+}
+
+ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
+                           const std::byte* origin) {
+  constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;  // so that pages can be counted
+  if (bytes <= 0 || bytes >= kMost_bytes) return {ShownBuffer::kNotShared};
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  const auto address = reinterpret_cast<std::uintptr_t>(origin);
   const std::uintptr_t last = first + static_cast<std::uintptr_t>(bytes) - 1;
-  return {ShownBuffer::kOfProcess - rank_, static_cast<std::int64_t>(address),
+  return {memory, static_cast<std::int64_t>(address),
           static_cast<std::int32_t>(page_of(first) - page_of(address)),
           static_cast<std::uint32_t>(page_of(last) - page_of(first) + 1)};
 }
 
 // By the first page and the last of each: a buffer is of one kind.
-ShownBuffers ProcessMemory::confirmed(const ShownBuffers& shown) {
+ShownBuffers confirmed(const ShownBuffers& shown) {
+  constexpr ShownBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
   std::array<iovec, 4> from;
   std::size_t count = 0;
   for (const ShownBuffer* buffer : {&shown.input, &shown.result}) {
     if (!buffer->is_of_process()) continue;
+    if (OneCopy::has_shown(*buffer) && !may_be_read()) return kNothing;
     auto* const first = reinterpret_cast<std::byte*>(begin_of(*buffer));
     from[count++] = {first, 1};
     from[count++] = {first + bytes_of(*buffer) - 1, 1};
@@ -99,8 +109,7 @@ ShownBuffers ProcessMemory::confirmed(const ShownBuffers& shown) {
   std::array<std::byte, from.size()> bytes;
   const iovec to{bytes.data(), bytes.size()};
   const ssize_t read = process_vm_readv(getpid(), &to, 1, from.data(), count, 0);
-  if (read == static_cast<ssize_t>(count)) return shown;
-  return {{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
+  return read == static_cast<ssize_t>(count) ? shown : kNothing;
 }
 
 std::shared_ptr<const Attachment> ProcessMemory::attach(const ShownBuffer& shown) {

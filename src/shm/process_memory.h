@@ -78,8 +78,6 @@ class ProcessMemory {
   // How a buffer of this process may be shown; `origin` is what others count from.
   enum class Use : std::uint8_t { once, often };
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin, Use use);
-  // The same, if others can attach it; costs a system call where there is something to attach.
-  static ShownBuffers confirmed(const ShownBuffers& shown);
 
   bool is_own(const ShownBuffer& shown) const { return shown.process() == rank_; }
   // What another process has shown and confirmed; nullptr: it cannot be attached.
@@ -103,5 +101,12 @@ class ProcessMemory {
   std::mutex mutex_;           // guards peers_
   std::map<int, Peer> peers_;  // by rank in MPI_COMM_WORLD
 };
+
+// A buffer by its pages, of the memory of this number; `origin` is what others count from.
+ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
+                           const std::byte* origin);
+// What this process shows, if others can reach it; costs a system call or two where some is memory
+// of its own.
+ShownBuffers confirmed(const ShownBuffers& shown);
 
 }  // namespace weft

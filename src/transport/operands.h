@@ -50,6 +50,7 @@ struct Operands {
   // A local step on plain data, where it is in its schedule. False: the transport must.
   bool carry_out(const Step& step) const {
     if (step.fused == Fused::with_before && reduce) return true;
+    if (peers && peers->needs_kernel() && copy_by_kernel(step)) return true;
     const std::byte* first = address(step.first.at);
     std::byte* second = address(step.second.at);
     if (step.kind == StepKind::copy)
@@ -68,6 +69,21 @@ struct Operands {
   }
   std::byte* own(Buffer buffer, std::int64_t offset) const {
     return moved(base[static_cast<std::size_t>(buffer)], offset);
+  }
+
+  // A copy from another process's buffer, or to one. False: both are within reach.
+  bool copy_by_kernel(const Step& step) const {
+    const Location &from = step.first.at, &to = step.second.at;
+    if (is_beyond(from))
+      peers->read(from.rank, from.buffer, from.offset, address(to), step.bytes);
+    else if (is_beyond(to))
+      peers->write(address(from), to.rank, to.buffer, to.offset, step.bytes);
+    else
+      return false;
+    return true;
+  }
+  bool is_beyond(const Location& at) const {
+    return !at.is_own() && peers->is_copied(at.rank, at.buffer);
   }
 
   // Where the result of a reduction goes beside its place.

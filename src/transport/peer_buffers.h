@@ -12,6 +12,7 @@
 
 #include "schedule/schedule.h"
 #include "shm/node_windows.h"
+#include "shm/one_copy.h"
 #include "shm/process_memory.h"
 #include "shm/shared_ranges.h"
 
@@ -20,16 +21,22 @@ namespace weft {
 class PeerBuffers {
  public:
   // What this process sees of the others' memory, the operation's ranks by their numbers in
-  // MPI_COMM_WORLD, in order, and what it may attach; nullptr: nothing. All must outlive this.
+  // MPI_COMM_WORLD, in order, what it may attach, and what the kernel may copy; nullptr: nothing.
+  // All must outlive this.
   PeerBuffers(SharedRanges& ranges, std::span<const int> all_ranks,
-              ProcessMemory* processes = nullptr)
-      : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), at_(all_ranks.size()) {}
+              ProcessMemory* processes = nullptr, OneCopy* copies = nullptr)
+      : ranges_(&ranges),
+        all_ranks_(all_ranks),
+        processes_(processes),
+        at_(all_ranks.size()),
+        copies_(copies) {}
 
   // Of the buffers found so far.
   struct Found {
     bool visible = true;    // all of them can be seen; the same on all ranks
     bool attached = false;  // some lie in memory that has to be attached; the same on all ranks
     bool reached = true;    // this rank could
+    bool copied = false;  // some can be reached by the kernel's copies only; the same on all ranks
   };
 
   // Before each operation: what this rank shows. False from now on: known() of all ranks.
@@ -50,7 +57,7 @@ class PeerBuffers {
   // The steps.
   void show(int rank, const NodeTurn& turn) const {
     if (!searching_) return;
-    const ShownBuffers shown = ProcessMemory::confirmed(own_);
+    const ShownBuffers shown = confirmed(own_);
     std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
   // False: it cannot be seen.
@@ -71,19 +78,42 @@ class PeerBuffers {
     ranges_->all_have(own_.result, all_ranks_);
   }
 
-  // buffer: send or recv, of a rank that has been found.
-  std::byte* at(int rank, Buffer buffer) const {
-    return at_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
+  // buffer: send or recv, of a rank that has been found. In another process's memory where
+  // is_copied().
+  std::byte* at(int rank, Buffer buffer) const { return place(rank, buffer).at; }
+  bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
+  // Some may be.
+  bool needs_kernel() const { return found_.copied; }
+  // From or to such a buffer, from `offset` on.
+  void read(int rank, Buffer buffer, std::int64_t offset, std::byte* here,
+            std::int64_t bytes) const {
+    const Place& from = place(rank, buffer);
+    copies_->read(from.process, from.at + offset, here, bytes);
+  }
+  void write(const std::byte* here, int rank, Buffer buffer, std::int64_t offset,
+             std::int64_t bytes) const {
+    const Place& to = place(rank, buffer);
+    copies_->write(here, to.process, to.at + offset, bytes);
   }
 
  private:
+  struct Place {
+    std::byte* at = nullptr;
+    int process = -1;  // where the kernel must copy, its rank in MPI_COMM_WORLD
+  };
+  const Place& place(int rank, Buffer buffer) const {
+    return at_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
+  }
   void start_anew() {
     found_ = {};
     answered_ = false;
     attachments_.clear();
   }
   void note(std::size_t rank, const ShownBuffers& shown) {
-    at_[rank] = {address(shown.input), address(shown.result)};
+    at_[rank] = {locate(shown.input), locate(shown.result)};
+  }
+  Place locate(const ShownBuffer& shown) {
+    return OneCopy::has_shown(shown) ? copied(shown) : Place{address(shown)};
   }
   std::byte* address(const ShownBuffer& shown) {
     if (shown.memory == ShownBuffer::kNotUsed) return nullptr;
@@ -96,17 +126,23 @@ class PeerBuffers {
     return found.value_or(nullptr);
   }
   std::byte* attach(const ShownBuffer& shown);
+  Place copied(const ShownBuffer& shown) {
+    found_.copied = true;
+    return {reinterpret_cast<std::byte*>(shown.offset),
+            copies_->is_own(shown) ? -1 : OneCopy::owner_of(shown)};
+  }
   std::optional<bool> ask_all(const NodeTurn& turn);
 
   SharedRanges* ranges_;
   std::span<const int> all_ranks_;
   ProcessMemory* processes_;
-  std::vector<std::array<std::byte*, 2>> at_;  // by rank
+  std::vector<std::array<Place, 2>> at_;  // by rank
   ShownBuffers own_;
   bool searching_ = true;
   Found found_;
   bool answered_ = false;
   std::vector<std::shared_ptr<const Attachment>> attachments_;  // what at_ needs
+  OneCopy* copies_;
 };
 
 }  // namespace weft

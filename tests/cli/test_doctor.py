@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from weft import doctor, gpu, info, installation, mpi_libraries, xpmem
+from weft import doctor, gpu, info, installation, mpi_libraries, one_copy, xpmem
 
 
 def test_everything_that_make_sets_up_is_good():
@@ -222,9 +222,28 @@ def test_info_as_json(call):
 def test_info_as_text(call):
     text = call("info").stdout
     assert "NUMA" in text
-    assert "without a copy: shared buffers: yes; process_vm_readv: slower" in text
+    assert "without a copy: shared buffers: yes; xpmem:" in text
+    assert "one copy by the system: " in text
     assert "libmpi.so.40" in text
     assert f"openmpi: {mpi_libraries.implementation('openmpi').mpiexec} (embedded)" in text
+
+
+def test_info_says_from_where_on_one_copy_is_faster(call, tmp_path):
+    cache = tmp_path / "plans"
+    machine = f"{one_copy.processor()} NUMA nodes 0, L2 1024K, L3 32768K"
+    lines = ["# weft plans, version 3"]
+    for traffic, least in (("of one rank", 262144), ("of all ranks", 0)):
+        lines.append(
+            f"weft 0|{machine}|one copy|{traffic}\tone-copy/{least}/4/0\t0\tone-copy/1/4/0=5"
+        )
+        elsewhere = "Another, 3 CPUs, NUMA nodes 0"
+        lines.append(f"weft 0|{elsewhere}|one copy|{traffic}\tone-copy/4096/4/0\t0\tx/1/4/0=5")
+    cache.write_text("\n".join(lines) + "\n")
+    assert one_copy.measured(cache) == {"of one rank": 262144, "of all ranks": None}
+    text = call("info", WEFT_PLAN_CACHE=str(cache)).stdout
+    words = "from one rank faster from 256 KiB on, among all ranks slower at all sizes"
+    assert f"one copy by the system: {words}" in text
+    assert "not measured yet" in one_copy.in_words({})
 
 
 def test_info_says_what_is_not_here(call, tmp_path):

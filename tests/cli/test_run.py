@@ -24,6 +24,7 @@ REFUSED = [
     ("--split", "WEFT_SPLIT", "all", "split S (levels of a tree; auto: by the model)"),
     ("--watchdog", "WEFT_WATCHDOG", "soon", "watchdog SECONDS needs a whole number"),
     ("--xpmem", "WEFT_XPMEM", "on", "auto, off or the path of a library"),
+    ("--one-copy", "WEFT_ONE_COPY", "perhaps", "auto, on, off"),
     ("--mpi", "WEFT_MPI", "lam", "mpich, intelmpi, openmpi, abi"),
 ]
 

@@ -38,6 +38,7 @@ def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function")
     weft += ["--blocking", f"--summary=json:{summary}"]
     weft += ["--shared-heap"] if memory == "heap" else []
     weft += ["--xpmem", STANDIN] if memory == "attached" else []
+    weft += ["--one-copy", "off"]  # which would do where buffers are not shared
     done = subprocess.run(
         [str(word) for word in [*launcher, *weft, "--", program]]
         + (["--memory", memory] if memory else []),
@@ -90,7 +91,8 @@ def run_with_an_odd_rank(tmp_path, odd, *, options=(), memory=""):
     if not program.exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
     summary = tmp_path / "summary.json"
-    weft = [installation.weft_command(), "run", "--engine", "function", "--blocking", *options]
+    weft = [installation.weft_command(), "run", "--engine", "function", "--blocking"]
+    weft += ["--one-copy", "off", *options]
     rank = [*weft, f"--summary=json:{summary}", "--", program]
     rank += ["--memory", memory] if memory else []
     command = [library.mpiexec, "-n", "1", *rank, ":", "-n", "1", *odd, *rank]

@@ -32,6 +32,8 @@ COMPATIBLE = [
     (["--engine", "thread"], ["--engine", "function"]),
     (["--backoff", "spin"], ["--watchdog", "30"]),
     (["--plan-cache", "none"], ["--xpmem", "off"]),
+    (["--one-copy", "on"], ["--one-copy", "off"]),
+    (["--one-copy", "auto"], ["--one-copy", "on"]),
 ]
 
 

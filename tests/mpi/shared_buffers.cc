@@ -1,7 +1,9 @@
 // Shared buffers: an ordinary MPI program whose collectives work on memory that the ranks may see
 // of each other (MPI_Alloc_mem; with --memory heap: malloc, for `weft run --shared-heap`; with
 // --memory window: MPI_Win_allocate_shared; with --memory attached: memory of their own that others
-// attach, for `weft run --xpmem`), on private memory, or on both; held against the MPI library's
+// attach, for `weft run --xpmem`), on private memory (with --memory private: all of it, for `weft
+// run
+// --one-copy`), or on both; held against the MPI library's
 // own, on a communicator that a hint leaves to it. Why: whether buffers are shared each rank knows
 // of its own only, and all must act alike.
 #include <mpi.h>
@@ -24,7 +26,7 @@
 namespace {
 
 int rank, ranks, cases, failures;
-bool from_heap = false, from_windows = false, attached = false;
+bool from_heap = false, from_windows = false, attached = false, is_private = false;
 MPI_Comm left_to_library;  // like MPI_COMM_WORLD
 
 MPI_Comm for_library(MPI_Comm comm) {
@@ -41,6 +43,7 @@ MPI_Comm for_library(MPI_Comm comm) {
 enum class Sharing { all, none, mixed };
 
 bool shares(Sharing sharing) {
+  if (is_private) return false;
   return sharing == Sharing::all || (sharing == Sharing::mixed && rank != ranks - 1);
 }
 
@@ -494,8 +497,9 @@ int main(int argc, char** argv) {
   from_heap = memory == "heap";
   from_windows = memory == "window";
   attached = memory == "attached";
-  if (argc != 1 && !from_heap && !from_windows && !attached) {
-    std::fprintf(stderr, "usage: shared_buffers [--memory heap|window|attached]\n");
+  is_private = memory == "private";
+  if (argc != 1 && !from_heap && !from_windows && !attached && !is_private) {
+    std::fprintf(stderr, "usage: shared_buffers [--memory heap|window|attached|private]\n");
     return 2;
   }
   alarm(150);

@@ -40,6 +40,17 @@ def test_random_programs(mpi, engine, tmp_path):
         assert engine == "auto" or calls[call]["handled"] > 0, calls[call]
 
 
+# What ranks do not see of each other, the kernel copies.
+@pytest.mark.parametrize(("mpi", "engine"), [("mpich", "function"), ("openmpi", "thread")])
+def test_random_programs_in_one_copy(mpi, engine, tmp_path):
+    needs(mpi)
+    summary = tmp_path / "summary.json"
+    setting = Setting(mpi, 3, f"{engine} --one-copy on", limit_s=60, summary=summary)
+    done = setting.run("--seed", 91_000, "--programs", PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert json.loads(summary.read_text())["one_copy_bytes"] > 0
+
+
 # Each site takes another way every few calls, so that calls are held again and again: over nodes
 # that Hydra names, and in the memory of one, where all kinds of collectives are Weft's.
 @pytest.mark.parametrize(

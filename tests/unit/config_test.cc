@@ -25,6 +25,7 @@ TEST(Config, RefusalsNameTheChoices) {
   EXPECT_NE(parse_placement("moon").error().message.find("bind, numa, odd-even, pack:K, list:C"),
             std::string::npos);
   EXPECT_NE(parse_xpmem("on").error().message.find("auto, off or the path"), std::string::npos);
+  EXPECT_NE(parse_one_copy("1").error().message.find("auto, on, off"), std::string::npos);
   EXPECT_NE(parse_learn("perhaps").error().message.find("on, use, off"), std::string::npos);
   EXPECT_NE(parse_backoff("nap").error().message.find("yield, spin, sleep:US"), std::string::npos);
 }

@@ -89,6 +89,7 @@ TEST(WireFacts, AreNotWhatEachRankMayHaveForItself) {
   EXPECT_EQ(compared([](Config& c) { c.plan_cache_file = "/elsewhere"; }), "");
   EXPECT_EQ(compared([](Config& c) { c.shared_heap_bytes = 4096; }), "");
   EXPECT_EQ(compared([](Config& c) { c.xpmem = "off"; }), "");
+  EXPECT_EQ(compared([](Config& c) { c.one_copy = OneCopyUse::always; }), "");
   Config by_thread, by_callers;
   by_thread.engine = Engine::thread;
   by_callers.engine = Engine::function;

@@ -27,18 +27,21 @@ constexpr int kOperations = 200;
 constexpr std::size_t kPage = 4096;
 constexpr int kMostRanks = 5;
 
+// How ranks come to the buffers of most others.
+enum class Reach : std::uint8_t { seen, attached, copied };
+
 struct Operation {
   Operation(const Call& of, Ends end) : call(of), ends(end), schedules(build_all(of)), memory(of) {}
 
   // The direct algorithm first; the buffers of rank `which` cannot be seen, -1: all can. Where they
   // have to be attached: that rank cannot.
-  void try_first(const Algorithm* algorithm, int which, bool attached) {
+  void try_first(const Algorithm* algorithm, int which, Reach how) {
     Call other = call;
     other.algorithm = algorithm;
     direct = build_all(other);
     if (direct[0].node_bytes == 0) direct.clear();  // there is nothing to do
-    (attached ? unable : hidden) = which;
-    is_attached = attached;
+    (how == Reach::attached ? unable : hidden) = which;
+    reach = how;
   }
 
   Call call;
@@ -46,7 +49,7 @@ struct Operation {
   std::vector<Schedule> schedules;
   std::vector<Schedule> direct;  // none: is not tried
   int hidden = -1, unable = -1;
-  bool is_attached = false;
+  Reach reach = Reach::seen;
   CallMemory memory;
 };
 
@@ -94,6 +97,19 @@ ProcessMemory* processes_of(int rank, bool able) {
   return (able ? processes().able : processes().unable)[static_cast<std::size_t>(rank)].get();
 }
 
+// Of this process, by which the kernel copies, too.
+OneCopy* copies_of(int rank) {
+  static const auto* const all = [] {
+    auto* made = new std::vector<std::unique_ptr<OneCopy>>;
+    for (int i = 0; i < kMostRanks; ++i) made->push_back(OneCopy::create(i));
+    for (const auto& one : *made)
+      for (int other = 0; other < kMostRanks; ++other)
+        EXPECT_TRUE(one->add(other, (*made)[static_cast<std::size_t>(other)]->name()));
+    return made;
+  }();
+  return (*all)[static_cast<std::size_t>(rank)].get();
+}
+
 // One rank's part of it.
 class Part {
  public:
@@ -104,7 +120,7 @@ class Part {
         temp_(static_cast<std::size_t>(
             std::max(schedule_.temp_bytes, direct_ ? direct_->temp_bytes : 0))),
         peers_(all_addresses(), all_ranks(operation.schedules.size()),
-               processes_of(rank, rank != operation.unable)),
+               processes_of(rank, rank != operation.unable), copies_of(rank)),
         turn_(turn(operation.ends, windows)),
         operands_{{operation.memory.send(rank), operation.memory.recv(rank), temp_.data()},
                   find_kernel(Element::float64, Operator::sum),
@@ -135,12 +151,13 @@ class Part {
     const Schedule& first = direct_ ? *direct_ : schedule_;
     return first.node_bytes > 0 ? windows.next(ends, first) : NodeTurn();
   }
-  // Some ranks' buffers may be seen without being attached.
+  // Some ranks' buffers may be seen as they are.
   static ShownBuffer shown(const std::byte* at, int rank, const Operation& operation) {
     if (rank == operation.hidden) return {ShownBuffer::kNotShared, 0};
-    const bool attached = operation.is_attached && rank > 0;
-    return {attached ? ShownBuffer::kOfProcess - rank : 0, reinterpret_cast<std::intptr_t>(at), 0,
-            attached ? 1u : 0u};
+    const auto address = reinterpret_cast<std::intptr_t>(at);
+    if (operation.reach == Reach::seen || rank == 0) return {0, address};
+    if (operation.reach == Reach::copied) return copies_of(rank)->shown(at, 1, at);
+    return {ShownBuffer::kOfProcess - rank, address, 0, 1};
   }
 
   const Schedule& schedule_;
@@ -275,9 +292,10 @@ Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
   call.in_place = has_in_place(call.kind()) && random() % 2 == 0;
   Operation operation(call, ends);
   const Algorithm* direct = find_algorithm(call.kind(), "node-direct");
+  const unsigned ways = reduces(call.kind()) ? 2 : 3;  // the kernel only moves
   if (direct && !is_direct(*call.algorithm) && random() % 2 == 0)
     operation.try_first(direct, static_cast<int>(random() % static_cast<unsigned>(ranks + 1)) - 1,
-                        random() % 2 == 0);
+                        static_cast<Reach>(random() % ways));
   return operation;
 }
 

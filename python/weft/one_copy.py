@@ -1,0 +1,59 @@
+"""From how many bytes on one copy by the system is faster than two, on this machine.
+
+It is measured by the first job and kept with the plans (src/interpose/one_copy.cc writes the lines
+that are read here). How fast the system copies differs by processor and virtual machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Optional
+
+from weft.learned import cache_file
+
+KEY = "one copy"
+TRAFFIC = {"of one rank": "from one rank", "of all ranks": "among all ranks"}
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def processor() -> str:
+    """As the beginning of src/topo/machine.cc's words."""
+    text = CPUINFO.read_text() if CPUINFO.exists() else ""
+
+    def field(name: str) -> str:
+        found = re.search(rf"^{name}\s*: (.*)$", text, re.MULTILINE)
+        return found[1] if found else ""
+
+    model = field("model name") or f"CPU {field('CPU implementer')} {field('CPU part')}"
+    return f"{model}, {os.sysconf('SC_NPROCESSORS_ONLN')} CPUs,"
+
+
+def measured(cache: Optional[Path] = None) -> dict[str, Optional[int]]:
+    """Kind of traffic -> bytes of a block from which on one copy is faster, None: at no size.
+
+    Empty where this machine has not been measured yet.
+    """
+    file = cache_file(cache)
+    lines = file.read_text(errors="replace").splitlines() if file and file.is_file() else []
+    found: dict[str, Optional[int]] = {}
+    for line in lines:
+        key, _, rest = line.partition("\t")
+        words = key.split("|")
+        chosen = rest.split("/")
+        if len(words) != 4 or words[2] != KEY or not words[1].startswith(processor()):
+            continue
+        if len(chosen) > 1 and chosen[1].isdigit():
+            found[words[3]] = int(chosen[1]) or None
+    return found
+
+
+def in_words(found: dict[str, Optional[int]]) -> str:
+    if not found:
+        return "not measured yet; the first job of several ranks on this machine does it"
+    return ", ".join(
+        f"{TRAFFIC.get(traffic, traffic)} "
+        + (f"faster from {least // 1024} KiB on" if least else "slower at all sizes")
+        for traffic, least in sorted(found.items(), reverse=True)
+    )

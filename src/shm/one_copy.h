@@ -1,0 +1,74 @@
+// OneCopy: the memory of the node's processes, from which and to which the kernel copies
+// (process_vm_readv, process_vm_writev): one copy where two go by way of memory that ranks share.
+// Nothing is mapped, so that any buffer will do from its first call on.
+// Whether the kernel lets a process do that is its rule for debuggers (ptrace(2)): users must be
+// the same, Yama may want more, and containers may forbid it. So it is tried out. Nothing is done
+// to be let in.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "schedule/schedule.h"
+#include "shm/process_memory.h"
+
+namespace weft {
+
+class OneCopy {
+ public:
+  // For the others: what they read to try it out.
+  struct Name {
+    std::int64_t process = 0;  // 0: none
+    std::uint64_t address = 0;
+    std::uint64_t token = 0;  // what is there
+  };
+
+  // rank: of this process in MPI_COMM_WORLD. nullptr where its memory is not to be read by others
+  // (PR_SET_DUMPABLE).
+  static std::unique_ptr<OneCopy> create(int rank);
+  OneCopy(const OneCopy&) = delete;
+  OneCopy& operator=(const OneCopy&) = delete;
+
+  Name name() const;
+  // Another process; false: the kernel does not let this one read its memory, or the number leads
+  // to another one (each container counts its own). Before anything is copied.
+  bool add(int rank, const Name& name);
+
+  // The rest is thread-safe.
+  // How a buffer of this process is shown, as others' of theirs: by numbers of their own, below
+  // those of processes that are attached. `origin` is what others count from.
+  ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin) const {
+    return shown_by_pages(kOfRank_0 - rank_, begin, bytes, origin);
+  }
+  static bool has_shown(const ShownBuffer& shown) { return shown.memory <= kOfRank_0; }
+  static int owner_of(const ShownBuffer& shown) {
+    return static_cast<int>(kOfRank_0 - shown.memory);
+  }
+  bool is_own(const ShownBuffer& shown) const { return owner_of(shown) == rank_; }
+
+  // Between this process and another that was added. What the kernel refuses now is memory that is
+  // not there: that ends this process, as a load would, with a sentence.
+  void read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes);
+  void write(const std::byte* here, int rank, std::byte* there, std::int64_t bytes);
+  // So far, since the last trial.
+  void begin_count() { copied_bytes_.store(0, std::memory_order_relaxed); }
+  std::int64_t copied_bytes() const { return copied_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::int64_t kOfRank_0 = INT64_MIN / 2;
+
+  explicit OneCopy(int rank);
+
+  const int rank_;
+  const std::uint64_t token_;
+  std::map<int, int> processes_;  // by rank in MPI_COMM_WORLD; final once all are added
+  std::atomic<std::int64_t> copied_bytes_{0};
+};
+
+// Whether other processes of this user may read this one's memory, by its own will.
+bool may_be_read();
+
+}  // namespace weft
