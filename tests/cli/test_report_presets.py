@@ -123,6 +123,31 @@ def test_atmosphere_tells_which_sections_hide_the_gather():
     assert "The finding holds (" in judge(kernel(blocking=1000.0, thread=800.0, **sections))
 
 
+def test_atmosphere_tells_by_how_much_the_output_hides():
+    judge = presets.presets(2)["atmosphere"].judge
+    ways = {
+        "blocking": 1000.0,
+        "thread": 700.0,
+        "behind steps, thread": 850.0,
+        "rank 0 writes": 1250.0,
+        "rank 0 behind steps, thread": 1250.0,
+        "nothing written": 800.0,
+    }
+    text = judge(kernel(**ways))
+    assert text.startswith("The finding holds for the output in part")
+    assert (
+        "written by all ranks, blocking output is 20 % of the time, and behind the next steps it"
+        " takes 15 % less time; written by rank 0, blocking output is 36 % of the time, and behind"
+        " the next steps it takes 0 % less time, within the spread."
+    ) in text
+    ways["rank 0 behind steps, thread"] = 1000.0
+    assert judge(kernel(**ways)).startswith("The finding holds for the output (")
+    ways |= {"behind steps, thread": 1100.0, "rank 0 behind steps, thread": 1300.0}
+    text = judge(kernel(**ways))
+    assert text.startswith("The finding does not show for the output")
+    assert "10 % more time" in text
+
+
 def test_gpu_stencil_holds_where_nothing_is_faster_than_graphs():
     judge = presets.presets(2)["gpu-stencil"].judge
     text = judge(kernel(blocking=100.0, notify=60.0, coop=50.0, graphs=40.0))
