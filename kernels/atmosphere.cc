@@ -399,6 +399,10 @@ std::string does_not_fit(const Settings& settings) {
   }
   if (settings.every && settings.output.empty()) return "--every needs --output FILE";
   if (!settings.output.empty() && !settings.every) return "--output needs --every STEPS";
+  if (settings.every && output::would_crash()) {
+    return "Open MPI crashes where a file is written without blocking while a second thread, such"
+           " as Weft's, is in MPI: leave out --output, or run it without Weft, or take MPICH";
+  }
   return "";
 }
 

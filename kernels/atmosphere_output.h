@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trials.h"
+#include "weft.h"
 
 namespace output {
 
@@ -23,6 +24,16 @@ enum class Writing {
   root,         // MPI_Gatherv, then rank 0 writes
   root_behind,  // MPI_Igatherv, then rank 0's MPI_File_iwrite_at
 };
+
+// Open MPI 5.0 looks through its list of accesses under way (mca_common_ompio_progress) without a
+// lock; Weft's threads look, too.
+inline bool would_crash() {
+#ifdef OPEN_MPI
+  return weft_version != nullptr;
+#else
+  return false;
+#endif
+}
 
 struct Shape {
   int fields, latitudes, longitudes, first_row, rows;  // the last two: of this rank

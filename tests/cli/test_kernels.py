@@ -381,12 +381,23 @@ def test_a_steady_flow_across_the_poles_stays_and_sections_change_no_bit(kernel)
     assert "behind pressure, thread" in said
 
 
-@pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 3), ("openmpi", 2)])
-def test_every_way_of_output_writes_the_same_file(kernel, tmp_path, mpi, ranks):
-    words = (*SPHERE, "--steps", 4, "--every", 2, "--output", tmp_path / "fields")
-    said = check(kernel("atmosphere", *words, ranks=ranks, engines="auto,thread", mpi=mpi))
+def writing(file: Path, *words: object) -> tuple:
+    return (*SPHERE, *words, "--output", file)
+
+
+def test_every_way_of_output_writes_the_same_file(kernel, tmp_path):
+    words = writing(tmp_path / "fields", "--steps", 4, "--every", 2)
+    said = check(kernel("atmosphere", *words, ranks=3, engines="auto,thread"))
     assert said.count(" bitwise equal") == 6 and "not bitwise" not in said
     assert "behind steps, thread" in said and "rank 0 behind steps, thread" in said
+
+
+def test_open_mpi_writes_without_weft_and_is_refused_with_it(kernel, tmp_path):
+    words = writing(tmp_path / "fields", "--steps", 4, "--every", 2)
+    said = check(kernel("atmosphere", *words, mpi="openmpi"))
+    assert said.count(" bitwise equal") == 5 and "not bitwise" not in said
+    done = kernel("atmosphere", *words, mpi="openmpi", engines="auto")
+    assert "leave out --output, or run it without Weft" in refused(done, "atmosphere")
 
 
 def sines_of_gauss(latitudes: int) -> list[float]:
@@ -414,9 +425,8 @@ def sines_of_gauss(latitudes: int) -> list[float]:
 def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):
     """All records, against the case's own formulas at every point of the grid."""
     file = tmp_path / "fields"
-    check(
-        kernel("atmosphere", *SPHERE, "--steps", 3, "--every", 1, "--output", file, engines="auto")
-    )
+    words = writing(file, "--steps", 3, "--every", 1)
+    check(kernel("atmosphere", *words, engines="auto"))
     latitudes, longitudes = 16, 32
     values = array.array("d", file.read_bytes())
     assert len(values) == 3 * 3 * latitudes * longitudes
@@ -448,7 +458,7 @@ def full_disk(directory: Path) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_a_full_disk_is_said_and_ends_the_job(kernel, tmp_path, mpi):
-    words = (*SPHERE, "--steps", 3, "--every", 1, "--output", tmp_path / "fields")
+    words = writing(tmp_path / "fields", "--steps", 3, "--every", 1)
     done = kernel("atmosphere", *words, mpi=mpi, inside=full_disk(tmp_path))
     assert done.returncode != 0 and "wrong results" not in done.stdout
     assert f"atmosphere: cannot write {tmp_path}/fields (" in done.stderr

@@ -286,8 +286,8 @@ def _judge_output(run: Run) -> str:
         cost = 1 - nothing.median / before.median
         wins.append(leads(behind, before))
         told.append(
-            f"written by {who}, blocking output is {percent(max(cost, 0.0))} of the time, and behind"
-            f" the next steps it takes {_less(behind, before)}"
+            f"written by {who}, blocking output is {percent(max(cost, 0.0))} of the time, and"
+            f" behind the next steps it takes {_less(behind, before)}"
             + ("" if wins[-1] else ", within the spread")
         )
     if wins and all(wins):
