@@ -92,6 +92,15 @@ def test_fft3d_holds_where_communication_takes_most_of_the_time():
     assert text.startswith("The finding holds") and "90 % of the blocking transform" in text
     assert "thread, it takes 10 % less time" in text and "would save up to 10 %" in text
     assert "does not hold here" in judge(replace(run, communication_share=0.3))
+    assert "auto" not in text
+
+
+def test_fft3d_tells_whether_auto_is_slower_than_blocking():
+    judge = presets.presets(2)["fft3d"].judge
+    run = replace(kernel(blocking=1000.0, auto=1001.0), communication_share=0.9)
+    assert "Under auto it is not slower than blocking beyond the spread." in judge(run)
+    run = replace(kernel(blocking=1000.0, auto=1100.0), communication_share=0.9)
+    assert "Under auto it is slower than blocking: 10 % more time." in judge(run)
 
 
 def test_stencil_holds_where_the_interior_hides_the_halo():

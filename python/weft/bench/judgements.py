@@ -200,9 +200,16 @@ def judge_fft3d(run: Run) -> str:
     best = run.best
     share = run.communication_share
     verdict = "The finding holds" if share > 0.5 else "The finding does not hold here"
+    auto = run.times_us.get("auto")
+    beside = ""
+    if auto is not None:
+        slower = leads(run.blocking, auto)
+        beside = f" Under auto it is {'' if slower else 'not '}slower than blocking"
+        beside += f": {_less(auto, run.blocking)}." if slower else " beyond the spread."
     return (
         f"{verdict} ({run.title}): communication is {percent(share)} of the blocking transform."
-        f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}. {_share(run)}"
+        f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}.{beside}"
+        f" {_share(run)}"
     )
 
 
