@@ -447,9 +447,12 @@ def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):
 
 
 def full_disk(directory: Path) -> tuple[str, ...]:
-    """What a command runs in so that this directory has 16 KiB."""
+    """What a command runs in so that this directory has 16 KiB.
+
+    Its shared memory goes with it: MPI_Abort leaves some behind.
+    """
     own = ("unshare", "--user", "--map-root-user", "--mount")
-    mount = 'mount -t tmpfs -o size=16k full "$0" && exec "$@"'
+    mount = 'mount -t tmpfs own /dev/shm && mount -t tmpfs -o size=16k full "$0" && exec "$@"'
     inside = (*own, "sh", "-c", mount, str(directory))
     if not shutil.which("unshare") or subprocess.run((*inside, "true")).returncode != 0:
         pytest.skip("needs a mount namespace of its own")
