@@ -119,6 +119,7 @@ generate: $(DEVELOP_STAMP)
 	@$(BIN)/python tools/generate_advise_wrappers.py
 	@$(BIN)/python tools/generate_gpu.py
 	@$(BIN)/python tools/generate_performance.py
+	@$(BIN)/python tools/generate_scaling.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
 docs: $(DOCS_STAMP)

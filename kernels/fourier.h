@@ -7,8 +7,10 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <compare>
 #include <complex>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,7 +46,7 @@ inline std::size_t at(std::int64_t place) {
 // result. Every line begins at a whole number of complex values, which is all that FFTW asks for.
 class Line {
  public:
-  Line(int length, int sign) : length_(length), scratch_(at(length)) {
+  Line(int length, int sign) : length_(length), sign_(sign), scratch_(at(length)) {
     plan_ =
         fftw_plan_dft_1d(length, raw(scratch_.data()), raw(scratch_.data()), sign, FFTW_MEASURE);
   }
@@ -52,11 +54,46 @@ class Line {
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   void transform(Complex* line) const { fftw_execute_dft(plan_, raw(line), raw(line)); }
+  int sign() const { return sign_; }
   static fftw_complex* raw(Complex* data) { return reinterpret_cast<fftw_complex*>(data); }
 
  private:
-  int length_;
+  int length_, sign_;
   Array scratch_;
+  fftw_plan plan_;
+};
+
+// Transforms of all lines of a plane at once. Turning, they go to another plane: FFTW itself writes
+// point k of line i to k * step + i, which saves a pass over the memory.
+class Plane {
+ public:
+  struct Shape {
+    int length, sign, count, distance;  // of a line; how many lines, and how far from each other
+    int step;                           // 0: in place
+    auto operator<=>(const Shape&) const = default;
+  };
+  explicit Plane(const Shape& shape) {
+    const bool turns = shape.step > 0;
+    Array from(at(std::int64_t{shape.count - 1} * shape.distance + shape.length));
+    Array to(turns ? at(std::int64_t{shape.length - 1} * shape.step + shape.count) : 0);
+    plan_ = fftw_plan_many_dft(1, &shape.length, shape.count, Line::raw(from.data()), nullptr, 1,
+                               shape.distance, Line::raw((turns ? to : from).data()), nullptr,
+                               turns ? shape.step : 1, turns ? 1 : shape.distance, shape.sign,
+                               FFTW_MEASURE);
+  }
+  ~Plane() { fftw_destroy_plan(plan_); }
+  Plane(const Plane&) = delete;
+  Plane& operator=(const Plane&) = delete;
+  void transform(Complex* from, Complex* to) const {
+    fftw_execute_dft(plan_, Line::raw(from), Line::raw(to));
+  }
+  // Each shape is planned once, so that all variants have the same bits.
+  static const Plane& of(const Shape& shape) {
+    static std::map<Shape, Plane> planned;
+    return planned.try_emplace(shape, shape).first->second;
+  }
+
+ private:
   fftw_plan plan_;
 };
 
@@ -110,11 +147,18 @@ class Transpose {
  private:
   // Nothing travels.
   void turn_at_home(const Line* before, const Line* after, Array* in, Array* out) const {
+    const int from = static_cast<int>(in_.i), to = static_cast<int>(out_.i);
     for (int f = 0; f < depth_; ++f) {
-      for (int g = 0; before && g < in_.total; ++g) before->transform(line(in, in_, f, g));
       Complex* lines = line(out, out_, f, 0);
-      turn(line(in, in_, f, 0), in_.i, in_.total, out_.total, lines);
-      for (int c = 0; after && c < out_.total; ++c) after->transform(lines + c * out_.i);
+      if (before) {
+        Plane::of({out_.total, before->sign(), in_.total, from, to})
+            .transform(line(in, in_, f, 0), lines);
+      } else {
+        turn(line(in, in_, f, 0), in_.i, in_.total, out_.total, lines);
+      }
+      if (after) {
+        Plane::of({in_.total, after->sign(), out_.total, to, 0}).transform(lines, lines);
+      }
     }
   }
 

@@ -4,10 +4,12 @@ cannot be used is refused in one sentence before anything is computed.
 
 from __future__ import annotations
 
+import array
 import itertools
 import json
 import math
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,13 +25,18 @@ def kernel(environment, weft):
     """Runs a kernel on some ranks; under Weft where engines are named."""
 
     def run(
-        name: str, *words: object, ranks: int = 2, engines: str = "", mpi: str = "mpich"
+        name: str,
+        *words: object,
+        ranks: int = 2,
+        engines: str = "",
+        mpi: str = "mpich",
+        inside: tuple[str, ...] = (),
     ) -> subprocess.CompletedProcess:
         library = mpi_libraries.implementation(mpi)
         program = library.program(name)
         if not program.exists():
             pytest.skip(f"needs {name}, built for {mpi}")
-        command = library.launcher(ranks)
+        command = [*inside, *library.launcher(ranks)]
         if engines:
             command += [weft, "run", "--engine", "thread", "--"]
         command += [str(program), *map(str, words), "--engines", engines or "native"]
@@ -368,12 +375,97 @@ def test_a_damaged_tensor_is_refused(kernel, tmp_path, body, sentence):
 SPHERE = ("--truncation", 10, *QUICK)
 
 
-def test_a_steady_flow_across_the_poles_stays_and_sections_change_no_bit(kernel, tmp_path):
-    words = (*SPHERE, "--steps", 4, "--every", 2, "--output", tmp_path / "depth")
+def test_a_steady_flow_across_the_poles_stays_and_sections_change_no_bit(kernel):
+    said = check(kernel("atmosphere", *SPHERE, "--steps", 2, ranks=3, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 5 and "not bitwise" not in said
+    assert "behind pressure, thread" in said
+
+
+def writing(file: Path, *words: object) -> tuple:
+    return (*SPHERE, *words, "--output", file)
+
+
+def test_every_way_of_output_writes_the_same_file(kernel, tmp_path):
+    words = writing(tmp_path / "fields", "--steps", 4, "--every", 2)
     said = check(kernel("atmosphere", *words, ranks=3, engines="auto,thread"))
     assert said.count(" bitwise equal") == 6 and "not bitwise" not in said
-    assert "behind pressure, thread" in said and "behind steps, thread" in said
-    assert (tmp_path / "depth").stat().st_size == 2 * 16 * 32 * 8
+    assert "behind steps, thread" in said and "rank 0 behind steps, thread" in said
+
+
+def test_open_mpi_writes_without_weft_and_is_refused_with_it(kernel, tmp_path):
+    words = writing(tmp_path / "fields", "--steps", 4, "--every", 2)
+    said = check(kernel("atmosphere", *words, mpi="openmpi"))
+    assert said.count(" bitwise equal") == 5 and "not bitwise" not in said
+    done = kernel("atmosphere", *words, mpi="openmpi", engines="auto")
+    assert "leave out --output, or run it without Weft" in refused(done, "atmosphere")
+
+
+def sines_of_gauss(latitudes: int) -> list[float]:
+    """Roots of the Legendre polynomial, from the north, by bisection around their estimates."""
+
+    def legendre(x: float) -> float:
+        before, now = 1.0, x
+        for n in range(2, latitudes + 1):
+            before, now = now, ((2 * n - 1) * x * now - (n - 1) * before) / n
+        return now
+
+    found = []
+    for j in range(latitudes):
+        north, south = (math.cos(math.pi * (j + k) / (latitudes + 0.5)) for k in (0.5, 1.0))
+        for _ in range(60):
+            middle = (north + south) / 2
+            if (legendre(middle) > 0) == (legendre(north) > 0):
+                north = middle
+            else:
+                south = middle
+        found.append(north)
+    return found
+
+
+def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):
+    """All records, against the case's own formulas at every point of the grid."""
+    file = tmp_path / "fields"
+    words = writing(file, "--steps", 3, "--every", 1)
+    check(kernel("atmosphere", *words, engines="auto"))
+    latitudes, longitudes = 16, 32
+    values = array.array("d", file.read_bytes())
+    assert len(values) == 3 * 3 * latitudes * longitudes
+    radius, turning = 6.37122e6, 7.292e-5
+    speed = 2 * math.pi * radius / (12 * 86400)
+    for record, (j, sine), i in itertools.product(
+        range(3), enumerate(sines_of_gauss(latitudes)), range(longitudes)
+    ):
+        east = 2 * math.pi * i / longitudes
+        pole = (sine - math.cos(east) * math.sqrt(1 - sine * sine)) / math.sqrt(2)
+        depth = 2.94e4 - (radius * turning * speed + speed**2 / 2) * pole**2
+        spin, spread, found = (
+            values[((record * 3 + q) * latitudes + j) * longitudes + i] for q in range(3)
+        )
+        assert spin == pytest.approx(2 * speed / radius * pole, abs=1e-14)
+        assert spread == pytest.approx(0, abs=1e-14)
+        assert found == pytest.approx(depth, rel=1e-10)
+
+
+def full_disk(directory: Path) -> tuple[str, ...]:
+    """What a command runs in so that this directory has 16 KiB.
+
+    Its shared memory goes with it: MPI_Abort leaves some behind.
+    """
+    own = ("unshare", "--user", "--map-root-user", "--mount")
+    mount = 'mount -t tmpfs own /dev/shm && mount -t tmpfs -o size=16k full "$0" && exec "$@"'
+    inside = (*own, "sh", "-c", mount, str(directory))
+    if not shutil.which("unshare") or subprocess.run((*inside, "true")).returncode != 0:
+        pytest.skip("needs a mount namespace of its own")
+    return inside
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_full_disk_is_said_and_ends_the_job(kernel, tmp_path, mpi):
+    words = writing(tmp_path / "fields", "--steps", 3, "--every", 1)
+    done = kernel("atmosphere", *words, mpi=mpi, inside=full_disk(tmp_path))
+    assert done.returncode != 0 and "wrong results" not in done.stdout
+    assert f"atmosphere: cannot write {tmp_path}/fields (" in done.stderr
+    assert "is the disk full?" in done.stderr
 
 
 def test_five_days_of_the_steady_flow(kernel):
@@ -443,7 +535,8 @@ def test_products_are_set_beside_the_memory_s_bandwidth(kernel, name, words, lin
         ("atmosphere", ("--case", "3"), "--case takes 2 or 5"),
         ("atmosphere", ("--every", "2"), "--every needs --output FILE"),
         ("atmosphere", ("--output", "/x"), "--output needs --every STEPS"),
-        ("atmosphere", ("--every", "2", "--output", "/nowhere/x"), "cannot write /nowhere/x"),
+        ("atmosphere", ("--every", "2", "--output", "/nowhere/x"), "cannot write /nowhere/x: "),
+        ("atmosphere", ("--every", "2", "--output", "/tmp"), "cannot write /tmp: choose a file"),
         ("iallreduce_kernel", ("--elements", "many"), "--elements takes a whole number"),
     ],
 )
@@ -467,6 +560,7 @@ def test_an_unwritable_file_is_said(kernel):
         ("stencil", "--grid 6x6x6 --repetitions 3"),
         ("cpals", "--dimensions 9x8x7 --entries 99 --rank 2 --repetitions 3"),
         ("atmosphere", "--truncation 5 --steps 1 --repetitions 3"),
+        ("atmosphere", "--truncation 5 --steps 1 --every 1 --output {scratch}/x --repetitions 3"),
         ("tcc", "--order 60 --bytes 2000 --repetitions 3"),
     ],
 )

@@ -92,6 +92,15 @@ def test_fft3d_holds_where_communication_takes_most_of_the_time():
     assert text.startswith("The finding holds") and "90 % of the blocking transform" in text
     assert "thread, it takes 10 % less time" in text and "would save up to 10 %" in text
     assert "does not hold here" in judge(replace(run, communication_share=0.3))
+    assert "auto" not in text
+
+
+def test_fft3d_tells_whether_auto_is_slower_than_blocking():
+    judge = presets.presets(2)["fft3d"].judge
+    run = replace(kernel(blocking=1000.0, auto=1001.0), communication_share=0.9)
+    assert "Under auto it is not slower than blocking beyond the spread." in judge(run)
+    run = replace(kernel(blocking=1000.0, auto=1100.0), communication_share=0.9)
+    assert "Under auto it is slower than blocking: 10 % more time." in judge(run)
 
 
 def test_stencil_holds_where_the_interior_hides_the_halo():
@@ -121,6 +130,31 @@ def test_atmosphere_tells_which_sections_hide_the_gather():
     assert "with all of them, thread, 20 % less time" in text
     sections = dict.fromkeys(sections, 900.0)
     assert "The finding holds (" in judge(kernel(blocking=1000.0, thread=800.0, **sections))
+
+
+def test_atmosphere_tells_by_how_much_the_output_hides():
+    judge = presets.presets(2)["atmosphere"].judge
+    ways = {
+        "blocking": 1000.0,
+        "thread": 700.0,
+        "behind steps, thread": 850.0,
+        "rank 0 writes": 1250.0,
+        "rank 0 behind steps, thread": 1250.0,
+        "nothing written": 800.0,
+    }
+    text = judge(kernel(**ways))
+    assert text.startswith("The finding holds for the output in part")
+    assert (
+        "written by all ranks, blocking output is 20 % of the time, and behind the next steps it"
+        " takes 15 % less time; written by rank 0, blocking output is 36 % of the time, and behind"
+        " the next steps it takes 0 % less time, within the spread."
+    ) in text
+    ways["rank 0 behind steps, thread"] = 1000.0
+    assert judge(kernel(**ways)).startswith("The finding holds for the output (")
+    ways |= {"behind steps, thread": 1100.0, "rank 0 behind steps, thread": 1300.0}
+    text = judge(kernel(**ways))
+    assert text.startswith("The finding does not show for the output")
+    assert "10 % more time" in text
 
 
 def test_gpu_stencil_holds_where_nothing_is_faster_than_graphs():

@@ -46,8 +46,9 @@ def test_every_page_is_in_the_site():
         assert str(page.path.relative_to(ROOT / "docs")) in navigation, page_name(page)
 
 
-def test_performance_page_and_picture_are_those_of_the_data():
-    tool = ROOT / "tools/generate_performance.py"
+@pytest.mark.parametrize("name", ["generate_performance", "generate_scaling"])
+def test_page_and_picture_are_those_of_the_data(name):
+    tool = ROOT / f"tools/{name}.py"
     done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

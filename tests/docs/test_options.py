@@ -39,7 +39,8 @@ OTHERS = {
     ),
 }
 # The tools that pages speak of.
-TOOLS = ("bars", "compare-kernels", "device-check", "mpi-testsuite", "real-programs")
+TOOLS = ("bars", "compare-kernels", "device-check", "generate_scaling.py", "mpi-testsuite")
+TOOLS += ("real-programs",)
 PAGES = all_pages()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.bench.kernels import Run
+from weft.bench.kernels import BLOCKING, Run
 from weft.bench.result import Result, Statistic
 from weft.bench.statistics import leads
 from weft.report import effect
@@ -200,9 +200,16 @@ def judge_fft3d(run: Run) -> str:
     best = run.best
     share = run.communication_share
     verdict = "The finding holds" if share > 0.5 else "The finding does not hold here"
+    auto = run.times_us.get("auto")
+    beside = ""
+    if auto is not None:
+        slower = leads(run.blocking, auto)
+        beside = f" Under auto it is {'' if slower else 'not '}slower than blocking"
+        beside += f": {_less(auto, run.blocking)}." if slower else " beyond the spread."
     return (
         f"{verdict} ({run.title}): communication is {percent(share)} of the blocking transform."
-        f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}. {_share(run)}"
+        f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}.{beside}"
+        f" {_share(run)}"
     )
 
 
@@ -248,7 +255,14 @@ def judge_cpals(run: Run) -> str:
     )
 
 
+# atmosphere's labels; those that overlap end with their engine.
+NOTHING_WRITTEN, ROOT_WRITES = "nothing written", "rank 0 writes"
+BEHIND_STEPS, ROOT_BEHIND_STEPS = "behind steps", "rank 0 behind steps"
+
+
 def judge_atmosphere(run: Run) -> str:
+    if NOTHING_WRITTEN in run.times_us:
+        return _judge_output(run)
     whole = {name: time for name, time in run.engines.items() if not name.startswith("behind ")}
     best = min(whole, key=lambda name: whole[name].median)
     sections = [name for name in run.engines if name.startswith("behind ")]
@@ -262,3 +276,29 @@ def judge_atmosphere(run: Run) -> str:
         f"The finding {verdict} ({run.title}): than blocking, it takes {listing(told)};"
         f" with all of them, {best}, {_less(whole[best], run.blocking)}. {_share(run)}"
     )
+
+
+def _judge_output(run: Run) -> str:
+    """By how much the output behind the next steps saves time, for each way of writing."""
+    nothing = run.times_us[NOTHING_WRITTEN]
+    wins, told = [], []
+    for who, blocking, name in (
+        ("all ranks", BLOCKING, BEHIND_STEPS),
+        ("rank 0", ROOT_WRITES, ROOT_BEHIND_STEPS),
+    ):
+        label = next((one for one in run.times_us if one.split(",")[0] == name), None)
+        if label is None or blocking not in run.times_us:
+            continue
+        before, behind = run.times_us[blocking], run.times_us[label]
+        cost = 1 - nothing.median / before.median
+        wins.append(leads(behind, before))
+        told.append(
+            f"written by {who}, blocking output is {percent(max(cost, 0.0))} of the time, and"
+            f" behind the next steps it takes {_less(behind, before)}"
+            + ("" if wins[-1] else ", within the spread")
+        )
+    if wins and all(wins):
+        verdict = "holds for the output"
+    else:
+        verdict = "holds for the output in part" if any(wins) else "does not show for the output"
+    return f"The finding {verdict} ({run.title}): {'; '.join(told)}."

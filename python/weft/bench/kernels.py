@@ -31,6 +31,7 @@ LIMIT_S = 120
 NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # what not every build has
 LAB_PAUSE_US = 15000  # lets the links' buckets fill again
 POLL_SECONDS = 0.05
+SCRATCH = "{scratch}"  # in a run's arguments: a directory that goes with the run
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> 
     if cores := options.get("on_cores"):
         words = (*bound_to(info.whole_cores()[:cores]), *words)
     words = (*words, "--", mpi_libraries.implementation(mpi).program(program))
-    words = (*words, *options["arguments"].split())
+    words = (*words, *options["arguments"].replace(SCRATCH, str(figures.parent)).split())
     if engines := options.get("engines"):
         words = (*words, "--engines", engines)
     words = (*words, "--json", figures)

@@ -118,7 +118,7 @@ def all_findings() -> list[Published]:
         Published(
             STUDY,
             "output can be overlapped with the next steps of an atmospheric code",
-            "build/bin/mpich/atmosphere --every 2 --output FILE",
+            "weft bench --preset atmosphere",
         ),
         Published(
             DENIS,
