@@ -95,6 +95,22 @@ std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
          std::to_string(least_bytes) + " bytes on: " + std::to_string(transfers) + "\n";
 }
 
+// Of all ranks.
+struct Threads {
+  std::int64_t transfers = 0, left_to_agent = 0, ended_by_agent = 0;
+};
+
+// What became of a program's collectives under engine agent.
+std::string agents_line(Engine engine, const Threads& threads, const std::vector<Numbers>& totals) {
+  if (engine != Engine::agent) return "";
+  std::int64_t completed = 0;
+  for (const Numbers& n : totals) completed += n[2];
+  return "  left to the agent of a core: " + std::to_string(threads.left_to_agent) +
+         " collectives, of which it brought " + std::to_string(threads.ended_by_agent) +
+         " to their end; as under engine thread: " +
+         std::to_string(std::max<std::int64_t>(completed - threads.left_to_agent, 0)) + "\n";
+}
+
 std::string json_entry(CallId id, const Numbers& n) {
   std::string text =
       "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
@@ -151,7 +167,7 @@ std::string json_entry(const PlanRecord& record) {
 }
 
 void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
-                double seconds, const std::vector<Numbers>& totals, std::int64_t transfers,
+                double seconds, const std::vector<Numbers>& totals, const Threads& threads,
                 const std::vector<PlanRecord>& plans, const std::string& learnt) {
   std::FILE* file = std::fopen(file_name.c_str(), "w");
   if (!file) {
@@ -162,7 +178,10 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
                "\"seconds\":%.6f,",
                mpi, engine_name(config.engine), ranks, seconds);
-  std::fprintf(file, "\"transfers\":%lld,", static_cast<long long>(transfers));
+  std::fprintf(file, "\"transfers\":%lld,\"left_to_agent\":%lld,\"ended_by_agent\":%lld,",
+               static_cast<long long>(threads.transfers),
+               static_cast<long long>(threads.left_to_agent),
+               static_cast<long long>(threads.ended_by_agent));
   std::fputs("\"calls\":[", file);
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
@@ -218,9 +237,9 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
     counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
 }
 
-void Summary::report(const Config& config, const char* remark, const char* mpi,
-                     std::int64_t own_transfers, const std::vector<SiteRecord>& learnt,
-                     MPI_Comm all, int rank, int ranks) {
+void Summary::report(const Config& config, const std::string& remark, const char* mpi,
+                     std::int64_t transfers, std::int64_t ended_by_agent,
+                     const std::vector<SiteRecord>& learnt, MPI_Comm all, int rank, int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
   std::vector<Numbers> own(kCalls), totals(kCalls);
@@ -233,14 +252,16 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
-  std::int64_t transfers = 0;
-  library_calls.Reduce(&own_transfers, &transfers, 1, handles.int64, handles.sum, 0, all);
+  const Threads own_threads{transfers, left_to_agent_, ended_by_agent};
+  Threads threads;
+  library_calls.Reduce(&own_threads, &threads, sizeof threads / sizeof threads.transfers,
+                       handles.int64, handles.sum, 0, all);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
-    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, transfers, plans_,
+    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, threads, plans_,
                json_of(learnt));
   if (!config.summary) return;
-  const std::string why = remark ? std::string("\n  ") + remark : "";
+  const std::string why = remark.empty() ? "" : "\n  " + remark;
   char elapsed[64];
   std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
@@ -257,7 +278,8 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   text += any ? last_lines(totals, seconds, ranks, config.engine)
               : "  no collective that Weft handles was called\n";
   text += text_of(learnt);
-  text += transfers_line(transfers, config.least_transfer_bytes);
+  text += agents_line(config.engine, threads, totals);
+  text += transfers_line(threads.transfers, config.least_transfer_bytes);
   text.pop_back();
   say(text);
 }

@@ -56,6 +56,10 @@ class Summary {
   // It needed no copy; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
+  // It has been left to the agent of a core; each start of a persistent request counts.
+  void left_to_agent() {
+    if (wanted_) left_to_agent_.fetch_add(1, std::memory_order_relaxed);
+  }
   // A collective that the application has completed, in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
@@ -64,8 +68,10 @@ class Summary {
   void planned(PlanRecord record);
 
   // Collective over `all` ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
-  // remark: a sentence about the whole run, in the text; nullptr: none.
-  void report(const Config& config, const char* remark, const char* mpi, std::int64_t transfers,
+  // remark: a sentence about the whole run, in the text; "": none. transfers, ended_by_agent: of
+  // this rank.
+  void report(const Config& config, const std::string& remark, const char* mpi,
+              std::int64_t transfers, std::int64_t ended_by_agent,
               const std::vector<SiteRecord>& learnt, MPI_Comm all, int rank, int ranks);
 
  private:
@@ -85,6 +91,7 @@ class Summary {
   const bool wanted_;
   const std::int64_t since_ns_ = now_ns();  // MPI_Init
   std::array<Counters, kCalls> counters_{};
+  std::atomic<std::int64_t> left_to_agent_{0};
   std::mutex plans_mutex_;  // guards plans_
   std::vector<PlanRecord> plans_;
 };
