@@ -89,7 +89,7 @@ complete -c weft -n '__weft_in weft plan' -l type -d 'The elements'\'' type' -a 
 complete -c weft -n '__weft_in weft plan' -l op -d 'The operator of a reduction' -a 'sum prod max min' -x
 complete -c weft -n '__weft_in weft plan' -s n -l ranks -d 'Ranks, all on this node' -x
 complete -c weft -n '__weft_in weft plan' -l mpi -d 'The MPI library' -x
-complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft run' -a 'auto native assist function thread tcc' -x
+complete -c weft -n '__weft_in weft plan' -l engine -d 'The engine, as of weft run' -a 'auto native assist function thread tcc agent' -x
 complete -c weft -n '__weft_in weft plan' -l fresh -d 'Measure again, whatever is in the cache of plans'
 complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
@@ -147,7 +147,7 @@ complete -c weft -n '__weft_in weft report' -F
 complete -c weft -n '__weft_in weft compare' -s o -l out -d 'Also write a page' -r -F
 complete -c weft -n '__weft_in weft compare' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft compare' -F
-complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the collectives, and when' -a 'native assist function thread tcc auto' -x
+complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the collectives, and when' -a 'native assist function thread tcc agent auto' -x
 complete -c weft -n '__weft_in weft run' -l placement -d 'Says on which core the thread of each rank runs' -a 'bind numa odd-even pack: list:' -x
 complete -c weft -n '__weft_in weft run' -l backoff -d 'Says what the thread does after a poll that found nothing' -a 'yield spin sleep: baton quiet' -x
 complete -c weft -n '__weft_in weft run' -l transfers -d 'Lets the thread bring forward the program'\''s own messages, too, while the program computes' -a 'auto off 64 1' -x

@@ -26,6 +26,7 @@ ENGINES = {
     "function": False,
     "thread": True,
     "tcc": True,
+    "agent": True,
     "auto": False,
 }
 NODES = Path("/sys/devices/system/node")

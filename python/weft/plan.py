@@ -37,7 +37,7 @@ Collective = Literal[
 ]
 Type = Literal["double", "float", "int", "long", "char"]
 Operator = Literal["sum", "prod", "max", "min"]
-Engine = Literal["auto", "native", "assist", "function", "thread", "tcc"]
+Engine = Literal["auto", "native", "assist", "function", "thread", "tcc", "agent"]
 SUMMARY_SCHEMA = "weft-summary/1"
 JOB_SECONDS = 120
 HOW = {"measured": "measured now", "cache": "from the cache", "rule": "by the rule"}

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<const char*, kEngines> kEngineNames = {"native", "assist", "function",
-                                                            "thread", "tcc",    "auto"};
+constexpr std::array<const char*, kEngines> kEngineNames = {
+    "native", "assist", "function", "thread", "tcc", "agent", "auto"};
 
 Error unknown(const std::string& what, std::string_view text, const char* choices) {
   return Error{"unknown " + what + " '" + std::string(text) + "'; choose one of " + choices};
@@ -162,9 +162,11 @@ Result<bool> Config::read_reproducible() {
     return Error{"WEFT_REPRODUCIBLE is 1 or 0, not '" + std::string(word) + "'"};
   reproducible = word == "1";
   if (!reproducible) return true;
-  if (engine != Engine::function && engine != Engine::thread && engine != Engine::automatic)
-    return Error{std::string("reproducible reductions need engine function, thread or auto, not ") +
-                 engine_name(engine)};
+  const bool by_rounds = engine == Engine::function || has_progress_thread(engine);
+  if (!by_rounds && engine != Engine::automatic)
+    return Error{
+        std::string("reproducible reductions need engine function, thread, agent or auto, not ") +
+        engine_name(engine)};
   if (blocking == Blocking::never)
     return Error{"reproducible reductions need the blocking ones too; leave WEFT_BLOCKING=0 out"};
   blocking = Blocking::always;

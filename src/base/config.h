@@ -15,7 +15,7 @@
 namespace weft {
 
 // What an option, its variable or its hint may say; capitals stand for values.
-inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, auto";
+inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, agent, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
 inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
 inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton, quiet";
@@ -25,8 +25,12 @@ inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
 inline constexpr const char* kOneCopyChoices = "auto, on, off";
 inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
 
-enum class Engine : std::uint8_t { native, assist, function, thread, tcc, automatic };
-inline constexpr int kEngines = 6;
+enum class Engine : std::uint8_t { native, assist, function, thread, tcc, agent, automatic };
+inline constexpr int kEngines = 7;
+// They carry out Weft's own rounds by a progress thread of each rank, where nothing better is.
+constexpr bool has_progress_thread(Engine engine) {
+  return engine == Engine::thread || engine == Engine::agent;
+}
 
 const char* engine_name(Engine engine);
 Result<Engine> parse_engine(std::string_view text);

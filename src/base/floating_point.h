@@ -13,6 +13,8 @@ class FloatingPoint {
  public:
   static FloatingPoint of_this_thread();
   void set() const;
+  // Some exception raises a signal.
+  bool traps() const;
   bool operator==(const FloatingPoint&) const = default;
 
  private:
@@ -39,6 +41,10 @@ inline void FloatingPoint::set() const {
   __builtin_ia32_ldmxcsr(vectors_);
   asm volatile("fnclex\n\tfldcw %0" : : "m"(x87_));
 }
+inline bool FloatingPoint::traps() const {
+  constexpr std::uint32_t kVectorMasks = 0x1f80, kX87Masks = 0x3f;
+  return (vectors_ & kVectorMasks) != kVectorMasks || (x87_ & kX87Masks) != kX87Masks;
+}
 #elif defined(__aarch64__)
 inline FloatingPoint FloatingPoint::of_this_thread() {
   FloatingPoint now;
@@ -48,6 +54,10 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
 inline void FloatingPoint::set() const {
   asm volatile("msr fpcr, %0" : : "r"(control_));
 }
+inline bool FloatingPoint::traps() const {
+  constexpr std::uint64_t kTraps = 0x9f00;
+  return (control_ & kTraps) != 0;
+}
 #else
 inline FloatingPoint FloatingPoint::of_this_thread() {
   FloatingPoint now;
@@ -56,6 +66,10 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
 }
 inline void FloatingPoint::set() const {
   std::fesetround(rounding_);
+}
+// Not known.
+inline bool FloatingPoint::traps() const {
+  return true;
 }
 #endif
 

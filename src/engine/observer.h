@@ -19,6 +19,9 @@ class Observer {
   // for other ranks without one, and another rank may not come before these are there; or the
   // application has transfers under way.
   virtual void keep_library_going() {}
+  // The agent of this core has ended in the midst of an operation of this process's, which nobody
+  // can bring to its end.
+  virtual void agent_has_ended() {}
   // The calling thread of Weft's turns to this from now on.
   virtual void activity(Activity what) = 0;
 };

@@ -16,6 +16,12 @@ bool Operation::advance_to_the_end(bool callers_part) {
   return true;
 }
 
+std::optional<Operation::Rest> Operation::rest() const {
+  const bool is_program = !schedule_->program.empty() && !execution_.may_be_direct() && !over_;
+  if (!is_program) return std::nullopt;
+  return Rest{execution_.begun(), execution_.steps_done(), execution_.signals_before()};
+}
+
 bool Operation::advance_to_the_end() {
   return advance_to_the_end(true);
 }

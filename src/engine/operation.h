@@ -54,6 +54,24 @@ class Operation {
   // Its steps need nothing but memory and the processor, not the transport. Before submission.
   void set_in_memory(bool yes) { in_memory_ = yes; }
   bool in_memory() const { return in_memory_; }
+  // A caller waits for nothing but its end.
+  void want() { wanted_.store(true, std::memory_order_relaxed); }
+  bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
+
+  // What is left of it, where that is a part of its schedule's program, which anybody who reaches
+  // its buffers may carry out; nullopt: it is not. Between advances.
+  struct Rest {
+    bool begun;
+    std::uint32_t steps_done, signals_before;
+  };
+  std::optional<Rest> rest() const;
+  // Others have carried out so many steps of the program meanwhile; begun: its turn has.
+  void has_gone_on(bool begun, std::uint32_t steps_done) {
+    if (begun) execution_.skip(steps_done);
+  }
+  // Others have carried out all the rest, and ended its turn: only the end is left.
+  void is_over() { over_ = true; }
+
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
   // It was its caller's, and is advanced by others from now on. Before their first advance().
@@ -62,6 +80,7 @@ class Operation {
   void rewind() {
     execution_.rewind();
     over_ = false;
+    wanted_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_release);
   }
 
@@ -94,6 +113,7 @@ class Operation {
   bool in_memory_ = false;
   bool over_ = false;           // all steps have been done, or one has failed
   std::optional<Error> error_;  // in that case
+  std::atomic<bool> wanted_{false};
   // Written by the advancing thread; pair with nothing.
   std::atomic<std::uint32_t> round_{0};
   std::atomic<const Schedule*> under_way_;

@@ -45,6 +45,22 @@ void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   wake_thread();
 }
 
+void Progress::use(Desk desk) {
+  wake_ = &desk.wake();
+  wake_of_ = FutexOf::processes;
+  desk_ = std::move(desk);
+}
+
+bool Progress::leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work) {
+  operation->compute_as_here();
+  const std::lock_guard lock(inbox_mutex_);
+  const int order = stopping_.load() ? Desk::kNone : desk_->leave(work);
+  if (order == Desk::kNone) return false;
+  inbox_.push_back({.operation = operation, .wants_thread = true, .order = order});
+  count(inbox_.back(), 1);
+  return true;
+}
+
 void Progress::offer(std::shared_ptr<Operation> operation) {
   add({std::move(operation), false, true});
 }
@@ -69,7 +85,7 @@ void Progress::add(Entry entry) {
 
 void Progress::count(const Entry& entry, int change) {
   under_way_.fetch_add(change);
-  if (!entry.over) count_for_thread(entry, change);
+  if (!entry.over && entry.order == Desk::kNone) count_for_thread(entry, change);
 }
 
 void Progress::count_for_thread(const Entry& entry, int change) {
@@ -80,7 +96,7 @@ void Progress::count_for_thread(const Entry& entry, int change) {
 
 // What is left of it is its caller's part. A done one is counted out with what it was counted in.
 void Progress::leave_to_callers(Entry& entry) {
-  if (!entry.over) for_thread_.fetch_sub(1);
+  if (!entry.over && entry.order == Desk::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
 }
 
@@ -90,8 +106,51 @@ void Progress::poll() {
   if (lock) advance_all(Who::caller);
 }
 
+// Where the agent has it no more. It is taken from the agent where a caller waits for it, and is
+// looked at now and then where the agent may have ended.
+bool Progress::is_back(Who who, Entry& entry) {
+  constexpr std::uint32_t kLooksPerQuestion = 256;
+  if (desk_->is_under_way(entry.order)) {
+    const bool waits = who == Who::caller && entry.operation->wanted();
+    const bool ask = ++looks_at_orders_ % kLooksPerQuestion == 0;
+    if (!waits && !(ask && desk_->agent_has_ended())) return false;
+  }
+  if (!take_back(entry)) observer_.agent_has_ended();
+  return entry.order == Desk::kNone;
+}
+
+// False: the agent has ended in the midst of it.
+bool Progress::take_back(Entry& entry) {
+  const auto rest = desk_->take(entry.order);
+  if (!rest) return false;
+  entry.order = Desk::kNone;
+  entry.over = rest->over;
+  if (rest->over) {
+    entry.operation->is_over();
+    ended_by_agent_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  const Program& program = entry.operation->schedule().program;
+  entry.operation->has_gone_on(rest->begun, program[rest->next].step);
+  count_for_thread(entry, 1);
+  return true;
+}
+
+// The MPI library may exit the process from inside the thread, which has the lock then.
+void Progress::take_all_back() {
+  constexpr int kTries = 1000;
+  std::unique_lock lock(advancing_, std::defer_lock);
+  for (int tries = 0; tries < kTries && !lock.try_lock(); ++tries) sched_yield();
+  if (!lock) return;
+  const std::lock_guard inbox_lock(inbox_mutex_);
+  for (auto* entries : {&active_, &inbox_})
+    for (Entry& entry : *entries)
+      if (entry.order != Desk::kNone) take_back(entry);
+}
+
 // True once it is done.
 bool Progress::advance(Who who, Entry& entry) {
+  if (entry.order != Desk::kNone && !is_back(who, entry)) return false;
   const ComputesAs caller(entry.operation->computes_as());
   if (who == Who::caller || (thread_may_.load() == ThreadMay::do_all && blocked_.load() > 0))
     return entry.operation->advance();
@@ -155,6 +214,7 @@ void Progress::caller_returns() {
 
 bool Progress::thread_has_work() const {
   if (helping_.load() > 0) return false;
+  if (desk_ && desk_->some_have_returned()) return true;
   return for_thread_.load() > 0 || (blocked_.load() > 0 && awaited_.load() > 0);
 }
 
@@ -163,8 +223,8 @@ void Progress::wake_thread() {
 }
 
 void Progress::call_thread() {
-  wake_.fetch_add(1);
-  wake_one(wake_, FutexOf::this_process);
+  wake_->fetch_add(1);
+  wake_one(*wake_, wake_of_);
 }
 
 void Progress::leave_transfers(int change) {
@@ -217,11 +277,11 @@ void Progress::thread_main() {
 // asleep_ is published before the last look for work, and callers look at asleep_ after having
 // published work, so that one of the two always sees the other.
 void Progress::sleep_until_work() {
-  const std::uint32_t seen = wake_.load();
+  const std::uint32_t seen = wake_->load();
   asleep_.store(Asleep::deeply);
   if (!thread_has_work() && transfers_.load() == 0 && !stopping_.load()) {
     observer_.activity(Activity::asleep);
-    sleep_on(wake_, seen, FutexOf::this_process);
+    sleep_on(*wake_, seen, wake_of_);
   }
   asleep_.store(Asleep::no);
 }
@@ -230,11 +290,11 @@ void Progress::sleep_until_work() {
 bool Progress::look_after_transfers() {
   const std::int64_t ns = transfer_pace_.sleep_ns(now_ns(), transfers_.load());
   if (ns == 0) return false;
-  const std::uint32_t seen = wake_.load();
+  const std::uint32_t seen = wake_->load();
   asleep_.store(Asleep::dozing);
   if (!thread_has_work() && !stopping_.load()) {
     observer_.activity(Activity::asleep);
-    sleep_on(wake_, seen, FutexOf::this_process, ns);
+    sleep_on(*wake_, seen, wake_of_, ns);
   }
   asleep_.store(Asleep::no);
   if (transfers_.load() > 0) look_at_transfers();
@@ -286,7 +346,7 @@ void Progress::back_off(std::uint32_t calls_before) {
     case BackOff::Kind::quiet:
       if (const std::int64_t ns = quiet_pace_.sleep_ns(now_ns()); ns > 0) {
         observer_.activity(Activity::asleep);
-        sleep_on(wake_, wake_.load(), FutexOf::this_process, ns);
+        sleep_on(*wake_, wake_->load(), wake_of_, ns);
       }
       return;
   }
@@ -311,6 +371,7 @@ void Progress::stop() {
   call_thread();
   // The MPI library may exit the process from inside the thread.
   const bool from_inside = thread_.get_id() == std::this_thread::get_id();
+  if (desk_ && !from_inside) take_all_back();
   if (thread_.joinable() && !from_inside) thread_.join();
 }
 

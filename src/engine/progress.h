@@ -10,13 +10,16 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/config.h"
 #include "engine/baton.h"
+#include "engine/futex.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
+#include "engine/orders.h"
 #include "engine/pace.h"
 #include "engine/quiet_pace.h"
 #include "engine/transfer_pace.h"
@@ -44,6 +47,15 @@ class Progress {
 
   // With back-off `baton`: shared with the threads on the same core. Before the first submit().
   void use(Baton baton) { baton_ = std::move(baton); }
+
+  // Where operations may be left to the agent of this core. Before start().
+  void use(Desk desk);
+  bool has_desk() const { return desk_.has_value(); }
+  // The same as submit(), of one that wants the thread; this work is what is left of it. False: the
+  // agent does not take it.
+  bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
+  // Operations that the agent has brought to their end.
+  std::int64_t ended_by_agent() const { return ended_by_agent_.load(std::memory_order_relaxed); }
 
   // The caller has advanced the operation as far as it goes. wants_thread: it must go on while
   // the application computes, up to what its schedule leaves to callers; otherwise callers inside
@@ -93,17 +105,22 @@ class Progress {
   void stop();
 
  private:
+  enum class Who : std::uint8_t { caller, thread };
   struct Entry {
     std::shared_ptr<Operation> operation;
     bool wants_thread = false;
-    bool offered = false;  // only in inbox_
-    bool over = false;     // a caller is to end it
+    bool offered = false;     // only in inbox_
+    bool over = false;        // only its end is left
+    int order = Desk::kNone;  // the agent has it
   };
 
   void add(Entry entry);
   void count(const Entry& entry, int change);
   void count_for_thread(const Entry& entry, int change);
   void leave_to_callers(Entry& entry);
+  bool is_back(Who who, Entry& entry);
+  bool take_back(Entry& entry);
+  void take_all_back();
   bool thread_has_work() const;
   void wake_thread();
   void call_thread();
@@ -117,7 +134,6 @@ class Progress {
   void note_progress();
   void back_off(std::uint32_t calls_before);
   bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
-  enum class Who : std::uint8_t { caller, thread };
   bool advance_all(Who who);
   bool advance(Who who, Entry& entry);
   bool may_advance(const Operation& operation, Who who) const {
@@ -135,20 +151,25 @@ class Progress {
   std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
 
-  std::atomic<int> under_way_{0};       // in inbox_ or active_; written by submit and advance_all
-  std::atomic<int> for_thread_{0};      // of those, with wants_thread and not over
-  std::atomic<int> awaited_{0};         // of those, in which other ranks wait for later rounds
-  std::atomic<int> by_callers_{0};      // of those, left to callers
-  std::atomic<int> helping_{0};         // callers inside drive_until
-  std::atomic<int> blocked_{0};         // callers between caller_blocks and caller_returns
-  std::atomic<int> transfers_{0};       // left to the thread
-  std::atomic<std::uint32_t> wake_{0};  // changes to wake the thread; pairs with asleep_
+  std::atomic<int> under_way_{0};   // in inbox_ or active_; written by submit and advance_all
+  std::atomic<int> for_thread_{0};  // of those, with wants_thread and not over
+  std::atomic<int> awaited_{0};     // of those, in which other ranks wait for later rounds
+  std::atomic<int> by_callers_{0};  // of those, left to callers
+  std::atomic<int> helping_{0};     // callers inside drive_until
+  std::atomic<int> blocked_{0};     // callers between caller_blocks and caller_returns
+  std::atomic<int> transfers_{0};   // left to the thread
+  std::atomic<std::uint32_t> own_wake_{0};
+  std::atomic<std::uint32_t>* wake_ = &own_wake_;  // changes to wake the thread; pairs with asleep_
+  FutexOf wake_of_ = FutexOf::this_process;        // the agent may wake it, too
   // Written by the thread. Dozing, it wakes by itself soon enough for transfers.
   enum class Asleep : std::uint8_t { no, dozing, deeply };
   std::atomic<Asleep> asleep_{Asleep::no};
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // a hint: > 0 while others lately wanted this core
   Baton baton_;
+  std::optional<Desk> desk_;
+  std::uint32_t looks_at_orders_ = 0;  // by whoever holds advancing_
+  std::atomic<std::int64_t> ended_by_agent_{0};
   Pace pace_;                      // of the thread
   QuietPace quiet_pace_;           // the same
   TransferPace transfer_pace_;     // the same

@@ -126,6 +126,7 @@ Completion::~Completion() {
 
 void Completion::drive_to_end() {
   if (ours_.empty()) return;
+  for (const Ours& ours : ours_) ours.operation->want();
   const auto done = [](const Ours& ours) { return ours.operation->done(); };
   runtime_.progress.drive_until([&] { return std::all_of(ours_.begin(), ours_.end(), done); },
                                 [&] {
@@ -307,6 +308,7 @@ class PersistentAlone {
  private:
   [[gnu::noinline]] static void drive_on(Progress& progress, PersistentOperation& operation,
                                          bool in_hand) {
+    operation.want();
     if (in_hand)
       progress.drive_until([&] { return operation.advance_in_hand(1); },
                            [&] { progress.yield_core(); });

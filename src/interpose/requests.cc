@@ -65,6 +65,11 @@ void CollectiveOperation::lead(Leaders& leaders) {
   if (schedule().leader_calls > 0) transport_.lead(leaders);
 }
 
+std::optional<Work> CollectiveOperation::work() const {
+  const auto left = rest();
+  return left ? work_of(schedule(), operands_, turn_, *left) : std::nullopt;
+}
+
 // The application may reuse the arrays of its call before the operation has ended.
 void CollectiveOperation::keep_arrays(const Shape& shape) {
   const auto sends = static_cast<int>(shape.send_blocks.size());

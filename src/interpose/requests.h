@@ -14,6 +14,7 @@
 
 #include "base/buffer_pool.h"
 #include "engine/operation.h"
+#include "engine/orders.h"
 #include "interpose/communicators.h"
 #include "interpose/device_memory.h"
 #include "interpose/generated/call_ids.h"
@@ -56,6 +57,9 @@ class CollectiveOperation : public Operation {
     peers_ = std::move(peers);
     operands_.peers = peers_.get();
   }
+
+  // What is left of it, for another process of this node; nullopt: others cannot do it.
+  std::optional<Work> work() const;
 
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }

@@ -78,7 +78,7 @@ pid_t owner = 0;
 
 void stop_threads_at_exit() {
   Runtime* runtime = Runtime::active();
-  if (runtime && getpid() == owner) runtime->progress.stop();
+  if (runtime && getpid() == owner) runtime->stop_threads();
 }
 
 // Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
@@ -209,6 +209,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (!runtime->native()) {
     look_for_devices();
     runtime->place_threads();
+    if (config.engine == Engine::agent && runtime->threads_allowed()) runtime->share_cores();
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
     if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config, runtime->plans);
@@ -297,11 +298,46 @@ void Runtime::place_threads() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   on_each_node(handles.comm_world, [&](MPI_Comm node) {
     const NodePlacement found = placement_on(node, config.placement);
-    thread_core_ = found.core_of_thread[static_cast<std::size_t>(found.local_rank)];
+    core_of_thread_ = found.core_of_thread;
+    thread_core_ = core_of_thread_[static_cast<std::size_t>(found.local_rank)];
     if (thread_core_ >= 0) node_cores_ = found.cores;
     if (config.backoff.kind == BackOff::Kind::baton)
       progress.use(baton_for(node, found.local_rank, found.core_of_thread));
   });
+}
+
+// Collective. The ends of what an agent carries out are found by completion calls, all of which
+// must be seen.
+void Runtime::share_cores() {
+  why_no_agent_ = AgentOfCore().why_none();
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  on_each_node(handles.comm_world, [&](MPI_Comm node) {
+    int local_rank = 0;
+    library_calls.Comm_rank(node, &local_rank);
+    AgentOfCore found = agent_for(node, local_rank, core_of_thread_, *this);
+    agent_ = std::move(found.agent);
+    if (!found.desk) {
+      why_no_agent_ = found.why_none();
+    } else if (!completions_are_ours()) {
+      why_no_agent_ = "another tool is before Weft";
+    } else {
+      why_no_agent_.clear();
+      progress.use(std::move(*found.desk));
+    }
+  });
+}
+
+void Runtime::stop_threads() {
+  progress.stop();
+  if (agent_) agent_->stop();
+}
+
+void Runtime::agent_has_ended() {
+  say("the process whose thread served this rank has ended in the midst of a collective of this "
+      "rank's, which cannot be completed: the program ends");
+  std::fflush(nullptr);
+  library_calls.Abort(handles.comm_world, 1);
+  std::_Exit(1);
 }
 
 // Collective: one rank without a thread is enough for all to do without, since blocking calls are
@@ -321,6 +357,7 @@ void Runtime::agree_on_threads(int rank, int asked_level) {
   if (without == 0) return;
   thread_may_ = ThreadMay::nothing;
   progress.go_without_thread();
+  if (agent_) agent_->stop();
   const std::string effect = takes_all() ? "collectives go on inside MPI calls only"
                                          : "collectives that need one go to the MPI library";
   if (!started && before == 1)
@@ -398,7 +435,7 @@ void Runtime::end() {
   straight_epoch.store(0);
   least_transfer_bytes.store(kNoTransfers);
   begin_epoch();
-  runtime->progress.stop();
+  runtime->stop_threads();
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -408,7 +445,8 @@ void Runtime::end() {
   static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
   runtime->summary.report(
       runtime->config, runtime->remark(), kLibraryWords[static_cast<std::size_t>(runtime->library)],
-      {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0},
+      {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0,
+       runtime->progress.ended_by_agent()},
       runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
   runtime->learnt.keep(*runtime);
   if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
@@ -422,10 +460,12 @@ bool Runtime::lets_straight_on() const {
   return !several_callers_ && config.watchdog_s == 0 && library_is_next(&from_library);
 }
 
-const char* Runtime::remark() const {
+std::string Runtime::remark() const {
+  if (config.engine == Engine::agent && !why_no_agent_.empty())
+    return "engine agent does what engine thread does on rank 0: " + why_no_agent_;
   if (scope_ != Scope::all && config.engine != Engine::native) return kLevelKept;
   const bool by_messages = library == Library::intelmpi && config.engine == Engine::tcc;
-  return by_messages ? kWholeByMessages : nullptr;
+  return by_messages ? kWholeByMessages : "";
 }
 
 // Clocks of different nodes are aligned at the barrier before the texts are collected.

@@ -11,6 +11,7 @@
 #include "interpose/epoch.h"
 #include "interpose/learnt.h"
 #include "interpose/requests.h"
+#include "interpose/shared_core.h"
 #include "interpose/summary.h"
 #include "interpose/transfers.h"
 #include "select/plan_cache.h"
@@ -94,6 +95,11 @@ class Runtime final : public Observer {
   void moves_to(int core) override;
   void activity(Activity what) override;
   void keep_library_going() override;
+  void agent_has_ended() override;
+
+  // Weft's threads that go on with operations: from now on nobody does but callers. For finalize
+  // and exit.
+  void stop_threads();
 
   const Config config;
   const Library library;
@@ -110,9 +116,10 @@ class Runtime final : public Observer {
  private:
   bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
   void agree_on_threads(int rank, int asked_level);
+  void share_cores();
   void prepare_initialisations(int rank);
-  // A sentence about the whole run, for the summary; nullptr: none.
-  const char* remark() const;
+  // A sentence about the whole run, for the summary; "": none.
+  std::string remark() const;
   void write_trace(int rank, int ranks);
 
   // Defined here, and so known to be of this library: one instruction less in every call.
@@ -127,7 +134,10 @@ class Runtime final : public Observer {
   const bool observing_;
   const bool completions_are_ours_;
   std::uint32_t tags_ = 32767;
-  int thread_core_ = -1;  // -1: where the rank itself runs
+  int thread_core_ = -1;              // -1: where the rank itself runs
+  std::vector<int> core_of_thread_;   // of all ranks of this node, where a placement is followed
+  std::unique_ptr<CoreAgent> agent_;  // of engine agent, where this rank has it
+  std::string why_no_agent_;          // for this rank, of engine agent
   Trace trace_;
   MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
 };

@@ -239,7 +239,7 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
 [[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
                                      CollectiveOperation& operation) {
   const Schedule& schedule = operation.schedule();
-  if (engine != Engine::thread || operation.round() >= schedule.rounds_at_start) return false;
+  if (!has_progress_thread(engine) || operation.round() >= schedule.rounds_at_start) return false;
   const std::int64_t until_ns = now_ns() + most_time_at_start_ns(schedule);
   while (operation.round() < schedule.rounds_at_start && now_ns() < until_ns) {
     runtime.progress.poll();
@@ -247,6 +247,15 @@ int give_request(Runtime& runtime, std::shared_ptr<PersistentOperation> operatio
     if (operation.advance()) return true;
   }
   return false;
+}
+
+// False: the rank itself goes on with it.
+bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
+  if (!runtime.progress.has_desk()) return false;
+  const auto work = operation->work();
+  if (!work || !runtime.progress.leave_to_agent(operation, *work)) return false;
+  runtime.summary.left_to_agent();
+  return true;
 }
 
 }  // namespace
@@ -261,6 +270,7 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
   if (split && ends_at_start(runtime, engine, *operation)) return;
   const bool left = split && operation->is_at_callers_part();
   const bool thread = !left && worth_the_thread(engine, *operation);
+  if (thread && engine == Engine::agent && leave_to_agent(runtime, operation)) return;
   runtime.progress.submit(std::move(operation), thread);
 }
 

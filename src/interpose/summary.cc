@@ -101,6 +101,18 @@ std::string one_copy_line(std::int64_t bytes) {
          "\n";
 }
 
+// What became of a program's collectives under engine agent.
+std::string agents_line(Engine engine, const Summary::Counted& counted,
+                        const std::vector<Numbers>& totals) {
+  if (engine != Engine::agent) return "";
+  std::int64_t completed = 0;
+  for (const Numbers& n : totals) completed += n[2];
+  return "  left to the agent of a core: " + std::to_string(counted.left_to_agent) +
+         " collectives, of which it brought " + std::to_string(counted.ended_by_agent) +
+         " to their end; as under engine thread: " +
+         std::to_string(std::max<std::int64_t>(completed - counted.left_to_agent, 0)) + "\n";
+}
+
 std::string json_entry(CallId id, const Numbers& n) {
   std::string text =
       "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
@@ -168,9 +180,13 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
                "\"seconds\":%.6f,",
                mpi, engine_name(config.engine), ranks, seconds);
-  std::fprintf(file, "\"transfers\":%lld,\"one_copy_bytes\":%lld,",
+  std::fprintf(file,
+               "\"transfers\":%lld,\"one_copy_bytes\":%lld,\"left_to_agent\":%lld,"
+               "\"ended_by_agent\":%lld,",
                static_cast<long long>(counted.transfers),
-               static_cast<long long>(counted.one_copy_bytes));
+               static_cast<long long>(counted.one_copy_bytes),
+               static_cast<long long>(counted.left_to_agent),
+               static_cast<long long>(counted.ended_by_agent));
   std::fputs("\"calls\":[", file);
   bool first = true;
   for (int i = 0; i < kCalls; ++i) {
@@ -227,8 +243,8 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
     counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
 }
 
-void Summary::report(const Config& config, const char* remark, const char* mpi,
-                     const Counted& own_counted, const LearntReport& learnt, MPI_Comm all, int rank,
+void Summary::report(const Config& config, const std::string& remark, const char* mpi,
+                     Counted beside, const LearntReport& learnt, MPI_Comm all, int rank,
                      int ranks) {
   if (!wanted_) return;
   const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
@@ -242,15 +258,16 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
+  beside.left_to_agent = left_to_agent_;
   Counted counted;
-  library_calls.Reduce(&own_counted, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
+  library_calls.Reduce(&beside, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
                        handles.sum, 0, all);
   if (rank != 0) return;
   if (!config.summary_json_file.empty())
     write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, counted, plans_,
                learnt);
   if (!config.summary) return;
-  const std::string why = remark ? std::string("\n  ") + remark : "";
+  const std::string why = remark.empty() ? "" : "\n  " + remark;
   char elapsed[64];
   std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
   std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
@@ -267,6 +284,7 @@ void Summary::report(const Config& config, const char* remark, const char* mpi,
   text += any ? last_lines(totals, seconds, ranks, config.engine)
               : "  no collective that Weft handles was called\n";
   text += text_of(learnt, seconds);
+  text += agents_line(config.engine, counted, totals);
   text += transfers_line(counted.transfers, config.least_transfer_bytes);
   text += one_copy_line(counted.one_copy_bytes);
   text.pop_back();

@@ -56,6 +56,10 @@ class Summary {
   // It needed no copy, or one by the kernel; a persistent request counts once.
   void direct(CallId id);
   void passed_on(CallId id, Reason reason);
+  // It has been left to the agent of a core; each start of a persistent request counts.
+  void left_to_agent() {
+    if (wanted_) left_to_agent_.fetch_add(1, std::memory_order_relaxed);
+  }
   // A collective that the application has completed, in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
@@ -63,14 +67,16 @@ class Summary {
   // told.
   void planned(PlanRecord record);
 
-  // What is not counted here, of this rank.
+  // Beside the calls, of this rank; what is left to agents is counted here.
   struct Counted {
     std::int64_t transfers = 0;
     std::int64_t one_copy_bytes = 0;
+    std::int64_t ended_by_agent = 0;
+    std::int64_t left_to_agent = 0;
   };
   // Collective over `all` ranks; rank 0 says it (text) and writes it (JSON file), where wanted.
-  // remark: a sentence about the whole run, in the text; nullptr: none.
-  void report(const Config& config, const char* remark, const char* mpi, const Counted& own,
+  // remark: a sentence about the whole run, in the text; "": none.
+  void report(const Config& config, const std::string& remark, const char* mpi, Counted beside,
               const LearntReport& learnt, MPI_Comm all, int rank, int ranks);
 
  private:
@@ -90,6 +96,7 @@ class Summary {
   const bool wanted_;
   const std::int64_t since_ns_ = now_ns();  // MPI_Init
   std::array<Counters, kCalls> counters_{};
+  std::atomic<std::int64_t> left_to_agent_{0};
   std::mutex plans_mutex_;  // guards plans_
   std::vector<PlanRecord> plans_;
 };

@@ -14,8 +14,9 @@ constexpr Option kOptions[] = {
      "Says who carries out the collectives, and when: nobody but the MPI library (native), a "
      "thread "
      "that drives the MPI library (assist), Weft when the program enters MPI (function), a thread "
-     "of Weft's (thread), a thread that makes whole blocking calls (tcc), or what suits each call "
-     "(auto)."},
+     "of Weft's (thread), a thread that makes whole blocking calls (tcc), one thread for all ranks "
+     "whose threads share a core, where the node's memory serves them (agent), or what suits each "
+     "call (auto)."},
     {Group::engine, "--placement", "P", kPlacementChoices, "bind", "WEFT_PLACEMENT", nullptr,
      "Says on which core the thread of each rank runs: on the rank's own core (bind), on a free "
      "core of the rank's NUMA node (numa), with those of neighbouring ranks on different free "

@@ -257,7 +257,7 @@ bool is_the_librarys(const Config& config, const Shape& shape, const std::string
 }
 
 bool runs_schedules(Engine engine) {
-  return engine == Engine::function || engine == Engine::thread;
+  return engine == Engine::function || has_progress_thread(engine);
 }
 
 // nullptr: no such algorithm, or it is not right for this call.

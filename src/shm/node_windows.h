@@ -30,7 +30,10 @@ class NodeTurn {
   NodeTurn() = default;
 
   std::byte* memory() const { return memory_; }  // Buffer::node; nullptr: no turn
-  bool is_odd() const;                           // every other use of that memory
+  NodeWindows* windows() const { return windows_; }
+  // The same turn, by windows over the same memory and of the same rank that another process has.
+  NodeTurn in(NodeWindows& others) const;
+  bool is_odd() const;  // every other use of that memory
 
   // The counter of this rank becomes `value`; whoever sees that sees what was written before.
   void signal(std::uint32_t value) const {
@@ -114,6 +117,12 @@ class NodeWindows {
   NodeWindows(const NodeWindows&) = delete;
   NodeWindows& operator=(const NodeWindows&) = delete;
 
+  std::byte* memory() const { return memory_; }
+  // What others over the same memory are made with.
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  std::int64_t window_bytes() const { return window_bytes_ - ranks_ * kLineBytes; }
+
   // The turn of the next operation; all ranks take the same turns in the same order. `schedule`: or
   // what is tried first.
   NodeTurn next(Ends ends, const Schedule& schedule) {
@@ -181,6 +190,14 @@ inline NodeWindows::Counter NodeWindows::passed(int rank) const {
 inline NodeWindows::Counter NodeWindows::released(std::uint32_t window, int rank) const {
   const auto line = static_cast<std::int64_t>(window + 1) * ranks_ + rank;
   return NodeTurn::counter_at(memory_ + line * kLineBytes);
+}
+
+inline NodeTurn NodeTurn::in(NodeWindows& others) const {
+  NodeTurn turn = *this;
+  turn.windows_ = &others;
+  turn.memory_ = others.state_[window_].memory;
+  turn.own_line_ = turn.memory_ + others.rank_ * kLineBytes;
+  return turn;
 }
 
 inline std::byte* NodeTurn::shown_by(int place) const {

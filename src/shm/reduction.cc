@@ -2,6 +2,7 @@
 #include "shm/reduction.h"
 
 #include <array>
+#include <unordered_map>
 
 #include "shm/kernels/kernels.h"
 
@@ -19,6 +20,21 @@ Kernel find_kernel(Element element, Operator op, InstructionSet set) {
 Kernel find_kernel(Element element, Operator op) {
   const Kernel kernel = find_kernel(element, op, InstructionSet::avx2);
   return kernel ? kernel : find_kernel(element, op, InstructionSet::baseline);
+}
+
+// Where one kernel serves several, it does not matter which of them is told.
+std::optional<KernelName> name_of(Kernel kernel) {
+  static const auto* names = [] {
+    auto* made = new std::unordered_map<Kernel, KernelName>;
+    for (int element = 0; element < kElements; ++element)
+      for (int op = 0; op < kOperators; ++op) {
+        const KernelName name{static_cast<Element>(element), static_cast<Operator>(op)};
+        if (const Kernel found = find_kernel(name.element, name.op)) made->emplace(found, name);
+      }
+    return made;
+  }();
+  const auto found = names->find(kernel);
+  return found == names->end() ? std::nullopt : std::optional(found->second);
 }
 
 const char* element_name(Element element) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace weft {
 
@@ -73,6 +74,12 @@ using Kernel = void (*)(const void* lower, const void* higher, void* out, void* 
 
 // The fastest on this processor; nullptr where MPI defines no such reduction.
 Kernel find_kernel(Element element, Operator op);
+// What another process finds the same one by. nullopt: it is none of these.
+struct KernelName {
+  Element element;
+  Operator op;
+};
+std::optional<KernelName> name_of(Kernel kernel);
 // For tests and measurements. nullptr also where the processor lacks the instruction set.
 Kernel find_kernel(Element element, Operator op, InstructionSet set);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "shm/known_segments.h"
 #include "shm/segment.h"
 
 namespace weft {
@@ -14,7 +15,9 @@ class SegmentRoom {
  public:
   SegmentRoom() = default;  // there is none
   explicit SegmentRoom(Segment segment)
-      : segment_(std::make_shared<Segment>(std::move(segment))), left_(segment_->bytes()) {}
+      : segment_(std::make_shared<Segment>(std::move(segment))), left_(segment_->bytes()) {
+    known_segments().add(segment_);
+  }
 
   bool fits(std::int64_t bytes) const { return bytes <= left_; }
   // Of whole pages, which fit. The segment lives as long as the room and all its pieces.

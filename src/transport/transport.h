@@ -70,6 +70,11 @@ class Execution {
   const Schedule& schedule() const { return *schedule_; }  // the one under way
   std::uint32_t round() const { return round_; }
   std::uint32_t steps_done() const { return next_step_; }
+  bool begun() const { return begun_; }
+  // What a direct schedule that was not to be has given.
+  std::uint32_t signals_before() const { return signals_before_; }
+  // A direct schedule is under way, or may yet be.
+  bool may_be_direct() const { return otherwise_ != nullptr || schedule_->is_direct; }
 
  private:
   // Instead of a Result: this is what a short collective's time is made of.

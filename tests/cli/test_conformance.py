@@ -20,9 +20,11 @@ from weft import installation, mpi_libraries
 # Must be handled by every engine but native; add what comes, in any form ("Bcast_init").
 HANDLED = ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier")
 # An engine with options of its own. Those that may take blocking calls are given them, too.
-ENGINES = ("auto", "native", "function", "thread", "thread --blocking", "tcc", "assist")
+# The threads of all ranks on one core have an agent.
+AGENT = f"agent --placement list:{min(os.sched_getaffinity(0))}"
+ENGINES = ("auto", "native", "function", "thread", "thread --blocking", "tcc", "assist", AGENT)
 TAKE_BLOCKING = ("auto", "thread --blocking")
-WEFT_SCHEDULES = ("auto", "function", "thread")
+WEFT_SCHEDULES = ("auto", "function", "thread", AGENT)
 # What a library gets wrong by itself: where it executes the collective, the case says nothing.
 # Open MPI: non-blocking reductions of types with a negative lower bound write before their buffer,
 # and a communicator freed with collectives pending is gone. Intel MPI: a non-blocking allgather
@@ -110,6 +112,8 @@ def check_handled(summary: dict, engine: str, ranks: int) -> None:
         taken = sum(entry["handled"] for entry in calls.values())
         assert (taken > 0) == (ranks > 1)
         return
+    # Of long data, where ranks share memory.
+    assert (summary["left_to_agent"] > 0) == (engine == AGENT and ranks > 1)
     for kind in HANDLED:
         entry = calls[f"MPI_{kind}"]
         passed_on = sum(entry["passed_on"].values())
@@ -136,6 +140,8 @@ def groups(mpi: str, engine: str | None = None) -> list[str]:
 
 def check(mpi, ranks, engine, tmp_path, capsys, options=()):
     words = [*groups(mpi, engine), *faults(mpi, engine), *options]
+    if engine == AGENT and not FULL:  # what is short is no work for it
+        words += ["--largest-count", "1500"]
     equal, summary = run(mpi, ranks, tmp_path / "summary.json", engine, words)
     check_handled(summary, engine, ranks)
     with capsys.disabled():

@@ -13,8 +13,8 @@ import pytest
 from weft import installation
 
 REFUSED = [
-    ("--engine", "WEFT_ENGINE", "agent", "native, assist, function, thread, tcc, auto"),
-    ("--engine", "WEFT_ENGINE", "Thread", "native, assist, function, thread, tcc, auto"),
+    ("--engine", "WEFT_ENGINE", "agents", "native, assist, function, thread, tcc, agent, auto"),
+    ("--engine", "WEFT_ENGINE", "Thread", "native, assist, function, thread, tcc, agent, auto"),
     ("--placement", "WEFT_PLACEMENT", "everywhere", "bind, numa, odd-even, pack:K, list:"),
     ("--placement", "WEFT_PLACEMENT", "pack:0", "pack:K"),
     ("--placement", "WEFT_PLACEMENT", "list:1,x", "list:"),

@@ -23,7 +23,9 @@ from weft import installation, mpi_libraries
 
 HERE = Path(__file__).parent
 MPIS = ("mpich", "openmpi")
-ENGINES = ("function", "thread", "tcc", "assist")
+ENGINES = ("function", "thread", "tcc", "assist", "agent")
+# The threads of all ranks on one core have an agent.
+OPTIONS = {"agent": ["--placement", f"list:{min(os.sched_getaffinity(0))}"]}
 LIMIT_S = 60
 # What the MPI libraries themselves leave when their processes are killed: files in /dev/shm, and
 # UCX's System V segments, of which Weft makes none (test_limits.py).
@@ -88,7 +90,7 @@ class Job:
             words += ["LD_PRELOAD=" + ":".join(map(str, self.tools))]
         if self.engine:
             words += [installation.weft_command(), "run", "--engine", self.engine]
-            words += [*self.options, "--"]
+            words += [*OPTIONS.get(self.engine, []), *self.options, "--"]
         words += [self.library.program("faults"), "--limit-s", self.limit_s - 1, *self.cases]
         return [str(word) for word in words]
 

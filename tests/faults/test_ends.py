@@ -11,7 +11,7 @@ import time
 import pytest
 from job import ENGINES, Job, launcher_of, stop_and_continue
 
-SOME = (None, "thread", "tcc")
+SOME = (None, "thread", "tcc", "agent")
 SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
 
 
@@ -35,6 +35,12 @@ def killed(mpi, engine, moment, victim_of):
 @pytest.mark.parametrize("engine", SOME)
 def test_killed_rank(mpi, engine, moment):
     killed(mpi, engine, moment, lambda source, pids: source.choice(list(pids.values())))
+
+
+# Of the ranks that one of them serves: that one, which is the lowest, or another.
+@pytest.mark.parametrize("victim", [0, 1])
+def test_killed_while_served(mpi, victim):
+    killed(mpi, "agent", f"served {victim}", lambda source, pids: pids[victim])
 
 
 @pytest.mark.parametrize("moment", range(2))
@@ -121,7 +127,7 @@ def test_signals_interrupt_only_the_application(mpi, engine):
         assert done.out == natively.out  # nor do the library's threads take any
 
 
-@pytest.mark.parametrize("engine", ["thread", "tcc"])
+@pytest.mark.parametrize("engine", ["thread", "tcc", "agent"])
 def test_stopped_and_continued(mpi, engine):
     job = Job(mpi, ["stoppable"], engine)
     process, read, pids = job.started()
@@ -131,11 +137,11 @@ def test_stopped_and_continued(mpi, engine):
     assert (done.status, done.left) == (0, [])
 
 
-@pytest.mark.parametrize("case_of_thread", [True, False])
-def test_pages_may_be_tracked_by_signals(mpi, case_of_thread):
-    """Weft's thread writes into the pages, and the application's handler runs there."""
-    engine = "thread" if case_of_thread else "function"
-    variables = {"FAULTS_BY_THREAD": "1"} if case_of_thread else {}
+@pytest.mark.parametrize("engine", ["thread", "agent", "function"])
+def test_pages_may_be_tracked_by_signals(mpi, engine):
+    """Weft's thread writes into the pages, and the application's handler runs there: also where
+    another process's agent may not write."""
+    variables = {"FAULTS_BY_THREAD": "1"} if engine != "function" else {}
     Job(mpi, ["tracks-pages"], engine, variables=variables).right()
 
 

@@ -146,7 +146,7 @@ def test_plain_init(mpi, engine):
     Job(mpi, ["plain-init"], engine).right()
 
 
-@pytest.mark.parametrize("engine", ["thread", "tcc", "assist"])
+@pytest.mark.parametrize("engine", ["thread", "tcc", "assist", "agent"])
 def test_no_thread_of_wefts_where_the_library_grants_none(mpi, tool, engine):
     job = Job(mpi, ["level-asked"], engine, variables={"FAULTS_LEVEL": "funneled"})
     job.tools = [tool(mpi, "limit_threads", LIMIT_THREADS)]

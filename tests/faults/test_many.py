@@ -13,7 +13,7 @@ FULL = os.environ.get("WEFT_FAULTS_FULL") == "1"
 COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (100_000, 1_000)
 MIB = 1 << 20
 # Under assist the library's own non-blocking collectives run; its pools grow when ranks run apart.
-MOST_GROWTH_KIB = {"function": 1024, "thread": 1024, "tcc": 1024, "assist": 5120}
+MOST_GROWTH_KIB = {"function": 1024, "thread": 1024, "tcc": 1024, "assist": 5120, "agent": 1024}
 
 
 def very_many(mpi, engine, **more):

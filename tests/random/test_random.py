@@ -5,6 +5,7 @@ work is read from its summary.
 """
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -12,7 +13,8 @@ from shrink import Setting, shrink, smallest
 
 from weft import installation, mpi_libraries
 
-ENGINES = ("function", "thread", "tcc", "assist", "auto")
+AGENT = f"agent --placement list:{min(os.sched_getaffinity(0))}"
+ENGINES = ("function", "thread", "tcc", "assist", "auto", AGENT)
 PROGRAMS = 60
 SOURCES = installation.ROOT / "tests" / "random"
 # Handled now by the engines that take every size.
@@ -34,7 +36,9 @@ def test_random_programs(mpi, engine, tmp_path):
     done = setting.run("--seed", 1000 * (1 + ENGINES.index(engine)), "--programs", PROGRAMS)
     assert done.returncode == 0, done.stdout
     assert f"random: {PROGRAMS} programs right" in done.stdout
-    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    told = json.loads(summary.read_text())
+    assert (told["left_to_agent"] > 0) == (engine == AGENT)
+    calls = {entry["call"]: entry for entry in told["calls"]}
     for call in HANDLED:
         assert calls[call]["seen"] > 0
         assert engine == "auto" or calls[call]["handled"] > 0, calls[call]

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 TEST(Config, EnginesByName) {
-  for (const char* name : {"native", "assist", "function", "thread", "tcc", "auto"}) {
+  for (const char* name : {"native", "assist", "function", "thread", "tcc", "agent", "auto"}) {
     const auto engine = parse_engine(name);
     ASSERT_TRUE(engine) << name;
     EXPECT_STREQ(engine_name(*engine), name);

@@ -61,8 +61,8 @@ def bench(
     engines: Annotated[
         str,
         typer.Option(
-            help="Engines, separated by commas: native, function, thread, tcc, assist, auto, and"
-            " library-async, the MPI library's own asynchronous progress.",
+            help="Engines, separated by commas: native, function, thread, tcc, agent, assist, auto,"
+            " and library-async, the MPI library's own asynchronous progress.",
             metavar="NAMES",
             rich_help_panel=WHAT,
         ),

@@ -16,8 +16,8 @@ from weft.bench.result import CANNOT_RUN, Candidate
 from weft.bench.settings import LIBRARY_ASYNC, Settings
 from weft.probe import ProbeError, how_to_build, run_probe
 
-THREADED = ("assist", "thread", "tcc", "auto")  # placed, and back off
-SCHEDULED = ("function", "thread", "auto")  # Weft's algorithms
+THREADED = ("assist", "thread", "tcc", "agent", "auto")  # placed, and back off
+SCHEDULED = ("function", "thread", "agent", "auto")  # Weft's algorithms
 ASYNC_VARIABLES = {
     "mpich": {"MPICH_ASYNC_PROGRESS": "1"},
     "intelmpi": {"I_MPI_ASYNC_PROGRESS": "1"},
@@ -54,8 +54,10 @@ class Variant:
         """What stands before the program; nothing where the MPI library is alone."""
         if self.library_async:
             return []
-        # The engines are hints; where none is named, Weft may leave the whole job alone.
-        words = [str(installation.weft_command()), "run", "--engine", "thread"]
+        # The engines are hints; where none is named, Weft may leave the whole job alone, and agents
+        # are there in jobs of engine agent only.
+        of_job = "agent" if any(c.engine == "agent" for c in self.candidates) else "thread"
+        words = [str(installation.weft_command()), "run", "--engine", of_job]
         words += ["--placement", self.placement, "--backoff", self.backoff]
         if self.algorithm != "selected":
             words += ["--algorithm", f"{collective}={self.algorithm}"]

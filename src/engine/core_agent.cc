@@ -1,0 +1,168 @@
+// Round after round over the desks.
+#include "engine/core_agent.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/futex.h"
+#include "engine/thread.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kUntilCalled_ns = 3'600'000'000'000;
+constexpr unsigned long kTimerSlack_ns = 1000;  // the kernel's default is longer than many a sleep
+
+void make_robust(pthread_mutex_t* mutex) {
+  pthread_mutexattr_t kind;
+  pthread_mutexattr_init(&kind);
+  pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(mutex, &kind);
+  pthread_mutexattr_destroy(&kind);
+}
+
+}  // namespace
+
+CoreAgent::CoreAgent(std::shared_ptr<void> memory, DeskMemory* own,
+                     const std::vector<DeskMemory*>& desks, Observer& observer)
+    : memory_(memory), own_(own), observer_(observer), baton_(std::move(memory), &own->agent, {}) {
+  for (DeskMemory* desk : desks) {
+    clients_.push_back({desk, {}});
+    clients_.back().served.resize(DeskMemory::kOrders);
+  }
+  make_robust(&own->alive);
+}
+
+Result<bool> CoreAgent::start() {
+  auto started = start_thread(thread_, [this] { main(); });
+  if (started) own_->serves.wait(DeskMemory::Serves::not_yet);
+  return started;
+}
+
+void CoreAgent::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true);
+  own_->agent.calls.fetch_add(1);
+  wake_one(own_->agent.calls, FutexOf::processes);
+  thread_.join();
+}
+
+void CoreAgent::main() {
+  observer_.thread_started("agent", 0);
+  prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
+  pthread_mutex_lock(&own_->alive);
+  own_->serves.store(DeskMemory::Serves::yes);
+  own_->serves.notify_all();
+  serve();
+  close();
+  pthread_mutex_unlock(&own_->alive);
+}
+
+// A rank raises `calls` behind its order: one that comes during the round ends the sleep.
+void CoreAgent::serve() {
+  while (!stopping_.load()) {
+    const std::uint32_t calls_before = baton_.calls();
+    bool went_on = false;
+    for (Client& client : clients_) went_on = go_on_with(client) || went_on;
+    if (went_on) {
+      pace_.progressed(now_ns());
+      continue;
+    }
+    observer_.activity(Activity::asleep);
+    const bool waits_for_ranks = has_orders();
+    baton_.sleep(calls_before, waits_for_ranks ? pace_.sleep_ns(now_ns()) : kUntilCalled_ns);
+    if (!waits_for_ranks) pace_.begin(now_ns());
+    observer_.activity(Activity::working);
+  }
+}
+
+// Closed first, so that no order comes behind the look for them.
+void CoreAgent::close() {
+  own_->serves.store(DeskMemory::Serves::no_more);
+  for (Client& client : clients_) {
+    for (Order& order : client.desk->orders) {
+      Order::State open = Order::State::open;
+      if (order.state.compare_exchange_strong(open, Order::State::held))
+        give_back(*client.desk, order);
+    }
+  }
+}
+
+bool CoreAgent::has_orders() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
+    return !client.ended && client.desk->open.load() > 0;
+  });
+}
+
+bool CoreAgent::go_on_with(Client& client) {
+  if (client.ended || client.desk->open.load() == 0) return false;
+  bool went_on = false;
+  for (std::size_t i = 0; i < client.served.size() && !client.ended; ++i)
+    went_on = go_on_with(client, i) || went_on;
+  return went_on;
+}
+
+// True if an instruction has been carried out.
+bool CoreAgent::go_on_with(Client& client, std::size_t number) {
+  DeskMemory& desk = *client.desk;
+  Order& order = desk.orders[number];
+  Order::State open = Order::State::open;
+  if (order.state.load(std::memory_order_relaxed) != open || order.wanted.load() != 0 ||
+      !order.state.compare_exchange_strong(open, Order::State::held))
+    return false;
+  const std::uint32_t before = order.work.next;
+  const RemoteProgram::State state = carry_out(client, number);
+  const bool went_on = order.work.next != before || state == RemoteProgram::State::over;
+  switch (state) {
+    case RemoteProgram::State::held_up:
+      order.state.store(Order::State::open, std::memory_order_release);
+      break;
+    case RemoteProgram::State::over:
+      client.served[number]->program.end();
+      desk.open.fetch_sub(1);
+      order.state.store(Order::State::over, std::memory_order_release);
+      break;
+    case RemoteProgram::State::unable:
+      give_back(desk, order);
+      break;
+    case RemoteProgram::State::ended:
+      client.ended = true;
+      say("rank " + std::to_string(desk.rank) +
+          " has ended in the midst of a collective: the ranks that wait for it wait in vain");
+      break;
+  }
+  return went_on;
+}
+
+RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
+  Order& order = client.desk->orders[number];
+  auto& served = client.served[number];
+  try {
+    if (!served) served = std::make_unique<Served>();
+    if (served->number != order.number) {
+      served->number = order.number;
+      if (!served->program.begin(order.work, client.desk->process))
+        return RemoteProgram::State::unable;
+    }
+    return served->program.go_on(order.wanted, &order.work);
+  } catch (const std::bad_alloc&) {
+    return RemoteProgram::State::unable;
+  }
+}
+
+// Its rank's progress thread may be asleep.
+void CoreAgent::give_back(DeskMemory& desk, Order& order) {
+  desk.open.fetch_sub(1);
+  desk.returned.fetch_add(1);
+  order.state.store(Order::State::returned);
+  desk.wake.fetch_add(1);
+  wake_one(desk.wake, FutexOf::processes);
+}
+
+}  // namespace weft

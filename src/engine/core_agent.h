@@ -1,0 +1,64 @@
+// CoreAgent: the thread that carries out the orders of all ranks on its core, each as far as it can
+// go, and sleeps where none can go on. It calls no MPI.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/baton.h"
+#include "engine/observer.h"
+#include "engine/orders.h"
+#include "engine/pace.h"
+#include "engine/remote_program.h"
+
+namespace weft {
+
+class CoreAgent {
+ public:
+  // memory: what holds the desks. own: that of this process's rank; desks: of all on its core.
+  CoreAgent(std::shared_ptr<void> memory, DeskMemory* own, const std::vector<DeskMemory*>& desks,
+            Observer& observer);
+  ~CoreAgent() { stop(); }
+  CoreAgent(const CoreAgent&) = delete;
+  CoreAgent& operator=(const CoreAgent&) = delete;
+
+  // Orders may be left once this has returned. After an error there is no thread.
+  Result<bool> start();
+  // What is left goes back to its ranks. For finalize and exit.
+  void stop();
+
+ private:
+  struct Served {
+    std::uint64_t number = 0;  // of the order; 0: none
+    RemoteProgram program;
+  };
+  struct Client {
+    DeskMemory* desk;
+    std::vector<std::unique_ptr<Served>> served;  // by order
+    bool ended = false;                           // its process has
+  };
+
+  void main();
+  void serve();
+  void close();
+  bool go_on_with(Client& client);
+  bool go_on_with(Client& client, std::size_t number);
+  RemoteProgram::State carry_out(Client& client, std::size_t number);
+  void give_back(DeskMemory& desk, Order& order);
+  bool has_orders() const;
+
+  std::shared_ptr<void> memory_;
+  DeskMemory* own_;
+  std::vector<Client> clients_;
+  Observer& observer_;
+  Baton baton_;  // of its thread
+  Pace pace_;    // the same
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace weft

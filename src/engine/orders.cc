@@ -1,0 +1,106 @@
+// Who has an order in hand is told by its state alone, which changes by compare-and-exchange where
+// both may change it.
+#include "engine/orders.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace weft {
+
+// Where the rank's floating-point exceptions raise signals, they are to be raised in its process.
+std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
+                            const NodeTurn& turn, const Operation::Rest& rest) {
+  NodeWindows* const windows = turn.windows();
+  const auto memory = windows ? known_segments().place_of(windows->memory()) : std::nullopt;
+  if (!memory) return std::nullopt;
+  const Program& program = schedule.program;
+  const auto next = std::find_if(program.begin(), program.end(), [&](const Instruction& one) {
+    return one.step >= rest.steps_done;
+  });
+  Work work{.program = reinterpret_cast<std::uintptr_t>(program.data()),
+            .instructions = static_cast<std::uint32_t>(program.size()),
+            .next = static_cast<std::uint32_t>(next - program.begin()),
+            .begun = rest.begun,
+            .synchronizing = schedule.synchronizing,
+            .signals_before = rest.signals_before,
+            .kernel = {},
+            .computes_as = FloatingPoint::of_this_thread(),
+            .memory = *memory,
+            .place = windows->rank(),
+            .places = windows->ranks(),
+            .window_bytes = windows->window_bytes(),
+            .turn = turn};
+  if (reduces(schedule.shape.kind)) {
+    work.kernel = operands.reduce ? name_of(operands.reduce) : std::nullopt;
+    if (!work.kernel || work.computes_as.traps()) return std::nullopt;
+  }
+  for (std::size_t buffer = 0; buffer < work.base.size(); ++buffer) {
+    const auto at = reinterpret_cast<std::uintptr_t>(operands.base[buffer]);
+    const auto from = reinterpret_cast<std::uintptr_t>(windows->memory());
+    work.base[buffer] = is_in_node(static_cast<Buffer>(buffer)) ? at - from : at;
+  }
+  return work;
+}
+
+Desk::Desk(std::shared_ptr<void> memory, DeskMemory* own, DeskMemory* agents)
+    : memory_(memory),
+      own_(own),
+      agents_(agents),
+      agent_(std::move(memory), &own->agent, {&agents->agent}) {}
+
+// The agent closes first and looks for orders then, so that one of the two sees the other.
+int Desk::leave(const Work& work) {
+  if (agents_->serves.load() != DeskMemory::Serves::yes) return kNone;
+  for (int i = 0; i < DeskMemory::kOrders; ++i) {
+    Order& order = at(i);
+    if (order.state.load(std::memory_order_acquire) != Order::State::none) continue;
+    order.work = work;
+    order.number = ++left_;
+    order.wanted.store(0, std::memory_order_relaxed);
+    own_->open.fetch_add(1);
+    order.state.store(Order::State::open);
+    agent_.call_others();
+    return i;
+  }
+  return kNone;
+}
+
+std::optional<Desk::Rest> Desk::take(int number) {
+  constexpr int kLooksPerQuestion = 256;
+  Order& order = at(number);
+  order.wanted.store(1, std::memory_order_relaxed);
+  for (int looks = 1;; ++looks) {
+    Order::State now = order.state.load(std::memory_order_acquire);
+    if (now == Order::State::held) {
+      if (looks % kLooksPerQuestion == 0 && agent_has_ended()) return std::nullopt;
+      sched_yield();
+      continue;
+    }
+    if (now == Order::State::open) {
+      if (!order.state.compare_exchange_strong(now, Order::State::held)) continue;
+      own_->open.fetch_sub(1);
+    } else if (now == Order::State::returned) {
+      own_->returned.fetch_sub(1);
+    }
+    const Rest rest{now == Order::State::over, order.work.begun, order.work.next};
+    order.state.store(Order::State::none, std::memory_order_release);
+    return rest;
+  }
+}
+
+// Who gets the mutex first is told that its thread has ended with it, and tells the others.
+bool Desk::agent_has_ended() const {
+  const int code = pthread_mutex_trylock(&agents_->alive);
+  if (code == EBUSY) return false;
+  if (code == EOWNERDEAD) {
+    agents_->serves.store(DeskMemory::Serves::has_ended);
+    pthread_mutex_consistent(&agents_->alive);
+  }
+  pthread_mutex_unlock(&agents_->alive);
+  return agents_->serves.load() == DeskMemory::Serves::has_ended;
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+"""Engine agent under real MPI: what is left to the agent of a core, by count, and what is not, with
+the reason. Who has an order in hand, and what goes back, is tested without MPI
+(tests/unit/core_agent_test.cc); results: test_conformance.py, tests/random; ends: tests/faults."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from weft import installation, mpi_libraries
+
+CORE = min(os.sched_getaffinity(0))
+ON_ONE_CORE = ["--placement", f"list:{CORE}"]
+RANKS = 3
+
+
+def told(tmp_path, size, options, engine="agent"):
+    """The numbers of the summary, and its words: of one that computes between start and wait."""
+    library = mpi_libraries.implementation("mpich")
+    program = library.program("overlap")
+    if not program.exists() or not library.mpiexec.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    words = ["--collective", "allgather", "--bytes", size, "--engines", engine]
+    weft = [installation.weft_command(), "run", "--engine", engine, *options]
+    found = []
+    for summary in (f"--summary=json:{tmp_path / 'summary.json'}", "--summary"):
+        command = [*library.launcher(RANKS), *weft, summary, "--", program, *words]
+        command += ["--repetitions", 3]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**os.environ, **library.environment()},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        assert ", 0 wrong" in done.stdout, done.stdout
+        found.append(done.stderr)
+    return json.loads((tmp_path / "summary.json").read_text()), found[1]
+
+
+def test_long_collectives_are_left_to_the_agent(tmp_path):
+    numbers, words = told(tmp_path, "256KiB", ON_ONE_CORE)
+    handled = sum(call["handled"] for call in numbers["calls"])
+    assert 0 < numbers["left_to_agent"] <= handled
+    # The rest was taken back by ranks that waited for it: how many is a matter of time.
+    assert numbers["ended_by_agent"] <= numbers["left_to_agent"]
+    assert "engine agent does what engine thread does" not in words
+    assert re.search(r"left to the agent of a core: \d+ collectives", words)
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "has_agent"),
+    [
+        ("256KiB", [], False),
+        ("256KiB", [*ON_ONE_CORE, "--transport", "mpi"], True),
+        ("16", ON_ONE_CORE, True),  # too short for any thread
+    ],
+)
+def test_what_goes_as_under_thread(size, options, has_agent, tmp_path):
+    numbers, words = told(tmp_path, size, options)
+    assert sum(call["handled"] for call in numbers["calls"]) > 0
+    assert numbers["left_to_agent"] == numbers["ended_by_agent"] == 0
+    why = (
+        "engine agent does what engine thread does on rank 0: no other rank's thread is on its core"
+    )
+    assert (why in words) != has_agent
+    assert "left to the agent of a core: 0 collectives" in words
+
+
+def test_other_engines_leave_nothing(tmp_path):
+    numbers, words = told(tmp_path, "256KiB", ON_ONE_CORE, engine="thread")
+    assert numbers["left_to_agent"] == 0
+    assert "agent of a core" not in words

@@ -1,0 +1,318 @@
+// The agent of a core: programs of several ranks, carried out by one thread, in this process's
+// memory and in another's; what goes back to its rank; what becomes of it when somebody ends.
+#include "engine/core_agent.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "call_memory.h"
+#include "engine/alone.h"
+#include "simulated_call.h"
+
+namespace weft::test {
+namespace {
+
+constexpr int kRanks = 3;
+
+class Nobody final : public Observer {
+ public:
+  void thread_started(const char*, int) override {}
+  void activity(Activity) override {}
+};
+
+std::shared_ptr<Segment> shared_memory(std::int64_t bytes) {
+  auto made = std::make_shared<Segment>(std::move(*Segment::create(bytes)));
+  known_segments().add(made);
+  return made;
+}
+
+// One call of all ranks, whose buffers and programs lie in this process or in a forked one.
+class NodeCall {
+ public:
+  explicit NodeCall(const Call& call) : memory(call), schedules(build_all(call)) {
+    const std::int64_t bytes = schedules[0].node_bytes;
+    segment_ = shared_memory(NodeWindows::bytes(call.size, bytes));
+    for (int rank = 0; rank < call.size; ++rank) {
+      const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
+      temp_.emplace_back(static_cast<std::size_t>(schedule.temp_bytes));
+      windows_.emplace_back(segment_->data(), rank, call.size, bytes);
+      turns.push_back(windows_.back().next(Ends::any_time, schedule));
+      operands.push_back({{memory.send(rank), memory.recv(rank), temp_.back().data()},
+                          find_kernel(Element::float64, Operator::sum),
+                          nullptr});
+      operands.back().use(turns.back(), schedule);
+    }
+  }
+
+  Work work(int rank) const {
+    const auto i = static_cast<std::size_t>(rank);
+    return *work_of(schedules[i], operands[i], turns[i], {false, 0, 0});
+  }
+
+  CallMemory memory;
+  std::vector<Schedule> schedules;
+  std::deque<NodeTurn> turns;
+  std::deque<Operands> operands;
+
+ private:
+  std::shared_ptr<Segment> segment_;
+  std::deque<NodeWindows> windows_;
+  std::deque<std::vector<std::byte>> temp_;
+};
+
+Call call_of(Kind kind, std::int64_t count) {
+  Call call{.size = kRanks, .count = count, .type = &test_types()[1]};
+  call.algorithm = find_algorithm(kind, "node-flat");
+  return call;
+}
+
+class Core {
+ public:
+  Core() : memory_(shared_memory(kRanks * static_cast<std::int64_t>(sizeof(DeskMemory)))) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      desks.push_back(reinterpret_cast<DeskMemory*>(memory_->data()) + rank);
+      desks.back()->process = getpid();
+      desks.back()->rank = rank;
+    }
+    for (DeskMemory* own : desks) ranks.emplace_back(memory_, own, desks.front());
+  }
+
+  std::unique_ptr<CoreAgent> agent() {
+    auto made = std::make_unique<CoreAgent>(memory_, desks.front(), desks, nobody_);
+    EXPECT_TRUE(made->start());
+    return made;
+  }
+
+  std::vector<DeskMemory*> desks;
+  std::deque<Desk> ranks;
+
+ private:
+  std::shared_ptr<Segment> memory_;
+  Nobody nobody_;
+};
+
+void wait_for(const Desk& desk, int order) {
+  while (desk.is_under_way(order)) sched_yield();
+}
+
+// From where it stands, by its own rank.
+void finish(const NodeCall& call, int rank, const Desk::Rest& rest) {
+  const auto i = static_cast<std::size_t>(rank);
+  ASSERT_FALSE(rest.over);
+  Execution execution(call.schedules[i], nullptr, &call.operands[i], &call.turns[i]);
+  if (rest.begun) execution.skip(call.schedules[i].program[rest.next].step);
+  for (;;) {
+    const auto done = execution.advance();
+    ASSERT_TRUE(done);
+    if (*done) return;
+    sched_yield();
+  }
+}
+
+class CoreAgentOf : public testing::TestWithParam<Kind> {};
+
+TEST_P(CoreAgentOf, CarriesOutTheOrdersOfAllRanks) {
+  Core core;
+  const auto agent = core.agent();
+  for (const std::int64_t count : {1, 1000, 200'000}) {
+    NodeCall call(call_of(GetParam(), count));
+    ASSERT_FALSE(call.schedules[0].program.empty());
+    std::vector<int> orders;
+    for (int rank = 0; rank < kRanks; ++rank)
+      orders.push_back(core.ranks[static_cast<std::size_t>(rank)].leave(call.work(rank)));
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      ASSERT_NE(orders[rank], Desk::kNone);
+      wait_for(core.ranks[rank], orders[rank]);
+      EXPECT_TRUE(core.ranks[rank].take(orders[rank])->over);
+    }
+    EXPECT_EQ(call.memory.difference(), "") << count;
+  }
+}
+
+TEST_P(CoreAgentOf, ReachesBuffersOfAnotherProcess) {
+  Core core;
+  NodeCall call(call_of(GetParam(), 50'000));
+  int tell[2], ask[2];
+  ASSERT_EQ(pipe(tell), 0);
+  ASSERT_EQ(pipe(ask), 0);
+  // It has a copy of all buffers and programs at the same addresses.
+  const pid_t child = fork();
+  if (child == 0) {
+    char word = 0;
+    const bool told = write(tell[1], "b", 1) == 1 && read(ask[0], &word, 1) == 1;
+    _exit(told && call.memory.difference().empty() ? 0 : 1);
+  }
+  char word = 0;
+  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  for (DeskMemory* desk : core.desks) desk->process = child;
+  const auto agent = core.agent();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Desk& desk = core.ranks[static_cast<std::size_t>(rank)];
+    ASSERT_EQ(desk.leave(call.work(rank)), 0);
+  }
+  for (Desk& desk : core.ranks) {
+    wait_for(desk, 0);
+    EXPECT_TRUE(desk.take(0)->over);
+  }
+  ASSERT_EQ(write(ask[1], "b", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (const int end : {tell[0], tell[1], ask[0], ask[1]}) close(end);
+}
+
+TEST_P(CoreAgentOf, ARankTakesItsOrderBackAndGoesOn) {
+  Core core;
+  const auto agent = core.agent();
+  NodeCall call(call_of(GetParam(), 200'000));
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kRanks; ++rank)
+    ranks.emplace_back([&, rank] {
+      Desk& desk = core.ranks[static_cast<std::size_t>(rank)];
+      const int order = desk.leave(call.work(rank));
+      for (int i = 0; i < 100 * rank && desk.is_under_way(order); ++i) sched_yield();
+      const auto rest = desk.take(order);
+      ASSERT_TRUE(rest);
+      if (!rest->over) finish(call, rank, *rest);
+    });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(call.memory.difference(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CoreAgentOf,
+                         testing::Values(Kind::allgather, Kind::allreduce, Kind::alltoall,
+                                         Kind::bcast, Kind::reduce_scatter_block),
+                         [](const auto& kind) { return std::string(kind_name(kind.param)); });
+
+TEST(CoreAgent, ReturnsWhatIsLeftWhenItStops) {
+  Core core;
+  NodeCall call(call_of(Kind::allgather, 1000));
+  auto agent = core.agent();
+  Desk& desk = core.ranks[1];
+  const int order = desk.leave(call.work(1));  // alone it cannot end
+  agent->stop();
+  EXPECT_FALSE(desk.is_under_way(order));
+  EXPECT_TRUE(desk.some_have_returned());
+  EXPECT_FALSE(desk.take(order)->over);
+  EXPECT_FALSE(desk.some_have_returned());
+  EXPECT_EQ(desk.leave(call.work(1)), Desk::kNone);
+  EXPECT_FALSE(desk.agent_has_ended());  // it has stopped in order
+}
+
+TEST(CoreAgent, HasRoomForSoManyOrders) {
+  Core core;
+  NodeCall call(call_of(Kind::allgather, 1000));
+  const auto agent = core.agent();
+  for (int i = 0; i < DeskMemory::kOrders; ++i) ASSERT_EQ(core.ranks[1].leave(call.work(1)), i);
+  EXPECT_EQ(core.ranks[1].leave(call.work(1)), Desk::kNone);
+  EXPECT_FALSE(core.ranks[1].take(7)->over);
+  EXPECT_EQ(core.ranks[1].leave(call.work(1)), 7);
+}
+
+TEST(CoreAgent, ReturnsAnOrderInASegmentThatItDoesNotMap) {
+  Core core;
+  const auto agent = core.agent();
+  NodeCall call(call_of(Kind::allgather, 1000));
+  Work work = call.work(1);
+  work.memory.token += 1;
+  const int order = core.ranks[1].leave(work);
+  wait_for(core.ranks[1], order);
+  const auto rest = core.ranks[1].take(order);
+  EXPECT_FALSE(rest->over);
+  EXPECT_FALSE(rest->begun);
+}
+
+// In another process, whose page it is: there nobody may write it for now, and the operand that
+// the sum has its place in must be as it was.
+TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
+  constexpr std::int64_t kPages = 4, kPage = 4096, kCount = kPages * kPage / 8;
+  auto* const private_pages = static_cast<double*>(
+      mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::iota(private_pages, private_pages + kCount, 1.0);
+  const auto segment = shared_memory(NodeWindows::bytes(1, kPages * kPage + kPage));
+  NodeWindows windows(segment->data(), 0, 1, kPages * kPage + kPage);
+  Schedule schedule;
+  schedule.shape.kind = Kind::allreduce;
+  schedule.program = {{.kind = Instruction::Kind::reduce,
+                       .first = Buffer::node,
+                       .second = Buffer::recv,
+                       .into = Buffer::recv,
+                       .first_at = kPage,
+                       .amount = kCount},
+                      {.kind = Instruction::Kind::end, .step = 1}};
+  const NodeTurn turn = windows.next(Ends::any_time, schedule);
+  std::iota(reinterpret_cast<double*>(turn.memory() + kPage),
+            reinterpret_cast<double*>(turn.memory() + kPage) + kCount, 1.0);
+  Operands operands{{nullptr, reinterpret_cast<std::byte*>(private_pages)},
+                    find_kernel(Element::float64, Operator::sum),
+                    nullptr};
+  operands.use(turn, schedule);
+  Work work = *work_of(schedule, operands, turn, {false, 0, 0});
+  int tell[2];
+  ASSERT_EQ(pipe(tell), 0);
+  const pid_t child = fork();
+  if (child == 0) {  // the last page cannot be written, those before it can
+    mprotect(private_pages + kCount - kPage / 8, kPage, PROT_READ);
+    if (write(tell[1], "b", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char word = 0;
+  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  RemoteProgram program;
+  ASSERT_TRUE(program.begin(work, child));
+  const std::atomic<std::uint32_t> wanted{0};
+  EXPECT_EQ(program.go_on(wanted, &work), RemoteProgram::State::unable);
+  EXPECT_EQ(work.next, 0u);
+  std::vector<double> there(kCount);
+  const OtherProcess other(child);
+  ASSERT_EQ(other.read(reinterpret_cast<std::byte*>(there.data()),
+                       reinterpret_cast<std::uintptr_t>(private_pages), kPages * kPage),
+            OtherProcess::Moved::all);
+  EXPECT_TRUE(std::equal(there.begin(), there.end(), private_pages));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(program.go_on(wanted, &work), RemoteProgram::State::ended);
+  close(tell[0]);
+  close(tell[1]);
+  munmap(private_pages, kPages * kPage);
+}
+
+// Its thread has the mutex that the kernel lets go with a word when it ends.
+TEST(CoreAgent, ARankFindsThatTheAgentHasEndedWithItsOrder) {
+  Core core;
+  NodeCall call(call_of(Kind::allgather, 1000));
+  int tell[2];
+  ASSERT_EQ(pipe(tell), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto agent = core.agent();
+    if (write(tell[1], "b", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char word = 0;
+  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  Desk& desk = core.ranks[1];
+  EXPECT_FALSE(desk.agent_has_ended());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  const int order = desk.leave(call.work(1)), in_hand = desk.leave(call.work(1));
+  EXPECT_TRUE(desk.agent_has_ended());
+  EXPECT_TRUE(desk.agent_has_ended());
+  EXPECT_FALSE(desk.take(order)->over);
+  core.desks[1]->orders[static_cast<std::size_t>(in_hand)].state = Order::State::held;
+  EXPECT_FALSE(desk.take(in_hand));
+  close(tell[0]);
+  close(tell[1]);
+}
+
+}  // namespace
+}  // namespace weft::test
