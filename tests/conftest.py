@@ -21,6 +21,7 @@ DIRECTORY = pytest.StashKey[Path]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY] = Path(tempfile.mkdtemp(prefix="weft-"))
+    config.stash[DIRECTORY].chmod(0o755)  # some jobs run as somebody else
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
     os.environ["XDG_CACHE_HOME"] = str(config.stash[DIRECTORY])
 

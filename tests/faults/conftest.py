@@ -21,7 +21,7 @@ def mpi(request) -> str:
 def tool(tmp_path_factory):
     """Compiles a PMPI tool of programs/ for an MPI library."""
     directory = tmp_path_factory.mktemp("tools")
-    for path in (directory, *directory.parents[:2]):
+    for path in (directory, *directory.parents[:3]):
         path.chmod(0o755)  # some jobs run as somebody else
 
     def compile_tool(mpi: str, name: str, source: Path | None = None) -> Path:

@@ -11,7 +11,9 @@ namespace weft {
 namespace {
 
 std::string golden(const std::string& name) {
-  std::ifstream file(std::string(WEFT_TEST_DATA) + "/" + name);
+  std::string path = WEFT_TEST_DATA "/";
+  path += name;
+  std::ifstream file(path);
   EXPECT_TRUE(file.good()) << name;
   std::stringstream text;
   text << file.rdbuf();
