@@ -339,7 +339,9 @@ def body(call, calls):
     if kind == "comm_new":
         return comm_new_body(call)
     if kind == "nonblocking_poll":
-        return ["  poll();", *followed(call, "transfer_started")]
+        is_of_file = argument(call, "file") is not None
+        follow = "access_to_file_started" if is_of_file else "transfer_started"
+        return ["  poll();", *followed(call, follow)]
     if kind == "persistent_message":
         return followed(call, "transfer_initialised")
     if kind == "completion":

@@ -81,13 +81,14 @@ def test_alone_without(run, program, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["rget", "file", "partitioned"])
-def test_accesses_and_partitioned_messages(run, built, tmp_path, what):
+def test_accesses_and_partitioned_messages(library, run, built, tmp_path, what):
     """Alone, no library goes on with partitioned messages; a one-sided access in memory that ranks
     share, and a file's, need nobody."""
     program = built("own_accesses")
     said, transfers = run(program, tmp_path / "shared", PATIENCE, what, tmp_path / "written")
     assert said == "helped"
-    assert transfers == (1 if what == "rget" else 2)
+    is_left_alone = what == "file" and library.family == "openmpi"  # whose list of them has no lock
+    assert transfers == (1 if what == "rget" else 0 if is_left_alone else 2)
 
 
 def test_the_thread_comes_to_rest_however_a_message_ends(run, built):

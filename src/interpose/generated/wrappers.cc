@@ -3638,7 +3638,7 @@ static int File_iread(bool nested, MPI_File fh, void* buf, int count, MPI_Dataty
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_entered(MPI_File fh, void* buf, int count,
@@ -3676,7 +3676,7 @@ static int File_iread_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_c_entered(MPI_File fh, void* buf, MPI_Count count,
@@ -3714,7 +3714,7 @@ static int File_iread_all(bool nested, MPI_File fh, void* buf, int count, MPI_Da
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_all_entered(MPI_File fh, void* buf, int count,
@@ -3752,7 +3752,7 @@ static int File_iread_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_all_c_entered(MPI_File fh, void* buf, MPI_Count count,
@@ -3790,7 +3790,7 @@ static int File_iread_at(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_at_entered(MPI_File fh, MPI_Offset offset, void* buf,
@@ -3828,7 +3828,7 @@ static int File_iread_at_c(bool nested, MPI_File fh, MPI_Offset offset, void* bu
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_at_c_entered(MPI_File fh, MPI_Offset offset, void* buf,
@@ -3866,7 +3866,7 @@ static int File_iread_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* 
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_at_all_entered(MPI_File fh, MPI_Offset offset,
@@ -3904,7 +3904,7 @@ static int File_iread_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_at_all_c_entered(MPI_File fh, MPI_Offset offset,
@@ -3943,7 +3943,7 @@ static int File_iread_shared(bool nested, MPI_File fh, void* buf, int count, MPI
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_shared_entered(MPI_File fh, void* buf, int count,
@@ -3981,7 +3981,7 @@ static int File_iread_shared_c(bool nested, MPI_File fh, void* buf, MPI_Count co
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iread_shared_c_entered(MPI_File fh, void* buf,
@@ -4019,7 +4019,7 @@ static int File_iwrite(bool nested, MPI_File fh, const void* buf, int count, MPI
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_entered(MPI_File fh, const void* buf, int count,
@@ -4057,7 +4057,7 @@ static int File_iwrite_c(bool nested, MPI_File fh, const void* buf, MPI_Count co
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_c_entered(MPI_File fh, const void* buf,
@@ -4095,7 +4095,7 @@ static int File_iwrite_all(bool nested, MPI_File fh, const void* buf, int count,
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_all_entered(MPI_File fh, const void* buf, int count,
@@ -4133,7 +4133,7 @@ static int File_iwrite_all_c(bool nested, MPI_File fh, const void* buf, MPI_Coun
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_all_c_entered(MPI_File fh, const void* buf,
@@ -4171,7 +4171,7 @@ static int File_iwrite_at(bool nested, MPI_File fh, MPI_Offset offset, const voi
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_at_entered(MPI_File fh, MPI_Offset offset,
@@ -4209,7 +4209,7 @@ static int File_iwrite_at_c(bool nested, MPI_File fh, MPI_Offset offset, const v
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_at_c_entered(MPI_File fh, MPI_Offset offset,
@@ -4248,7 +4248,7 @@ static int File_iwrite_at_all(bool nested, MPI_File fh, MPI_Offset offset, const
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_at_all_entered(MPI_File fh, MPI_Offset offset,
@@ -4287,7 +4287,7 @@ static int File_iwrite_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, con
     return next(fh, offset, buf, count, datatype, request);
   const int code = next(fh, offset, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_at_all_c_entered(MPI_File fh, MPI_Offset offset,
@@ -4327,7 +4327,7 @@ static int File_iwrite_shared(bool nested, MPI_File fh, const void* buf, int cou
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_shared_entered(MPI_File fh, const void* buf,
@@ -4365,7 +4365,7 @@ static int File_iwrite_shared_c(bool nested, MPI_File fh, const void* buf, MPI_C
     return next(fh, buf, count, datatype, request);
   const int code = next(fh, buf, count, datatype, request);
   if (code == MPI_SUCCESS && is_large(count, datatype))
-    transfer_started(*request);
+    access_to_file_started(*request);
   return code;
 }
 [[gnu::noinline]] static int MPI_File_iwrite_shared_c_entered(MPI_File fh, const void* buf,
