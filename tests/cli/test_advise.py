@@ -119,8 +119,6 @@ def test_windows_before(mpi, program, advise, tmp_path):
         # Of different calls, so that their medians differ a little.
         assert bounds["least"] < 2 * own[name], name
         assert bounds["most"] >= BUSY_MS * 1e3, name
-    # Written once, and long before: closed again since.
-    assert found["late_case"]["window_before_us"]["least"] > 0
     # Nobody writes it between two calls.
     constant = found["constant_case"]["window_before_us"]
     assert constant["least"] >= BUSY_MS * 1e3 and constant["most"] is None

@@ -140,7 +140,8 @@ def groups(mpi: str, engine: str | None = None) -> list[str]:
 
 def check(mpi, ranks, engine, tmp_path, capsys, options=()):
     words = [*groups(mpi, engine), *faults(mpi, engine), *options]
-    if engine == AGENT and not FULL:  # what is short is no work for it
+    # What is short is no work for it. MPICH's own gathers of 1000 are wrong from 4 ranks on.
+    if engine == AGENT and ranks < 4 and not FULL:
         words += ["--largest-count", "1500"]
     equal, summary = run(mpi, ranks, tmp_path / "summary.json", engine, words)
     check_handled(summary, engine, ranks)

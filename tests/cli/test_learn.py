@@ -92,10 +92,10 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
 
 
 def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
-    sites, _ = run(400, 1, "blocking", blocking=True)
+    sites, _ = run(800, 1, "blocking", blocking=True)
     for words in (BLOCKING + site for site in SITES):
         assert sites[words]["settled"]
-        assert sites[words]["calls"] == 400
+        assert sites[words]["calls"] == 800
         tried = {way["way"].split()[0] for way in sites[words]["ways"] if way["period_us"] > 0}
         assert tried == {"native", "function"}
     again, _ = run(12, 1, "blocking", blocking=True)

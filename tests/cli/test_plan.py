@@ -75,10 +75,10 @@ def chosen(plans):
 
 
 def in_cache(cache):
-    """The lines' fields: key, choice, doubts, times."""
+    """The fields of plans' lines: key, choice, doubts, times."""
     header, *lines = cache.read_text().splitlines()
     assert header + "\n" == HEADER
-    return [line.split("\t") for line in lines]
+    return [line.split("\t") for line in lines if "|one copy|" not in line]
 
 
 def write_cache(cache, lines):

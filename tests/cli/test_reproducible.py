@@ -58,5 +58,5 @@ def test_without_it_they_differ():
 def test_what_cannot_be_is_refused(call):
     refused = call("run", "--reproducible", "--engine", "tcc", "--", "true")
     assert refused.returncode == 2
-    assert "engine function, thread or auto" in refused.stderr
+    assert "engine function, thread, agent or auto" in refused.stderr
     assert call("run", "--reproducible", "--", "true", WEFT_BLOCKING="0").returncode == 2

@@ -10,7 +10,7 @@ from weft import installation, mpi_libraries
 
 MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
-MOST_INSTRUCTIONS = 1530
+MOST_INSTRUCTIONS = 1540
 
 
 @pytest.fixture(scope="module")
