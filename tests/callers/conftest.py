@@ -21,7 +21,7 @@ from weft import installation, mpi_libraries
 
 DEBIAN = installation.ROOT / ".deps" / "debian-mpi"
 SOURCES = Path(__file__).parent / "programs"
-LIMIT_S = 150
+LIMIT_S = 300
 
 
 @dataclass(frozen=True)
