@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 
 #include "base/log.h"
 #include "coll/algorithm.h"
