@@ -96,3 +96,30 @@ def script(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def kernel(environment, weft):
+    """Runs a kernel on some ranks; under Weft where engines are named."""
+
+    def run(
+        name: str,
+        *words: object,
+        ranks: int = 2,
+        engines: str = "",
+        mpi: str = "mpich",
+        inside: tuple[str, ...] = (),
+    ) -> subprocess.CompletedProcess:
+        library = mpi_libraries.implementation(mpi)
+        program = library.program(name)
+        if not program.exists():
+            pytest.skip(f"needs {name}, built for {mpi}")
+        command = [*inside, *library.launcher(ranks)]
+        if engines:
+            command += [weft, "run", "--engine", "thread", "--"]
+        command += [str(program), *map(str, words), "--engines", engines or "native"]
+        # Threads that wait by spinning would keep each other from the cores of a small machine.
+        variables = {**environment, **library.environment(), "OMP_WAIT_POLICY": "passive"}
+        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=100)
+
+    return run

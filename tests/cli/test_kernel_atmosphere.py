@@ -1,0 +1,134 @@
+"""kernels/atmosphere: flows whose answer is known, and what it writes of them."""
+
+from __future__ import annotations
+
+import array
+import itertools
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from kernel_answers import QUICK, check, refused
+
+SPHERE = ("--truncation", 10, *QUICK)
+
+
+def test_a_steady_flow_across_the_poles_stays_and_sections_change_no_bit(kernel):
+    said = check(kernel("atmosphere", *SPHERE, "--steps", 2, ranks=3, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 5 and "not bitwise" not in said
+    assert "behind pressure, thread" in said
+
+
+def writing(file: Path, *words: object) -> tuple:
+    return (*SPHERE, *words, "--output", file)
+
+
+def test_every_way_of_output_writes_the_same_file(kernel, tmp_path):
+    words = writing(tmp_path / "fields", "--steps", 4, "--every", 2)
+    said = check(kernel("atmosphere", *words, ranks=3, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 6 and "not bitwise" not in said
+    assert "behind steps, thread" in said and "rank 0 behind steps, thread" in said
+
+
+def test_open_mpi_writes_without_weft_and_is_refused_with_it(kernel, tmp_path):
+    words = writing(tmp_path / "fields", "--steps", 4, "--every", 2)
+    said = check(kernel("atmosphere", *words, mpi="openmpi"))
+    assert said.count(" bitwise equal") == 5 and "not bitwise" not in said
+    done = kernel("atmosphere", *words, mpi="openmpi", engines="auto")
+    assert "leave out --output, or run it without Weft" in refused(done, "atmosphere")
+
+
+def sines_of_gauss(latitudes: int) -> list[float]:
+    """Roots of the Legendre polynomial, from the north, by bisection around their estimates."""
+
+    def legendre(x: float) -> float:
+        before, now = 1.0, x
+        for n in range(2, latitudes + 1):
+            before, now = now, ((2 * n - 1) * x * now - (n - 1) * before) / n
+        return now
+
+    found = []
+    for j in range(latitudes):
+        north, south = (math.cos(math.pi * (j + k) / (latitudes + 0.5)) for k in (0.5, 1.0))
+        for _ in range(60):
+            middle = (north + south) / 2
+            if (legendre(middle) > 0) == (legendre(north) > 0):
+                north = middle
+            else:
+                south = middle
+        found.append(north)
+    return found
+
+
+def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):
+    """All records, against the case's own formulas at every point of the grid."""
+    file = tmp_path / "fields"
+    words = writing(file, "--steps", 3, "--every", 1)
+    check(kernel("atmosphere", *words, engines="auto"))
+    latitudes, longitudes = 16, 32
+    values = array.array("d", file.read_bytes())
+    assert len(values) == 3 * 3 * latitudes * longitudes
+    radius, turning = 6.37122e6, 7.292e-5
+    speed = 2 * math.pi * radius / (12 * 86400)
+    for record, (j, sine), i in itertools.product(
+        range(3), enumerate(sines_of_gauss(latitudes)), range(longitudes)
+    ):
+        east = 2 * math.pi * i / longitudes
+        pole = (sine - math.cos(east) * math.sqrt(1 - sine * sine)) / math.sqrt(2)
+        depth = 2.94e4 - (radius * turning * speed + speed**2 / 2) * pole**2
+        spin, spread, found = (
+            values[((record * 3 + q) * latitudes + j) * longitudes + i] for q in range(3)
+        )
+        assert spin == pytest.approx(2 * speed / radius * pole, abs=1e-14)
+        assert spread == pytest.approx(0, abs=1e-14)
+        assert found == pytest.approx(depth, rel=1e-10)
+
+
+def full_disk(directory: Path) -> tuple[str, ...]:
+    """What a command runs in so that this directory has 16 KiB.
+
+    Its shared memory goes with it: MPI_Abort leaves some behind.
+    """
+    own = ("unshare", "--user", "--map-root-user", "--mount")
+    mount = 'mount -t tmpfs own /dev/shm && mount -t tmpfs -o size=16k full "$0" && exec "$@"'
+    inside = (*own, "sh", "-c", mount, str(directory))
+    if not shutil.which("unshare") or subprocess.run((*inside, "true")).returncode != 0:
+        pytest.skip("needs a mount namespace of its own")
+    return inside
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_full_disk_is_said_and_ends_the_job(kernel, tmp_path, mpi):
+    words = writing(tmp_path / "fields", "--steps", 3, "--every", 1)
+    done = kernel("atmosphere", *words, mpi=mpi, inside=full_disk(tmp_path))
+    assert done.returncode != 0 and "wrong results" not in done.stdout
+    assert f"atmosphere: cannot write {tmp_path}/fields (" in done.stderr
+    assert "is the disk full?" in done.stderr
+
+
+def test_five_days_of_the_steady_flow(kernel):
+    said = check(kernel("atmosphere", *SPHERE, "--steps", 240, "--seconds", 1800, ranks=1))
+    assert "5.00 days" in said
+    assert float(said.split("beginning by ")[1].split(",")[0]) < 1e-12
+
+
+def test_the_flow_over_a_mountain_is_the_same_on_any_number_of_ranks(kernel):
+    """And under Open MPI; the mass stays."""
+    words = (*SPHERE, "--case", 5, "--steps", 24)
+    alone = check(kernel("atmosphere", *words, ranks=1)).splitlines()[0]
+    assert 1e-5 < float(alone.split("beginning by ")[1].split(",")[0]) < 1e-2
+    assert float(alone.split("mass by ")[1]) < 1e-12
+    done = check(kernel("atmosphere", *words, engines="auto", mpi="openmpi"))
+    assert done.splitlines()[0].split(", mass")[0] == alone.split(", mass")[0]
+
+
+def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
+    words = ("--case", 5, "--steps", 60, "--seconds", 30000)
+    done = kernel("atmosphere", *SPHERE, *words, ranks=1)
+    assert done.returncode == 1 and "nan" not in done.stdout
+    assert "diverged: choose fewer --seconds for a step" in done.stdout
+
+
+# ---- Speed ------------------------------------------------------------------------------------

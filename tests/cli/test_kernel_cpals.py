@@ -1,0 +1,140 @@
+"""kernels/cpals: the fit is that of a dense computation, however rows are exchanged."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from kernel_answers import QUICK, check, refused
+
+TENSOR = ("--dimensions", "12x9x7", "--entries", 150, "--rank", 3, "--iterations", 3, *QUICK)
+
+
+def fit_in(said: str) -> float:
+    return float(said.split(": fit ")[1].split(",")[0])
+
+
+def test_each_exchange_of_cpals_is_right_under_weft(kernel):
+    said = check(kernel("cpals", *TENSOR, engines="auto,thread"))
+    assert said.count(" bitwise equal") == 7 and "not bitwise" not in said
+    assert "rows, auto" in said and "neighbours, thread" in said and "messages" in said
+
+
+def test_the_distribution_does_not_change_the_fit(kernel):
+    """Without Weft, and so without its exchange of rows."""
+    fits = []
+    for ranks, blocks in ((1, "1x1x1"), (3, "3x1x1"), (4, "1x2x2")):
+        said = check(kernel("cpals", *TENSOR, "--blocks", blocks, ranks=ranks))
+        assert f"blocks {blocks}" in said and "rows" not in said
+        fits.append(fit_in(said))
+    assert 0.1 < fits[0] < 1
+    assert fits == pytest.approx([fits[0]] * 3, abs=1e-10)
+
+
+def test_cpals_under_open_mpi_and_with_more_modes(kernel):
+    check(kernel("cpals", *TENSOR, engines="auto,tcc", mpi="openmpi"))
+    five = ("--dimensions", "6x5x4x3x7", "--entries", 90, "--rank", 2, *QUICK)
+    check(kernel("cpals", *five, "--blocks", "1x1x2x1x1", engines="thread"))
+
+
+def random_at(stream: int, number: int) -> float:
+    """As in kernels/tensor.h."""
+    mask = (1 << 64) - 1
+    z = ((stream + 1) * 0x9E3779B97F4A7C15 + number * 0xD1342543DE82EF95) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return ((z ^ (z >> 31)) >> 11) * 2.0**-53
+
+
+def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """Gauss and Jordan, with pivots."""
+    rows = [[*row, value] for row, value in zip(matrix, right)]
+    for i in range(len(rows)):
+        best = max(range(i, len(rows)), key=lambda k: abs(rows[k][i]))
+        rows[i], rows[best] = rows[best], rows[i]
+        for k in range(len(rows)):
+            if k != i:
+                share = rows[k][i] / rows[i][i]
+                rows[k] = [a - share * b for a, b in zip(rows[k], rows[i])]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
+def dense_fit(tensor: dict[tuple[int, ...], float], extents: tuple[int, ...], iterations: int):
+    """CP-ALS with two components on the whole tensor, from its definition."""
+    rank = 2
+    factors = [
+        [[random_at(1000 + mode, row * rank + r) for r in range(rank)] for row in range(extent)]
+        for mode, extent in enumerate(extents)
+    ]
+    places = list(itertools.product(*map(range, extents)))
+
+    def term(place: tuple[int, ...], r: int, without: int = -1) -> float:
+        others = [m for m in range(len(extents)) if m != without]
+        return math.prod(factors[m][place[m]][r] for m in others)
+
+    for _ in range(iterations):
+        for mode, extent in enumerate(extents):
+            normal = [[0.0] * rank for _ in range(rank)]
+            for place in places:
+                for r, s in itertools.product(range(rank), repeat=2):
+                    if place[mode] == 0:
+                        normal[r][s] += term(place, r, mode) * term(place, s, mode)
+            for row in range(extent):
+                right = [
+                    sum(tensor.get(p, 0.0) * term(p, r, mode) for p in places if p[mode] == row)
+                    for r in range(rank)
+                ]
+                factors[mode][row] = solved(normal, right)
+    rest = sum(
+        (tensor.get(place, 0.0) - sum(term(place, r) for r in range(rank))) ** 2 for place in places
+    )
+    return 1 - math.sqrt(rest / sum(value**2 for value in tensor.values()))
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_tensor_is_read_and_its_fit_is_that_of_the_dense_computation(kernel, tmp_path, ranks):
+    extents = (4, 3, 5)
+    places = [p for p in itertools.product(*map(range, extents)) if sum(p) % 3]
+    tensor = {place: 1 + random_at(7, number) for number, place in enumerate(places)}
+    lines = [" ".join(str(i + 1) for i in place) + f" {tensor[place]!r}" for place in places]
+    # The same place twice: the values add.
+    lines[-1:] = [lines[-1].rsplit(" ", 1)[0] + f" {tensor[places[-1]] / 2!r}"] * 2
+    file = tmp_path / "small.tns"
+    file.write_text("# a comment\n" + "\n".join(lines) + "\n\n")
+    words = ("--tensor", file, "--rank", 2, "--iterations", 3, *QUICK)
+    said = check(kernel("cpals", *words, ranks=ranks))
+    assert fit_in(said) == pytest.approx(dense_fit(tensor, extents, 3), abs=1e-10)
+
+
+def test_dependent_components_are_a_breakdown(kernel, tmp_path):
+    file = tmp_path / "one.tns"
+    file.write_text("1 1 1 2.5\n2 2 2 0\n")
+    done = kernel("cpals", "--tensor", file, "--rank", 4, *QUICK)
+    assert done.returncode == 1
+    assert "breakdown: " in done.stdout and "in iteration 1" in done.stdout
+    assert "nan" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("", "has no entries"),
+        ("1 1 1\n", "is no tensor of 3 to 8 modes"),
+        ("1 1 1 1 1 1 1 1 1 1\n", "is no tensor of 3 to 8 modes"),
+        ("1 1 1 1.5\n1 2 1\n", "is damaged, in line 2"),
+        ("# c\n1 1 1 1.5\n1 0 1 2\n", "is damaged, in line 3"),
+        ("1 1 1 nan\n", "is damaged, in line 1"),
+        ("1 x 1 1\n", "is damaged, in line 1"),
+        ("1 1 1 1 1\n1 1 1 1 1 1\n", "is damaged, in line 2"),
+        ("2 2 2 0\n", "has no value but 0"),
+        ("9 9 1 1\n", "mode 3 of the tensor has 1 rows, fewer than there are ranks"),
+    ],
+)
+def test_a_damaged_tensor_is_refused(kernel, tmp_path, body, sentence):
+    file = tmp_path / "x.tns"
+    file.write_text(body)
+    assert sentence in refused(kernel("cpals", "--tensor", file), "cpals")
+
+
+# ---- atmosphere -------------------------------------------------------------------------------
