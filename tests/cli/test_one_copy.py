@@ -6,17 +6,16 @@ summary.
 """
 
 import json
-import os
 import subprocess
 
 import pytest
+from shared_buffers import LIMIT_S, run_shared_buffers
 
 from weft import installation, mpi_libraries
 
 MOVES = ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall")
 SOURCES = installation.ROOT / "tests/cli/programs"
 LIBRARY_WINS = "the MPI library's own call was measured, and is as fast here"
-LIMIT_S = 180
 BYTES = 300_001
 PATIENT = "--init-budget=10s"  # so that a busy machine measures, too
 NO_TIME = "--init-budget=1us"
@@ -39,24 +38,6 @@ def compiled(library, source, place, *options):
 
 def forms(name):
     return (f"MPI_{name}", f"MPI_I{name.lower()}", f"MPI_{name}_init")
-
-
-def run_shared_buffers(mpi, ranks, tmp_path, *options, memory=""):
-    library = found(mpi)
-    summary = tmp_path / "summary.json"
-    weft = [installation.weft_command(), "run", *options, f"--summary=json:{summary}"]
-    command = [*library.launcher(ranks), *weft, "--", library.program("shared_buffers")]
-    command += ["--memory", memory] if memory else []
-    done = subprocess.run(
-        [str(word) for word in command],
-        env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "cases equal" in done.stdout
-    return json.loads(summary.read_text())
 
 
 def by_call(summary):

@@ -5,10 +5,10 @@ were really done without is read from Weft's summary.
 """
 
 import json
-import os
 import subprocess
 
 import pytest
+from shared_buffers import LIMIT_S, run_shared_buffers
 
 from weft import installation, mpi_libraries
 
@@ -22,34 +22,17 @@ COLLECTIVES = (
     "Allgather",
     "Alltoall",
 )
-LIMIT_S = 180
 # In place of the kernel module, for memory that others attach (tests/xpmem).
 STANDIN = installation.BUILD / "lib/libweft-xpmem-standin.so"
 
 
 def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function"):
-    library = mpi_libraries.implementation(mpi)
-    program = library.program("shared_buffers")
-    if not program.exists() or not library.mpiexec.exists():
-        pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
-    launcher = library.launcher(ranks)
-    summary = tmp_path / "summary.json"
-    weft = [installation.weft_command(), "run", "--engine", engine, "--transport", transport]
-    weft += ["--blocking", f"--summary=json:{summary}"]
-    weft += ["--shared-heap"] if memory == "heap" else []
-    weft += ["--xpmem", STANDIN] if memory == "attached" else []
-    weft += ["--one-copy", "off"]  # which would do where buffers are not shared
-    done = subprocess.run(
-        [str(word) for word in [*launcher, *weft, "--", program]]
-        + (["--memory", memory] if memory else []),
-        env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "cases equal" in done.stdout
-    return {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    options = ["--engine", engine, "--transport", transport, "--blocking"]
+    options += ["--shared-heap"] if memory == "heap" else []
+    options += ["--xpmem", STANDIN] if memory == "attached" else []
+    options += ["--one-copy", "off"]  # which would do where buffers are not shared
+    summary = run_shared_buffers(mpi, ranks, tmp_path, *options, memory=memory)
+    return {entry["call"]: entry for entry in summary["calls"]}
 
 
 def check_without_copy(calls):
