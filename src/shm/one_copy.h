@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "schedule/schedule.h"
+#include "shm/other_process.h"
 #include "shm/process_memory.h"
 
 namespace weft {
@@ -64,7 +65,7 @@ class OneCopy {
 
   const int rank_;
   const std::uint64_t token_;
-  std::map<int, int> processes_;  // by rank in MPI_COMM_WORLD; final once all are added
+  std::map<int, OtherProcess> processes_;  // by rank in MPI_COMM_WORLD; final once all are added
   std::atomic<std::int64_t> copied_bytes_{0};
 };
 

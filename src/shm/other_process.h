@@ -20,14 +20,16 @@ class OtherProcess {
 
   explicit OtherProcess(pid_t process) : process_(process) {}
 
-  // address: there.
-  Moved read(std::byte* to, std::uintptr_t address, std::int64_t bytes) const {
-    return move(to, address, bytes, [this](const iovec& here, const iovec& there) {
+  // address: there. left: where not all is moved, how many bytes are not; errno says why.
+  Moved read(std::byte* to, std::uintptr_t address, std::int64_t bytes,
+             std::int64_t* left = nullptr) const {
+    return move(to, address, bytes, left, [this](const iovec& here, const iovec& there) {
       return process_vm_readv(process_, &here, 1, &there, 1, 0);
     });
   }
-  Moved write(const std::byte* from, std::uintptr_t address, std::int64_t bytes) const {
-    return move(const_cast<std::byte*>(from), address, bytes,
+  Moved write(const std::byte* from, std::uintptr_t address, std::int64_t bytes,
+              std::int64_t* left = nullptr) const {
+    return move(const_cast<std::byte*>(from), address, bytes, left,
                 [this](const iovec& here, const iovec& there) {
                   return process_vm_writev(process_, &here, 1, &there, 1, 0);
                 });
@@ -36,12 +38,17 @@ class OtherProcess {
  private:
   // Some at a time: a signal or the kernel's own limit may cut a call short.
   template <class Call>
-  static Moved move(std::byte* own, std::uintptr_t address, std::int64_t bytes, Call call) {
+  static Moved move(std::byte* own, std::uintptr_t address, std::int64_t bytes, std::int64_t* left,
+                    Call call) {
     while (bytes > 0) {
       const auto size = static_cast<std::size_t>(bytes);
       const ssize_t moved = call({own, size}, {reinterpret_cast<void*>(address), size});
       if (moved < 0 && errno == EINTR) continue;
-      if (moved <= 0) return moved < 0 && errno == ESRCH ? Moved::ended : Moved::refused;
+      if (moved <= 0) {
+        if (moved == 0) errno = EFAULT;
+        if (left) *left = bytes;
+        return errno == ESRCH ? Moved::ended : Moved::refused;
+      }
       own += moved;
       address += static_cast<std::uintptr_t>(moved);
       bytes -= moved;
