@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
       if (blocking) {
         if (call % ranks == rank) usleep(200);
         MPI_Allreduce(own[i], sum[i], COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        if (call % ranks == rank) usleep(200);
         MPI_Bcast(told[i], COUNT, MPI_DOUBLE, call % ranks, MPI_COMM_WORLD);
         continue;
       }
