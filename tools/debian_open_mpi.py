@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+LAUNCHER = "usr/bin/mpiexec.openmpi"
 SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

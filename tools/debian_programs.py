@@ -24,7 +24,6 @@ from weft import installation, mpi_libraries
 
 PLACE = installation.ROOT / ".deps" / "real-programs"
 SYSTEM = Path("/")
-LAUNCHER = "usr/bin/mpiexec.openmpi"
 
 
 class Missing(Exception):
@@ -365,7 +364,7 @@ def environment() -> dict[str, str]:
 def open_mpi() -> mpi_libraries.Implementation:
     """Debian's, which all these programs are linked to. Needs environment() in its own."""
     for root in (PLACE, SYSTEM):
-        launcher = root / LAUNCHER
+        launcher = root / debian_open_mpi.LAUNCHER
         if launcher.exists() and (found := mpi_libraries.at_launcher(launcher, "Debian")):
             return found
     raise Missing("Debian's Open MPI is not here: apt-get install openmpi-bin brings it")

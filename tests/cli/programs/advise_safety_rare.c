@@ -1,6 +1,7 @@
 /* What fewer programs do with a collective's result, or beside it: signals and their stacks,
    threads, contexts, other mappings, operations in flight. advise_safety_rare [CASE], like
    advise_safety. */
+#define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
 #include <malloc.h>
