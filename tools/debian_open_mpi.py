@@ -39,8 +39,15 @@ def environment(place: Path, *more: Path) -> dict[str, str]:
         settings |= {
             "OPAL_PREFIX": str(place / "usr"),
             "OPAL_LIBDIR": str(directory / "openmpi/lib"),
-            "OPAL_PKGLIBDIR": str(directory / "openmpi/lib/openmpi3"),
+            "OPAL_PKGLIBDIR": str(next((directory / "openmpi/lib").glob("openmpi[0-9]*"))),
             "OPAL_PKGDATADIR": str(place / "usr/share/openmpi"),
             "PMIX_INSTALL_PREFIX": str(directory / "pmix2"),
         }
     return settings
+
+
+def finds_libraries(environment: dict[str, str]) -> list[str]:
+    """What stands before a program on a launcher's command line, so that its libraries are found:
+    Open MPI 5 replaces the variable by a folder of its own where OPAL_PREFIX is set."""
+    path = environment.get("LD_LIBRARY_PATH")
+    return ["env", f"LD_LIBRARY_PATH={path}"] if path else []
