@@ -148,11 +148,8 @@ Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm) {
   static std::atomic<bool> said{false};
   int rank = 0;
   library_calls.Comm_rank(comm, &rank);
-  if (rank == 0 && !said.exchange(true)) {
-    std::string sentence = "engine thread is used in place of tcc: ";
-    sentence += kWhySeveralMayNotRun;
-    say(sentence);
-  }
+  if (rank == 0 && !said.exchange(true))
+    say(std::string("engine thread is used in place of tcc: ") + kWhySeveralMayNotRun);
   return Engine::thread;
 }
 
