@@ -1,5 +1,10 @@
 # From a fresh clone to a working Weft: `make demo`, `make test`. Each set-up step leaves a stamp
 # and is not done again until the file it depends on changes.
+ifneq ($(word 2,$(CURDIR)),)
+$(error weft: the compilers of MPI libraries cannot work in a folder with a space in its path: move this one)
+endif
+MOVED := $(shell tools/forget-old-place)
+
 VENV := .venv
 BIN := $(VENV)/bin
 THEIR_PATH := $(PATH)
@@ -29,7 +34,10 @@ LATER := $(wildcard .mpi/*/.installed $(TEST_DEPS_STAMP) .deps/cuda/.complete)
 CMAKE_FLAGS ?=
 WERROR ?= OFF
 
-CPP_FILES = $(shell git ls-files '*.cc' '*.h' '*.c' | grep -v /generated/)
+# Without git, what lies where git would have it.
+CPP_FILES = $(shell { git ls-files '*.cc' '*.h' '*.c' 2>/dev/null | grep . || \
+  find api bench include kernels packaging src tests tools cmake -name '*.cc' -o -name '*.h' -o -name '*.c'; } \
+  | grep -v /generated/)
 say = @printf '\033[1m==>\033[0m %s\n'
 
 .PHONY: help build mpis develop check test sanitize demo docs format lint generate clean FORCE
@@ -90,12 +98,16 @@ check: develop lint
 sanitize: develop
 	@tools/sanitize
 
+# The launcher beside the compiler: /usr/bin/mpiexec.openmpi for /usr/bin/mpicc.openmpi.
+COMPILER = $(shell command -v $(firstword $(MPI)))
+LAUNCHER = $(or $(wildcard $(dir $(COMPILER))$(subst mpicc,mpiexec,$(notdir $(COMPILER)))),$(dir $(COMPILER)))
+
 # With the user's PATH, so that the demo names commands as the user can type them.
 demo: $(CONFIGURED) $(PACKAGE_STAMP)
 	$(say) "building what the demo needs"
 	@cmake --build build --target weft-demo
 	@$(put_in_place)
-	@PATH="$(THEIR_PATH)" $(BIN)/weft demo $(if $(MPI),--mpi $(dir $(shell command -v $(firstword $(MPI)))))
+	@PATH="$(THEIR_PATH)" $(BIN)/weft demo $(if $(MPI),--mpi $(LAUNCHER))
 
 # New files, so that a process that runs the old ones is not disturbed.
 define put_in_place

@@ -24,7 +24,7 @@ install(DIRECTORY python/weft DESTINATION lib/weft/python PATTERN __pycache__ EX
 install(FILES ${CMAKE_BINARY_DIR}/python-main.py DESTINATION lib/weft/python RENAME __main__.py)
 set(place "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/weft/python")
 if(WEFT_PYTHON_DEPENDENCIES)
-  install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} -m pip install --quiet
+  install(CODE "execute_process(COMMAND \"${Python3_EXECUTABLE}\" -m pip install --quiet
       --disable-pip-version-check --no-compile --upgrade --target \"${place}\" ${dependencies}
       RESULT_VARIABLE failed)
     if(failed)
@@ -35,7 +35,7 @@ if(WEFT_PYTHON_DEPENDENCIES)
     ")
 endif()
 install(CODE "execute_process(
-  COMMAND ${Python3_EXECUTABLE} -m compileall -q -s \"\$ENV{DESTDIR}\" \"${place}\")")
+  COMMAND \"${Python3_EXECUTABLE}\" -m compileall -q -s \"\$ENV{DESTDIR}\" \"${place}\")")
 if(NOT WEFT_PYTHON_DEPENDENCIES)
   install(CODE "message(STATUS \"Weft's Python commands need packages; install them with: \"
     \"python3 -m pip install --target \${CMAKE_INSTALL_PREFIX}/lib/weft/python ${WEFT_DEPENDENCIES}\")")

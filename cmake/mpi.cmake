@@ -50,7 +50,9 @@ endmacro()
 # One below WEFT_MPI_DIR.
 macro(weft_embedded name)
   set(prefix ${WEFT_MPI_DIR}/${name})
-  if(EXISTS ${prefix}/include/mpi.h)
+  if(EXISTS ${prefix}/pyvenv.cfg AND NOT EXISTS ${prefix}/.installed)
+    # Its set-up was interrupted; `make mpis` goes on with it.
+  elseif(EXISTS ${prefix}/include/mpi.h)
     weft_implementation(${name} ${prefix}/include
       ${CMAKE_COMMAND} -E env I_MPI_ROOT=${prefix} ${prefix}/bin/mpicxx -Wl,-rpath,${prefix}/lib)
   elseif(EXISTS ${prefix})

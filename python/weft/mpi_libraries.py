@@ -192,7 +192,8 @@ def make_target(name: str) -> str:
     if sys.prefix != sys.base_prefix:
         return f"{sys.executable} -m pip install {PYTHON_PACKAGES[name]}"
     if name in DEBIAN_PACKAGES and shutil.which("apt-get"):
-        return f"sudo apt-get install {DEBIAN_PACKAGES[name]}"
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        return f"{sudo}apt-get install {DEBIAN_PACKAGES[name]}"
     return f"module load {name}, or as the cluster's manual says"
 
 
@@ -211,6 +212,8 @@ def search() -> Iterator[Implementation]:
 def embedded() -> Iterator[Implementation]:
     for name in IMPLEMENTATIONS:
         prefix = MPI_DIR / name
+        if (prefix / "pyvenv.cfg").exists() and not (prefix / ".installed").exists():
+            continue  # its set-up was interrupted
         library = library_below(prefix, FAMILY[name])
         mpiexec = launcher_below(prefix)
         if mpiexec and library:

@@ -36,7 +36,9 @@ constexpr Option kOptions[] = {
      "the "
      "program, in the call that starts the collective or waits for it, while the threads carry out "
      "the others on theirs: as many as the model says (auto), or S, which may be more than 3."},
-    {Group::engine, "--blocking", "0", "", "engine auto takes those that shared memory serves",
+    {Group::engine, "--blocking", "0", "",
+     "engine auto takes those that shared memory serves, and learns about the others over several "
+     "nodes",
      "WEFT_BLOCKING", "1",
      "Carries out all blocking collectives by Weft's schedules; with --blocking=0, none of them."},
     {Group::engine, "--reproducible", "0", "", "off", "WEFT_REPRODUCIBLE", "1",
@@ -78,17 +80,18 @@ constexpr Option kOptions[] = {
      "found and try nothing (use); or go by its rule (off)."},
     {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
      "Says how much of the time what engine auto tries may cost, against the way in use, once it "
-     "has tried 20 calls of a kind; 0: it tries nothing, and takes what is known."},
+     "has made 20 trials of a kind of call; 0: it tries nothing, and takes what is known."},
     {Group::tuning, "--init-budget", "TIME", "", "10ms", "WEFT_INIT_BUDGET", nullptr,
-     "Says how long the initialisation of a persistent collective may measure algorithms, such as "
-     "500us, 10ms or 1s; 0: not at all."},
+     "Says how long the initialisation of a persistent collective, or the first blocking call of "
+     "its kind in a node, may measure, such as 500us, 10ms or 1s; 0: nothing is measured, nor "
+     "whether one copy is faster."},
     {Group::tuning, "--plan-cache", "FILE", "", "~/.cache/weft/plans", "WEFT_PLAN_CACHE", nullptr,
-     "Names the file that keeps what was measured; none: every run measures again."},
+     "Names the file that keeps what was measured and learnt; none: every run begins anew."},
 
     {Group::mpi, "--mpi", "M", kMpiChoices, "found out", "WEFT_MPI", nullptr,
      "Names the MPI library of a program that does not show which one it uses."},
 
-    {Group::general, kHelpOption, "", "", "", "", nullptr, "Shows this help (also -h)."},
+    {Group::general, kHelpOption, "", "", "", "", nullptr, "Shows this help."},
 };
 
 }  // namespace
