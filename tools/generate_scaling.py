@@ -224,7 +224,8 @@ def page(data: dict, machines: dict) -> str:
 
 Kernels over ranks, each rank on a node of [the lab](../lab.md), whose links carry {data["rate"]}.
 The machine has {data["cores"]} cores: with more ranks there is no more power to compute,
-so the computation itself cannot become faster. That part of the picture shows what more ranks on the same cores cost.
+so the computation itself cannot become faster. That part of the picture shows what more ranks on
+the same cores cost.
 One rank sends nothing, so that its overlapped form shows what overlap costs where nothing can hide.
 
 ![Strong and weak scaling of kernels, blocking and overlapped](../images/scaling.svg)

@@ -6,11 +6,12 @@ Why: this is the first that a new user sees of Weft, and where most would give u
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from weft import installation
+from weft import installation, mpi_libraries
 
 TOOLS = installation.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements" / "build.txt"
@@ -147,3 +148,63 @@ def test_embedded_library_without_header(tmp_path):
 def test_no_library_at_all(tmp_path):
     said = configure(tmp_path, f"-DWEFT_MPI_DIR={tmp_path}/mpi")
     assert "There is no MPI library" in said and "MPI=" in said
+
+
+def test_library_whose_set_up_was_interrupted(tmp_path, monkeypatch):
+    half = tmp_path / "mpi" / "mpich"
+    (half / "include").mkdir(parents=True)
+    (half / "include" / "mpi.h").touch()
+    (half / "pyvenv.cfg").touch()
+    assert "There is no MPI library" in configure(tmp_path, f"-DWEFT_MPI_DIR={tmp_path}/mpi")
+    (half / "bin").mkdir()
+    (half / "lib").mkdir()
+    (half / "lib" / "libmpi.so.12").touch()
+    (half / "bin" / "mpiexec").write_text("#!/bin/sh\n")
+    (half / "bin" / "mpiexec").chmod(0o755)
+    monkeypatch.setattr(mpi_libraries, "MPI_DIR", tmp_path / "mpi")
+    assert not list(mpi_libraries.embedded())
+    (half / ".installed").touch()
+    assert [mpi.name for mpi in mpi_libraries.embedded()] == ["mpich"]
+
+
+def test_no_such_c_compiler():
+    assert "CC names" in fails([TOOLS / "setup-deps", "build"], CC="cc-nowhere")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """What `make` leaves in a folder, as far as a move of it matters."""
+    (tmp_path / "tools").mkdir()
+    shutil.copy(TOOLS / "forget-old-place", tmp_path / "tools")
+    for name in (".deps/.place", ".venv/.complete", "build/CMakeCache.txt", "build/.configured"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".deps/.place").write_text(f"{tmp_path}\n")
+    (tmp_path / ".venv/bin").mkdir()
+    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+    return tmp_path
+
+
+def forgets(clone: Path) -> bool:
+    """Whether the next `make` sets it up anew."""
+    said = subprocess.run([clone / "tools/forget-old-place"], capture_output=True, text=True)
+    assert said.returncode == 0
+    gone = [not (clone / name).exists() for name in (".venv", "build/.configured")]
+    assert all(gone) == any(gone) == said.stderr.startswith("weft: ")
+    assert (clone / ".deps/.place").read_text() == f"{clone}\n"
+    return all(gone)
+
+
+def test_clone_that_stays(clone):
+    assert not forgets(clone)
+
+
+def test_clone_that_was_moved(clone):
+    (clone / ".deps/.place").write_text("/elsewhere/weft\n")
+    assert forgets(clone)
+    assert not (clone / "build/CMakeCache.txt").exists()
+
+
+def test_python_that_has_gone(clone):
+    (clone / ".venv/bin/python").unlink()
+    assert forgets(clone)
