@@ -15,6 +15,8 @@ SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mca_base_component_show_load_errors": "0",
     "OMPI_MCA_mpi_yield_when_idle": "1",  # other work on the machine disturbs less
+    # Open MPI 4 looks for ssh or rsh also where it needs none, and a new machine may have neither.
+    "OMPI_MCA_plm_rsh_agent": "sh",
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "self,vader",
     "PMIX_MCA_pcompress_base_silence_warning": "1",

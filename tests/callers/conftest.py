@@ -91,6 +91,7 @@ def debian_openmpi() -> Library:
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_mca_base_component_show_load_errors": "0",
         "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_plm_rsh_agent": "sh",  # it looks for ssh, which a new machine lacks
         "OMPI_MCA_pml": "ob1",
         "OMPI_MCA_btl": "self,vader",
     }
