@@ -181,7 +181,9 @@ def clone(tmp_path):
         (tmp_path / name).touch()
     (tmp_path / ".deps/.place").write_text(f"{tmp_path}\n")
     (tmp_path / ".venv/bin").mkdir()
-    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+    python = tmp_path / ".venv/bin/python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')  # which has pip
+    python.chmod(0o755)
     return tmp_path
 
 
