@@ -3,7 +3,9 @@
 ifneq ($(word 2,$(CURDIR)),)
 $(error weft: the compilers of MPI libraries cannot work in a folder with a space in its path: move this one)
 endif
+ifeq ($(MAKELEVEL),0)
 MOVED := $(shell tools/forget-old-place)
+endif
 
 VENV := .venv
 BIN := $(VENV)/bin
