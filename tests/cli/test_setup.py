@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,50 @@ def test_no_network(tmp_path):
     nowhere |= {"PIP_NO_CACHE_DIR": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""}
     said = fails([TOOLS / "make-venv", tmp_path / "venv", REQUIREMENTS], **nowhere)
     assert "registry cannot be reached" in said and "PIP_INDEX_URL=" in said
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Requirements of one small package, which lies beside; no network is asked."""
+    wheel = tmp_path / "shelf" / "weft_small-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    about = "weft_small-1.0.dist-info"
+    files = {
+        "weft_small.py": "",
+        f"{about}/METADATA": "Metadata-Version: 2.1\nName: weft-small\nVersion: 1.0\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD"))
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    requirements = tmp_path / "small.txt"
+    requirements.write_text(f"--no-index\n--find-links {wheel.parent}\nweft-small==1.0\n")
+    return requirements
+
+
+def set_up(directory: Path, package: Path, **variables: str) -> Path:
+    """The environment's packages."""
+    command = [TOOLS / "make-venv", directory, package]
+    subprocess.run(command, env={**os.environ, **variables}, check=True)
+    (packages,) = directory.glob("lib/python*/site-packages")
+    return packages
+
+
+def test_an_interrupted_installation_is_taken_up_again(tmp_path, package):
+    packages = set_up(tmp_path / "venv", package)
+    (packages / "weft_small.py").unlink()
+    (packages / "weft_small-1.0.dist-info" / "INSTALLER").unlink()
+    set_up(tmp_path / "venv", package)
+    assert (packages / "weft_small.py").exists()
+
+
+def test_the_user_s_settings_of_pip_and_python_do_no_harm(tmp_path, package):
+    elsewhere = tmp_path / "elsewhere"
+    shutil.unpack_archive(next((tmp_path / "shelf").iterdir()), elsewhere, "zip")
+    settings = {"PYTHONPATH": str(elsewhere), "PIP_USER": "1", "PIP_TARGET": str(tmp_path / "t")}
+    packages = set_up(tmp_path / "venv", package, **settings)
+    assert (packages / "weft_small.py").exists() and not (tmp_path / "t").exists()
 
 
 @pytest.mark.parametrize(
