@@ -14,6 +14,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import debian_open_mpi
 import pytest
 from programs import CONFORMANCE
 
@@ -80,21 +81,6 @@ def debian_openmpi() -> Library:
     header = (directory / "openmpi/include/mpi.h").read_text()
     if not re.search(r"define OMPI_MAJOR_VERSION\s+4$", header, re.MULTILINE):
         pytest.skip("this machine's Debian has no older Open MPI than that in .mpi/openmpi")
-    places = {
-        "OPAL_PREFIX": DEBIAN / "usr",
-        "OPAL_LIBDIR": directory / "openmpi/lib",
-        "OPAL_PKGLIBDIR": directory / "openmpi/lib/openmpi3",
-        "OPAL_PKGDATADIR": DEBIAN / "usr/share/openmpi",
-    }
-    settings = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_mca_base_component_show_load_errors": "0",
-        "OMPI_MCA_mpi_yield_when_idle": "1",
-        "OMPI_MCA_plm_rsh_agent": "sh",  # it looks for ssh, which a new machine lacks
-        "OMPI_MCA_pml": "ob1",
-        "OMPI_MCA_btl": "self,vader",
-    }
     return Library(
         family="openmpi",
         headers=[
@@ -107,13 +93,9 @@ def debian_openmpi() -> Library:
             *("-lmpi_usempif08", "-lmpi_usempi_ignore_tkr", "-lmpi_mpifh", "-l:libmpi.so.40"),
         ],
         interfaces=("MPIF_H", "MPI", "MPI_F08"),
-        mpiexec=[DEBIAN / "usr/bin/orterun", "--oversubscribe", "--bind-to", "none"],
+        mpiexec=[DEBIAN / debian_open_mpi.LAUNCHER, "--oversubscribe", "--bind-to", "none"],
         defines=["-DMIXED_TYPES"],
-        environment={
-            **loader_path(directory),
-            **{name: str(path) for name, path in places.items()},
-            **settings,
-        },
+        environment=debian_open_mpi.environment(DEBIAN),
     )
 
 

@@ -19,7 +19,5 @@ def refused(done: subprocess.CompletedProcess, name: str) -> str:
     return lines[0]
 
 
-# ---- pipecg -----------------------------------------------------------------------------------
-
 QUICK = ("--repetitions", 1)
 SMALL = ("--grid", "7x5x6", *QUICK)

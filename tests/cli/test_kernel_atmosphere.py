@@ -129,6 +129,3 @@ def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
     done = kernel("atmosphere", *SPHERE, *words, ranks=1)
     assert done.returncode == 1 and "nan" not in done.stdout
     assert "diverged: choose fewer --seconds for a step" in done.stdout
-
-
-# ---- Speed ------------------------------------------------------------------------------------

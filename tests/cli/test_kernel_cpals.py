@@ -135,6 +135,3 @@ def test_a_damaged_tensor_is_refused(kernel, tmp_path, body, sentence):
     file = tmp_path / "x.tns"
     file.write_text(body)
     assert sentence in refused(kernel("cpals", "--tensor", file), "cpals")
-
-
-# ---- atmosphere -------------------------------------------------------------------------------

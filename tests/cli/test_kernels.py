@@ -239,6 +239,3 @@ def test_bad_input_is_one_sentence(kernel, name, words, sentence):
 def test_an_unwritable_file_is_said(kernel):
     done = kernel("gemv_alltoall", *GEMV, "--json", "/nowhere/x.json")
     assert done.returncode != 0 and "gemv_alltoall: cannot write /nowhere/x.json" in done.stderr
-
-
-# ---- Presets ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import debian_open_mpi
 import pytest
 
 from weft import installation, mpi_libraries
@@ -187,41 +188,21 @@ def test_debian_s_packages(monkeypatch, name, versions):
     """Unpacked elsewhere than at /usr, they need to be told where they are."""
     if not (DEBIAN / "unpacked").exists():
         pytest.skip("Debian's MPI libraries are not in .deps: tools/setup-debian-mpi fetches them")
-    libraries = next(DEBIAN.glob("usr/lib/*/libmpich.so.12")).parent
-    beside = DEBIAN / "lib" / libraries.name
     monkeypatch.setenv("PATH", f"{DEBIAN}/usr/bin:/usr/bin:/bin")
-    monkeypatch.setenv("LD_LIBRARY_PATH", f"{libraries}:{beside}")
-    for variable, value in openmpi_places(libraries).items():
-        monkeypatch.setenv(variable, str(value))
+    for variable, value in debian_open_mpi.environment(DEBIAN).items():
+        monkeypatch.setenv(variable, value)
     mpi = mpi_libraries.chosen(name)
     assert mpi.version.startswith(versions)
     program = mpi.program("weft-probe")
     if not program.exists():
         pytest.skip(f"needs a build for {name}")
     environment = mpi.environment()
-    # Open MPI 5's launcher, told of a prefix, replaces the variable.
-    libraries_again = ["env", f"LD_LIBRARY_PATH={environment['LD_LIBRARY_PATH']}"]
     done = subprocess.run(
-        [*mpi.launcher(3), *libraries_again, program],
-        env={
-            **os.environ,
-            **environment,
-            "OMPI_MCA_pml": "ob1",
-            "OMPI_MCA_btl": "self,vader",
-            "OMPI_MCA_plm_rsh_agent": "sh",  # it looks for ssh, which a new machine lacks
-        },
+        [*mpi.launcher(3), *debian_open_mpi.finds_libraries(environment), program],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert '"ranks":3' in done.stdout, done.stderr
     assert f"{mpi.version}" in done.stdout
-
-
-def openmpi_places(libraries: Path) -> dict[str, Path]:
-    return {
-        "OPAL_PREFIX": DEBIAN / "usr",
-        "OPAL_LIBDIR": libraries / "openmpi/lib",
-        "OPAL_PKGLIBDIR": next((libraries / "openmpi/lib").glob("openmpi[0-9]*")),
-        "OPAL_PKGDATADIR": DEBIAN / "usr/share/openmpi",
-    }
