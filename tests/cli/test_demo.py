@@ -247,12 +247,12 @@ def test_a_job_that_does_not_end_names_the_command():
 # ---- Words and files --------------------------------------------------------------------------
 
 
-def test_the_advice_names_three_commands_and_the_engine_that_won(gain):
+def test_the_advice_names_three_commands(gain):
     mpi = mpi_libraries.implementation("mpich")
     text = show.advice([gain], mpi, True)
     commands = [line for line in text.splitlines() if line.startswith("    ")]
     assert len(commands) == 3
-    assert "run --engine thread --summary -- ./app" in commands[0]
+    assert commands[0].endswith("run --summary -- ./app")
     assert "run --engine native --summary -- ./app" in commands[1]
     assert "lab run --nodes 2 -- ./app" in commands[2]
     assert "doctor" in show.advice([gain], mpi, False)

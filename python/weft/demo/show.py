@@ -180,14 +180,11 @@ def advice(
 ) -> str:
     """Three commands to try on one's own program, as they would be typed here."""
     weft, launcher = weft_typed(), typed(mpi.mpiexec)
-    overlaps = [one for one in found if isinstance(one, Comparison)]
-    gains = [one.best.name for one in overlaps if one.finding == overlap.GAIN]
-    engine = max(gains, key=gains.count, default="auto")
     start = f"{launcher} -n {RANKS} {weft} run"
     commands = [
         (
-            f"{start} --engine {engine} --summary -- ./app",
-            "with Weft; says at the end what was hidden",
+            f"{start} --summary -- ./app",
+            "with Weft, which chooses the engine; says at the end what was hidden",
         ),
         (f"{start} --engine native --summary -- ./app", "without Weft's engines, to compare"),
     ]
