@@ -15,20 +15,27 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
+// Long enough for an algorithm that takes a round for each rank, since each round carries enough. Of
+// many ranks' short blocks the rounds would cost more than the bytes.
+bool is_worth_rounds(const Shape& shape) {
+  constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
+  return is_long(shape) && *agreed_bytes(shape) >= shape.size * kWorthARound_bytes;
+}
+
 bool power_of_two(int value) {
   return (value & (value - 1)) == 0;
 }
 
 const char* bcast_name(const Shape& shape) {
-  return !is_long(shape) || shape.size <= 3 ? "binomial" : "scatter-allgather";
+  return is_worth_rounds(shape) && shape.size > 3 ? "scatter-allgather" : "binomial";
 }
 
 const char* rooted_blocks_name(const Shape& shape) {
-  return shape.size >= 8 && !is_long(shape) ? "binomial" : "linear";
+  return shape.size >= 8 && !is_worth_rounds(shape) ? "binomial" : "linear";
 }
 
 const char* allgather_name(const Shape& shape) {
-  if (is_long(shape)) return "ring";
+  if (is_worth_rounds(shape)) return "ring";
   return shape.kind == Kind::allgather && power_of_two(shape.size) ? "recursive-doubling" : "bruck";
 }
 
@@ -46,17 +53,18 @@ const char* reduce_name(const Shape& shape) {
 const char* allreduce_name(const Shape& shape) {
   if (!is_long(shape) || shape.size == 2 || !shape.commutative || shape.recv.count < shape.size)
     return "recursive-doubling";
-  return power_of_two(shape.size) ? "rabenseifner" : "ring";
+  return is_worth_rounds(shape) && !power_of_two(shape.size) ? "ring" : "rabenseifner";
 }
 
 const char* reduce_scatter_name(const Shape& shape) {
   if (!shape.commutative || shape.size <= 3) return "linear";
-  return is_long(shape) ? "pairwise" : "recursive-halving";
+  return is_worth_rounds(shape) ? "pairwise" : "recursive-halving";
 }
 
 // The chain moves and reduces the data once per rank only, but is p - 1 hops long.
 const char* scan_name(const Shape& shape) {
-  return is_long(shape) ? "chain" : "recursive-doubling";
+  constexpr int kFewRanks = 16;
+  return is_long(shape) && shape.size <= kFewRanks ? "chain" : "recursive-doubling";
 }
 
 // Flat, each rank reads the data of all ranks below it, but none waits for the sum of another.

@@ -242,6 +242,26 @@ TEST(DefaultAlgorithm, LargeAllreduceSendsNoMoreThanNeeded) {
   EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 5, kMiB)).name, "ring");
 }
 
+// A round for each rank only where it carries enough: the rest has as many as a tree has levels.
+TEST(DefaultAlgorithm, ManyRanksTakeFewRoundsForShortParts) {
+  for (const Kind kind : {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::reduce,
+                          Kind::allreduce, Kind::reduce_scatter_block, Kind::scan, Kind::exscan})
+    for (const int size : {24, 100, 256, 1000})
+      for (const std::int64_t bytes : {8L, 1024L, 90 * 1024L}) {
+        const bool is_one_part = kind == Kind::gather || kind == Kind::scatter ||
+                                 kind == Kind::allgather || kind == Kind::reduce_scatter_block;
+        if (is_one_part && bytes >= 4 * 1024) continue;
+        const Shape shape = shape_of(kind, size, bytes);
+        const Schedule schedule = build(default_algorithm(shape), shape);
+        int levels = 0;  // of a tree
+        while (1 << levels < size) ++levels;
+        EXPECT_LE(schedule.rounds(), static_cast<std::uint32_t>(6 * levels + 6))
+            << kind_name(kind) << ' ' << bytes << " bytes, " << size << " ranks";
+      }
+  EXPECT_STREQ(default_algorithm(shape_of(Kind::allgather, 1000, 8 * 1024)).name, "ring");
+  EXPECT_STREQ(default_algorithm(shape_of(Kind::allgather, 16, 8 * 1024)).name, "ring");
+}
+
 TEST(Choose, NoRankComesToAnotherAnswer) {
   Config config;
   for (int kind = 0; kind < kKinds; ++kind) {
