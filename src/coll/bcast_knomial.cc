@@ -10,23 +10,18 @@
 #include "patterns/tree.h"
 
 namespace weft {
-namespace {
-
-constexpr int kRadix = 4;
-
-}  // namespace
 
 void bcast_knomial(Builder& b) {
   const Shape& s = b.shape();
   const Operand data = incoming(s, 0);
   const int node = ring_at(s.rank, -s.root, s.size);
-  SplitTree split(b, kRadix);
+  SplitTree split(b, kKnomialRadix);
   split.down(node);
   if (node != 0) {
-    b.recv(ring_at(s.root, knomial_parent(node, kRadix), s.size), data);
+    b.recv(ring_at(s.root, knomial_parent(node, kKnomialRadix), s.size), data);
     b.end_round();
   }
-  for (int child : std::views::reverse(knomial_children(node, s.size, kRadix))) {
+  for (int child : std::views::reverse(knomial_children(node, s.size, kKnomialRadix))) {
     split.down(child);
     b.send(ring_at(s.root, child, s.size), data);
   }

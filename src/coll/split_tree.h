@@ -11,6 +11,9 @@
 
 namespace weft {
 
+// Of the trees that have k-nomial for a name.
+inline constexpr int kKnomialRadix = 4;
+
 class SplitTree {
  public:
   explicit SplitTree(Builder& builder, int radix = 2) : builder_(builder), radix_(radix) {}

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "coll/algorithm.h"
+#include "coll/split_tree.h"
 #include "interpose/contest.h"
 #include "interpose/device_memory.h"
 #include "interpose/epoch.h"
@@ -55,9 +56,11 @@ Schedule built(const Algorithm& algorithm, const Shape& shape, const Tuning& tun
   return build(algorithm, shape, tuning);
 }
 
-int split_levels(const Runtime& runtime, const Shape& shape) {
+int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
   const int asked = runtime.config.split_levels;
-  return asked == Config::kByModel ? best_split(runtime.node_cores(), shape) : asked;
+  if (asked != Config::kByModel) return asked;
+  const bool is_knomial = std::string_view(algorithm.name) == "k-nomial";
+  return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
 }
 
 }  // namespace
@@ -68,7 +71,7 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
   if (choice.algorithm)
     return communicator.schedule(shape, choice.algorithm, [&] {
       Tuning tuning = default_tuning(shape, communicator.processor);
-      tuning.split_levels = split_levels(runtime, shape);
+      tuning.split_levels = split_levels(runtime, shape, *choice.algorithm);
       return built(*choice.algorithm, shape, tuning);
     });
   if (choice.engine == Engine::tcc)

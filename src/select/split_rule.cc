@@ -14,11 +14,12 @@ bool carries_blocks(Kind kind) {
 
 }  // namespace
 
-int best_split(const NodeCores& cores, const Shape& shape) {
+int best_split(const NodeCores& cores, const Shape& shape, int arity) {
   if (cores.free == 0 || shape.size < 2) return 0;
   const int threads = static_cast<int>(std::int64_t{cores.free} * shape.size / cores.ranks);
   SplitModel model;
   model.cores = shape.size + std::max(threads, 1);
+  model.arity = arity;
   model.grows = carries_blocks(shape.kind);
   return best_split(model, shape.size);
 }

@@ -15,10 +15,10 @@ struct NodeCores {
   int free = 0;
 };
 
-// The S with the least time by the model, for a tree over all ranks of the shape, of which as many
-// as here share a free core on each node, and a computation that takes as long as the blocking
-// collective (select/split_model.h).
-int best_split(const NodeCores& cores, const Shape& shape);
+// The S with the least time by the model, for a tree of that arity over all ranks of the shape, of
+// which as many as here share a free core on each node, and a computation that takes as long as the
+// blocking collective (select/split_model.h).
+int best_split(const NodeCores& cores, const Shape& shape, int arity = 2);
 
 // How long the messages of the caller's levels take where messages of the schedule's length are
 // slow. Whoever comes later than that is left to the thread.

@@ -423,7 +423,8 @@ Layout layout_of_bytes(Kind kind, std::int64_t bytes) {
 Result<bool> check(const Setup& setup, const Shape& shape) {
   if (setup.nodes > setup.ranks)
     return Error{"there are more nodes than ranks; ask for fewer nodes or more ranks"};
-  const bool levels = std::string_view(setup.algorithm->name) == "binomial";
+  const bool levels = std::string_view(setup.algorithm->name) == "binomial" &&
+                      setup.algorithm->kind != Kind::allreduce;
   if ((setup.split > 0 || setup.by_levels) && !levels)
     return Error{
         "only trees have levels: take algorithm binomial of bcast, reduce, gather or "

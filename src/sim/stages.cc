@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 
 #include "patterns/ring.h"
 
@@ -15,10 +14,6 @@ bool is_message(const Step& step) {
 }
 
 }  // namespace
-
-bool has_levels(const Schedule& schedule) {
-  return std::string_view(schedule.algorithm) == "binomial";
-}
 
 bool goes_up(Kind kind) {
   return kind == Kind::reduce || kind == Kind::gather;

@@ -10,8 +10,6 @@
 
 namespace weft::sim {
 
-// It goes along a binomial tree, so that its messages have levels.
-bool has_levels(const Schedule& schedule);
 // reduce and gather: level 1 comes first. Else it comes last.
 bool goes_up(Kind kind);
 

@@ -113,6 +113,8 @@ TEST(SplitRule, TheModelChoosesForCoresThatCarryNoRank) {
   EXPECT_EQ(best_split(NodeCores{60, 4}, shape), 2);
   shape.size = 62;
   EXPECT_EQ(best_split(NodeCores{62, 2}, shape), 3);
+  EXPECT_EQ(best_split(NodeCores{62, 2}, shape, kKnomialRadix),
+            best_split(SplitModel{.cores = 64, .arity = kKnomialRadix}, 62));
   shape.size = 62 * 4;  // four such nodes
   EXPECT_EQ(best_split(NodeCores{62, 2}, shape), best_split(SplitModel{.cores = 64 * 4}, 62 * 4));
 }
