@@ -19,7 +19,7 @@ if(TARGET weft_heap)
   list(APPEND libraries weft_heap)
 endif()
 install(TARGETS weft RUNTIME DESTINATION bin)
-install(TARGETS weft-schedule weft-cores weft-sim RUNTIME DESTINATION libexec/weft)
+install(TARGETS weft-schedule weft-cores weft-sim weft-switch RUNTIME DESTINATION libexec/weft)
 install(TARGETS ${libraries} LIBRARY DESTINATION lib/weft)
 # An hwloc of Weft's own (tools/make-hwloc), with its licence: only in a wheel.
 set(WEFT_HWLOC "" CACHE PATH "where tools/make-hwloc has left it")

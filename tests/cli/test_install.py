@@ -27,6 +27,7 @@ EXPECTED = {
     "libexec/weft/weft-cores",
     "libexec/weft/weft-schedule",
     "libexec/weft/weft-sim",
+    "libexec/weft/weft-switch",
     "include/weft.h",
     "include/weft_compute.h",
     "include/weft_gpu.h",

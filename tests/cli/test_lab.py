@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -118,6 +119,53 @@ def test_command_counts_bytes(call, tmp_path):
     assert "weft0 1," in result.stderr
 
 
+PING_PONG = """
+import socket, time
+PLACE = ("10.77.0.1", 7000)
+if socket.gethostname() == "weft0":
+    end, _ = socket.create_server(PLACE).accept()
+    while byte := end.recv(1):
+        end.send(byte)
+else:
+    end = None
+    while not end:
+        try:
+            end = socket.create_connection(PLACE, timeout=20)
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    for _ in range(10):
+        begin = time.monotonic()
+        end.send(b"x")
+        end.recv(1)
+        print(time.monotonic() - begin)
+"""
+
+
+def test_what_is_delayed_arrives_later(tmp_path):
+    program = tmp_path / "ping_pong.py"
+    program.write_text(PING_PONG)
+    with Lab(nodes=2, check=False, delay="25ms") as lab:
+        result = lab.run([sys.executable, program], capture=True, timeout=60)
+    times = [float(line) for line in result.stdout.split()]
+    assert len(times) == 10, result.stderr
+    assert 0.050 <= min(times) < 0.1  # both ways
+
+
+@pytest.mark.parametrize("mpi", mpi_libraries.IMPLEMENTATIONS)
+def test_what_is_delayed_arrives_whole(mpi):
+    with Lab(nodes=3, mpi=mpi, delay="1ms") as lab:
+        result = lab.run([lab.mpi.program("weft-probe"), "--ring", str(3 * MIB)], capture=True)
+    assert result.returncode == 0, result.stderr
+    assert all(3 * MIB <= sent <= 1.2 * 3 * MIB for sent in result.sent_bytes)
+
+
+def test_a_lab_whose_switch_ends_ends_too():
+    with Lab(nodes=2, check=False, delay="1ms") as lab:
+        kill = "for p in /proc/[0-9]*; do read -r n < $p/comm; [ $n != weft-switch ] ||"
+        with pytest.raises(LabError, match="the lab ended"):
+            lab.run_on_head(["sh", "-c", f"{kill} kill -9 ${{p#/proc/}}; done; sleep 20"])
+
+
 @pytest.mark.parametrize("sent", [[10 * MIB, 0], [10 * MIB, 14 * MIB]])
 def test_traffic_that_went_another_way_is_an_error(sent):
     with pytest.raises(LabError, match="another way"):
@@ -135,6 +183,8 @@ def test_traffic_that_went_another_way_is_an_error(sent):
         (["--mpi", "lam"], "mpich, openmpi, intelmpi"),
         (["--cores", "0,x"], "--cores"),
         (["--cores", "4096"], "--cores"),
+        (["--delay", "1"], "--delay"),
+        (["--delay", "2s"], "--delay"),
     ],
 )
 def test_bad_input_is_refused(call, tmp_path, arguments, names):

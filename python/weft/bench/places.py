@@ -86,7 +86,8 @@ class LabPlace:
         self.settings = settings
         self.labs: dict[tuple[str, int], Lab] = {}
         self.checked: set[tuple[str, int]] = set()
-        self.description = f"lab, {settings['rate']} links"
+        late = f", {settings['delay']} late" if settings["delay"] != "0" else ""
+        self.description = f"lab, {settings['rate']} links{late}"
 
     def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
         nodes = max(1, ranks // self.settings["per_node"])
@@ -100,6 +101,7 @@ class LabPlace:
                 self.settings["burst"],
                 mpi,
                 check=key not in self.checked,
+                delay=self.settings["delay"],
             )
             self.labs[key] = lab.__enter__()
             self.checked.add(key)

@@ -22,7 +22,13 @@ LIBRARY_ASYNC = "library-async"
 ENGINES = (*info.ENGINES, LIBRARY_ASYNC)
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-LAB_WORDS = {"nodes": "nodes", "per-node": "per_node", "rate": "rate", "burst": "burst"}
+LAB_WORDS = {
+    "nodes": "nodes",
+    "per-node": "per_node",
+    "rate": "rate",
+    "burst": "burst",
+    "delay": "delay",
+}
 
 
 class SettingsError(Exception):
@@ -42,7 +48,7 @@ class Settings:
     kernel: str
     time_budget_s: float
     ranks: list[int]
-    lab: dict = field(default_factory=dict)  # nodes, per_node, rate, burst; empty: no lab
+    lab: dict = field(default_factory=dict)  # what LAB_WORDS names; empty: no lab
     launcher: str = "mpiexec"
     working_set_bytes: int = 0
     compute_library: str = ""
@@ -112,8 +118,8 @@ def counts(option: str, text: str) -> list[int]:
 
 
 def lab_words(text: str) -> dict:
-    """`nodes=2,rate=200mbit`; refused by the lab's own rules."""
-    found: dict = {"nodes": 2, "per_node": 1, "rate": "200mbit", "burst": "256kb"}
+    """`nodes=2,rate=200mbit,delay=1ms`; refused by the lab's own rules."""
+    found: dict = {"nodes": 2, "per_node": 1, "rate": "200mbit", "burst": "256kb", "delay": "0"}
     for word in text.split(","):
         name, equals, value = word.partition("=")
         if not equals or name not in LAB_WORDS:
@@ -124,7 +130,7 @@ def lab_words(text: str) -> dict:
             raise SettingsError(f"--lab: {name} needs a whole number, not '{value}'")
         found[LAB_WORDS[name]] = int(value) if number else value
     try:
-        make_plan(found["nodes"], found["per_node"], found["rate"], found["burst"], None)
+        make_plan(**found, cores=None)
     except LabError as error:
         raise SettingsError(f"--lab: {str(error).removeprefix('--')}") from None
     return found

@@ -19,6 +19,9 @@ def run(
     burst: Annotated[
         str, typer.Option(help="What passes at full speed; keep messages above it.")
     ] = "256kb",
+    delay: Annotated[
+        str, typer.Option(help="How much later everything arrives, such as 1ms or 50us.")
+    ] = "0",
     mpi: Annotated[
         Optional[str],
         typer.Option(
@@ -38,7 +41,7 @@ def run(
 ) -> None:
     """Run an MPI program with each node in a network namespace of its own."""
     try:
-        with Lab(nodes, per_node, rate, burst, mpi, cores, check) as lab:
+        with Lab(nodes, per_node, rate, burst, mpi, cores, check, delay) as lab:
             result = lab.run(command)
             plan, used = lab.plan, lab.mpi.name
     except LabError as error:
@@ -67,6 +70,7 @@ def write_counts(path: Path, plan: Plan, mpi: str, result: LabResult) -> None:
         "mpi": mpi,
         "rate": plan.rate,
         "burst": plan.burst,
+        "delay_us": plan.delay_ns / 1000,
         "per_node": plan.per_node,
         "sent_bytes": by_host(plan, result),
         "status": result.returncode,

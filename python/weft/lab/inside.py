@@ -17,13 +17,16 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from weft.lab.plan import LAUNCH_ADDRESS, LAUNCH_HOST, Plan
+from weft import installation
+from weft.lab.plan import LAUNCH_ADDRESS, LAUNCH_HOST, SWITCH, Plan
 
 NEWNS, NEWUTS, NEWIPC, NEWNET = 0x00020000, 0x04000000, 0x08000000, 0x40000000
 PRIVATE = Path("/dev/shm/weft-lab")  # hosts, the shell and its table of nodes
 LATENCY = "80ms"
+START_SECONDS = 3
 # The receiving side's queue never drops: congestion delays there, as on a real switch.
 RECEIVE_QUEUE = "32mb"
 
@@ -91,9 +94,24 @@ def be_node(number: int, plan: Plan, created: int, linked: int) -> None:
     up = [f"addr add {address}/24 dev eth0", "link set eth0 up", "link set lo up"]
     feed(["ip", "-batch", "-"], up)
     feed(["tc", "-batch", "-"], [shape("eth0", plan, f"latency {LATENCY}")])
+    wait_until_running("eth0")
     os.write(created, b"2")
     while True:
         signal.pause()
+
+
+def wait_until_running(device: str) -> None:
+    """MPI libraries pass over a link that is not. The system notices late that it is, up to a
+    second, or when it is asked for it."""
+    feed(["ip", "-batch", "-"], [f"link show {device}"])
+    end = time.monotonic() + START_SECONDS
+    state = Path("/sys/class/net", device, "operstate")
+    if not state.exists():  # no /sys of the node's own
+        return
+    while state.read_text() != "up\n":
+        if time.monotonic() > end:
+            raise OSError(f"the link of a node is not up after {START_SECONDS} s")
+        time.sleep(0.01)
 
 
 class Network:
@@ -103,18 +121,14 @@ class Network:
         self.plan = plan
         self.holders: list[int] = []
         self.pipes: list[tuple[int, int]] = []
+        self.switch: subprocess.Popen | None = None  # instead of the bridge
 
     def build(self) -> None:
         for number in range(self.plan.nodes):
             self.start_node(number)
         for created, _ in self.pipes:
             self.expect(created, b"1")
-        lines = ["link add lab type bridge", f"addr add {LAUNCH_ADDRESS}/24 dev lab"]
-        lines += ["link set lo up", "link set lab up"]
-        for number, pid in enumerate(self.holders):
-            lines.append(f"link add v{number} type veth peer name eth0 netns {pid}")
-            lines.append(f"link set v{number} master lab up")
-        feed(["ip", "-batch", "-"], lines)
+        self.join_nodes()
         queue = f"limit {RECEIVE_QUEUE}"
         feed(
             ["tc", "-batch", "-"],
@@ -125,6 +139,35 @@ class Network:
         for created, _ in self.pipes:
             self.expect(created, b"2")
         self.write_table()
+
+    def join_nodes(self) -> None:
+        """By the kernel's bridge or, where all is to arrive later, by Weft's own switch."""
+        delayed = self.plan.delay_ns > 0
+        ports = [f"v{number}" for number in range(self.plan.nodes)]
+        lines = [
+            f"link add {port} type veth peer name eth0 netns {pid}"
+            for port, pid in zip(ports, self.holders)
+        ]
+        if delayed:
+            ports.append("to-lab")
+            lines.append("link add lab type veth peer name to-lab")
+            # Else the kernel answers by itself on the ports.
+            lines += [f"link set {port} arp off up" for port in ports]
+        else:
+            lines.append("link add lab type bridge")
+            lines += [f"link set {port} master lab up" for port in ports]
+        lines += [f"addr add {LAUNCH_ADDRESS}/24 dev lab", "link set lo up", "link set lab up"]
+        feed(["ip", "-batch", "-"], lines)
+        if delayed:
+            self.start_switch(ports)
+
+    def start_switch(self, ports: list[str]) -> None:
+        command = [str(installation.native_part(SWITCH)), str(self.plan.delay_ns), *ports]
+        pipe = subprocess.PIPE
+        self.switch = subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+        answer = self.switch.stdout.readline().strip()
+        if answer != "ready":
+            raise OSError(answer or f"{SWITCH} ended early")
 
     def start_node(self, number: int) -> None:
         created_read, created_write = os.pipe()
@@ -165,6 +208,8 @@ class Network:
     def sweep(self) -> None:
         """Ends what a job left running, and removes what it left in the nodes' /dev/shm."""
         keep = {1, *self.holders}
+        if self.switch:
+            keep.add(self.switch.pid)
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) not in keep:
                 with contextlib.suppress(ProcessLookupError):
@@ -255,6 +300,8 @@ class Server:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
+                if self.network.switch and pid == self.network.switch.pid:
+                    os._exit(1)  # nothing would arrive any more
                 if pid == self.job:
                     self.finish(status)
 

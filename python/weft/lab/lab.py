@@ -22,7 +22,7 @@ from pathlib import Path
 
 from weft import installation, mpi_libraries
 from weft.lab import launch
-from weft.lab.plan import LabError, make_plan
+from weft.lab.plan import SWITCH, LabError, make_plan
 from weft.mpi_libraries import Implementation, MpiError
 from weft.probe import how_to_build
 
@@ -74,14 +74,17 @@ class Lab:
         mpi: str | Implementation | None = None,
         cores: str | None = None,
         check: bool = True,
+        delay: str = "0",
     ) -> None:
-        self.plan = make_plan(nodes, per_node, rate, burst, cores)
+        self.plan = make_plan(nodes, per_node, rate, burst, cores, delay)
         try:
             self.mpi = mpi if isinstance(mpi, Implementation) else mpi_libraries.chosen(mpi)
         except MpiError as error:
             raise LabError(str(error)) from None
         if not self.mpi.mpiexec.exists():
             raise LabError(f"{self.mpi.prefix} has no mpiexec, which the lab starts its ranks by")
+        if self.plan.delay_ns and not installation.native_part(SWITCH).exists():
+            raise LabError(f"--delay needs {SWITCH}, which is not built: make build")
         self.check = check
         self.process: subprocess.Popen | None = None
         self.channel: socket.socket | None = None

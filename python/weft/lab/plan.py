@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 NETWORK = "10.77.0.0/24"
 LAUNCH_HOST = "weft-lab"
 LAUNCH_ADDRESS = "10.77.0.254"
+SWITCH = "weft-switch"  # delays frames; a program of Weft's
 MAX_NODES = 64
 RATE_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
+MAX_DELAY_NS = 10**9
 
 
 class LabError(Exception):
@@ -26,6 +29,7 @@ class Plan:
     per_node: int = 1
     rate: str = "200mbit"
     burst: str = "256kb"
+    delay_ns: int = 0  # of each frame between two nodes, beside what rate and system take
     cores: list[str] = field(default_factory=list)  # per node, in the form taskset takes
 
     @property
@@ -42,7 +46,9 @@ class Plan:
         return float(number) * RATE_BITS[unit]
 
 
-def make_plan(nodes: int, per_node: int, rate: str, burst: str, cores: str | None) -> Plan:
+def make_plan(
+    nodes: int, per_node: int, rate: str, burst: str, cores: str | None, delay: str = "0"
+) -> Plan:
     """A plan, or LabError for what cannot be."""
     if not 1 <= nodes <= MAX_NODES:
         raise LabError(f"--nodes must be between 1 and {MAX_NODES}, not {nodes}")
@@ -55,9 +61,23 @@ def make_plan(nodes: int, per_node: int, rate: str, burst: str, cores: str | Non
         raise LabError(f"--rate needs a number with bit, kbit, mbit or gbit, not '{rate}'")
     if not re.fullmatch(r"[1-9]\d*(b|kb|mb)", burst):
         raise LabError(f"--burst needs a number with b, kb or mb, not '{burst}'")
+    delay_ns = parse_delay(delay)
     allowed = sorted(os.sched_getaffinity(0))
     shares = parse_cores(cores, allowed) if cores else share_cores(nodes, per_node, allowed)
-    return Plan(nodes, per_node, rate, burst, [shares[i % len(shares)] for i in range(nodes)])
+    of_nodes = [shares[i % len(shares)] for i in range(nodes)]
+    return Plan(nodes, per_node, rate, burst, delay_ns, of_nodes)
+
+
+def parse_delay(text: str) -> int:
+    """`1ms`, `50us` or 0, in nanoseconds."""
+    if text == "0":
+        return 0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", text)
+    if not match or not 0 <= (delay_ns := round(float(match[1]) * NANOSECONDS[match[2]])) <= (
+        MAX_DELAY_NS
+    ):
+        raise LabError(f"--delay needs a time of at most 1s, such as 1ms or 50us, not '{text}'")
+    return delay_ns
 
 
 def share_cores(nodes: int, per_node: int, allowed: list[int]) -> list[str]:
