@@ -3,7 +3,8 @@
 // by latitude, coefficients by zonal wave number; after each stage an Allgather brings all
 // coefficients to all ranks. Why: the finding that pressure, advection, the transform and the
 // output can hide this Allgather (jh250041). Here the gather of each variable travels behind one of
-// them; the output, in atmosphere_output.h, is itself hidden behind the next steps. Sources:
+// them; the output, in atmosphere_output.h, is itself hidden behind the next steps. Most of the
+// communication is the transpose from latitudes to wave numbers, which can travel, too. Sources:
 // Williamson, Drake, Hack, Jakob, Swarztrauber, J. Comput. Phys. 102 (1992), cases 2 and 5; Hack,
 // Jakob, NCAR/TN-343 (1992), for the equations.
 #include <mpi.h>
@@ -48,6 +49,15 @@ struct Way {
   trials::Variant* variant;
   std::array<bool, 3> hidden;  // the gather of each variable
   output::Writing writing;
+  bool transposes = false;  // travel behind what does not need them
+};
+
+// From latitudes to wave numbers. Its counts and buffers stay as they are until it has arrived.
+struct Transpose {
+  std::size_t fields = 0;
+  std::vector<int> send, send_at, receive, receive_at;
+  Waves out, in;
+  MPI_Request request = MPI_REQUEST_NULL;
 };
 
 // ---- The model ----------------------------------------------------------------------------------
@@ -152,9 +162,13 @@ class Model {
       const double absolute = spin[i] + coriolis_[i];
       east_flux[i] = eastward[i] * absolute, north_flux[i] = northward[i] * absolute;
     }
-    const std::vector<Waves> fluxes = to_waves({&east_flux, &north_flux});
-    Waves tendency = divergence_of(fluxes[0], fluxes[1], -1);
-    advance(vorticity, tendency, weight, part, last);
+    Transpose fluxes_travel = leave({&east_flux, &north_flux}), masses_travel;
+    std::vector<Waves> fluxes;
+    const auto turn = [&] {
+      fluxes = arrive(&fluxes_travel);
+      advance(vorticity, divergence_of(fluxes[0], fluxes[1], -1), weight, part, last);
+    };
+    if (!way_->transposes) turn();
 
     // Pressure
     wait(geopotential);
@@ -164,18 +178,19 @@ class Model {
       const double sine = harmonics_.sine(row_of(i));
       const double square = eastward[i] * eastward[i] + northward[i] * northward[i];
       energy[i] = depth[i] + mountain_[i] + square / (2 * (1 - sine * sine));
+      eastward[i] *= depth[i], northward[i] *= depth[i];
     }
-    tendency = divergence_of(fluxes[1], fluxes[0], 1, -1);
-    const Waves head = analysis(to_waves({&energy})[0]);
+    Transpose energy_travels = leave({&energy});
+    if (way_->transposes) masses_travel = leave({&eastward, &northward}), turn();
+    Waves tendency = divergence_of(fluxes[1], fluxes[0], 1, -1);
+    const Waves head = analysis(arrive(&energy_travels)[0]);
     each_wave(
         [&](int n, std::size_t i) { tendency[i] += n * (n + 1.0) / (radius * radius) * head[i]; });
     advance(divergence, tendency, weight, part, last);
 
     // Advection of mass
-    for (std::size_t i = 0; i < depth.size(); ++i) {
-      eastward[i] *= depth[i], northward[i] *= depth[i];
-    }
-    const std::vector<Waves> masses = to_waves({&eastward, &northward});
+    if (!way_->transposes) masses_travel = leave({&eastward, &northward});
+    const std::vector<Waves> masses = arrive(&masses_travel);
     advance(geopotential, divergence_of(masses[0], masses[1], -1), weight, part, last);
   }
 
@@ -277,21 +292,22 @@ class Model {
     }
   }
 
-  // From this rank's rows to its wave numbers at all latitudes: [wave number][latitude].
-  std::vector<Waves> to_waves(const std::vector<const Field*>& fields) const {
+  // From this rank's rows to its wave numbers at all latitudes.
+  Transpose leave(const std::vector<const Field*>& fields) const {
+    Transpose made;
+    made.fields = fields.size();
     const int count = static_cast<int>(fields.size());
-    std::vector<int> send, send_at, receive, receive_at;
     int sent = 0, received = 0;
     const int mine = static_cast<int>(waves_of(rank_).size());
     for (int peer = 0; peer < ranks_; ++peer) {
-      send_at.push_back(sent), receive_at.push_back(received);
-      send.push_back(count * rows() * static_cast<int>(waves_of(peer).size()));
-      receive.push_back(count * mine * (rows_[at(peer + 1)] - rows_[at(peer)]));
-      sent += send.back(), received += receive.back();
+      made.send_at.push_back(sent), made.receive_at.push_back(received);
+      made.send.push_back(count * rows() * static_cast<int>(waves_of(peer).size()));
+      made.receive.push_back(count * mine * (rows_[at(peer + 1)] - rows_[at(peer)]));
+      sent += made.send.back(), received += made.receive.back();
     }
-    Waves out(at(sent)), in(at(received));
+    made.out.resize(at(sent)), made.in.resize(at(received));
     std::vector<Complex*> next;
-    for (const int place : send_at) next.push_back(out.data() + place);
+    for (const int place : made.send_at) next.push_back(made.out.data() + place);
     for (const Field* field : fields) {
       for (int j = 0; j < rows(); ++j) {
         Waves line(field->begin() + j * longitudes_, field->begin() + (j + 1) * longitudes_);
@@ -302,16 +318,32 @@ class Model {
       }
     }
     const double begin = MPI_Wtime();
-    MPI_Alltoallv(out.data(), send.data(), send_at.data(), MPI_C_DOUBLE_COMPLEX, in.data(),
-                  receive.data(), receive_at.data(), MPI_C_DOUBLE_COMPLEX,
-                  way_ ? way_->variant->comm : MPI_COMM_WORLD);
+    const MPI_Comm comm = way_ ? way_->variant->comm : MPI_COMM_WORLD;
+    if (way_ && way_->transposes) {
+      MPI_Ialltoallv(made.out.data(), made.send.data(), made.send_at.data(), MPI_C_DOUBLE_COMPLEX,
+                     made.in.data(), made.receive.data(), made.receive_at.data(),
+                     MPI_C_DOUBLE_COMPLEX, comm, &made.request);
+      return made;
+    }
+    MPI_Alltoallv(made.out.data(), made.send.data(), made.send_at.data(), MPI_C_DOUBLE_COMPLEX,
+                  made.in.data(), made.receive.data(), made.receive_at.data(), MPI_C_DOUBLE_COMPLEX,
+                  comm);
     if (way_) way_->variant->communicating_s += MPI_Wtime() - begin;
-    std::vector<Waves> made(fields.size(), Waves(at(mine * settings_.latitudes())));
-    const Complex* from = in.data();
+    return made;
+  }
+
+  // Of each field: [wave number][latitude].
+  std::vector<Waves> arrive(Transpose* one) const {
+    MPI_Wait(&one->request, MPI_STATUS_IGNORE);
+    const std::size_t mine = waves_of(rank_).size();
+    std::vector<Waves> made(one->fields, Waves(mine * at(settings_.latitudes())));
+    const Complex* from = one->in.data();
     for (int peer = 0; peer < ranks_; ++peer) {
-      for (Waves& one : made) {
+      for (Waves& field : made) {
         for (int j = rows_[at(peer)]; j < rows_[at(peer + 1)]; ++j) {
-          for (int w = 0; w < mine; ++w) one[at(w * settings_.latitudes() + j)] = *from++;
+          for (std::size_t w = 0; w < mine; ++w) {
+            field[w * at(settings_.latitudes()) + at(j)] = *from++;
+          }
         }
       }
     }
@@ -368,7 +400,8 @@ class Model {
       depth.push_back(mean - (radius * turning * speed + speed * speed / 2) * pole * pole -
                       mountain_.back());
     }
-    const std::vector<Waves> both = to_waves({&spin, &depth});
+    Transpose travels = leave({&spin, &depth});
+    const std::vector<Waves> both = arrive(&travels);
     start_ = all_;
     for (const Variable q : {vorticity, geopotential}) {
       const Waves mine = analysis(both[q == vorticity ? 0 : 1]);
@@ -411,7 +444,7 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
   using output::Writing;
   const std::size_t whole = all->size();
   std::vector<Way> made(1, {nullptr, {}, Writing::all});
-  made.resize(whole, {nullptr, {true, true, true}, Writing::all_behind});
+  made.resize(whole, {nullptr, {true, true, true}, Writing::all_behind, true});
   const auto add = [&](const char* name, bool overlaps, std::array<bool, 3> hidden,
                        Writing writing = Writing::nothing) {
     all->push_back(trials::variant(name, overlaps ? engine : ""));
@@ -426,6 +459,7 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
     add("behind pressure", true, {true, false, false});
     add("behind advection", true, {false, true, false});
     add("behind transform", true, {false, false, true});
+    add("behind all three", true, {true, true, true});
   }
   for (std::size_t i = 0; i < made.size(); ++i) made[i].variant = &(*all)[i];
   return made;
