@@ -100,6 +100,8 @@ bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Pla
                         MPI_Request* request, int* code) {
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (!communicator || !communicator->sites->held.any()) return false;
+  if (plan && plan->ways)
+    communicator->sites->count_call(runtime, *communicator, *plan->ways->site);
   *code = hold(runtime, id, call, *communicator, plan, request);
   return true;
 }

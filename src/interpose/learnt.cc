@@ -30,11 +30,12 @@ std::string program_words() {
   return name.starts_with("python") ? name + ' ' + file_name(second) : name;
 }
 
-std::string site_words(const Communicator& communicator, const SiteKey& key) {
-  const int nodes = communicator.nodes ? communicator.nodes->count() : communicator.size;
-  return plan_key(
-      {std::to_string(communicator.size) + " ranks on " + std::to_string(nodes) + " nodes",
-       words_of(key)});
+// "4 ranks on 2 nodes, 3+1"; by_messages: which of them share a node has not been found out.
+std::string communicator_words(const Communicator& communicator, bool by_messages) {
+  const std::string ranks = std::to_string(communicator.size) + " ranks";
+  if (communicator.nodes) return ranks + " on " + layout_words(*communicator.nodes);
+  if (by_messages) return ranks + " by messages";
+  return ranks + " on " + std::to_string(communicator.size) + " nodes";
 }
 
 // " at=0x11c9:/home/user/app|0x1200:/home/user/app"; the names of files have no such sign in them,
@@ -129,7 +130,12 @@ std::string json_of(const LearntReport& report) {
   return text;
 }
 
+std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
+  return plan_key({communicator_words(communicator, by_messages_), words_of(key)});
+}
+
 void Learnt::read(Runtime& runtime) {
+  by_messages_ = !runtime.config.node_memory;
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -155,7 +161,7 @@ void Learnt::read(Runtime& runtime) {
 
 std::optional<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
                                            const std::vector<Choice>& ways) const {
-  const auto found = known_.find(site_words(communicator, key));
+  const auto found = known_.find(words_of_site(communicator, key));
   if (found == known_.end()) return std::nullopt;
   const auto& [words, period_ns] = found->second;
   const auto way = find_way(ways, words);
@@ -164,16 +170,19 @@ std::optional<Learner::Known> Learnt::find(const Communicator& communicator, con
 }
 
 void Learnt::note(const Communicator& communicator) {
-  const std::lock_guard lock(mutex_);
+  for (SiteRecord& record : communicator.sites->records(communicator))
+    note(communicator, std::move(record));
+}
+
+void Learnt::note(const Communicator& communicator, SiteRecord record) {
   constexpr std::size_t kMost = 1000;  // a program with more repeats itself
-  for (SiteRecord& record : communicator.sites->records(communicator)) {
-    record.key = site_words(communicator, record.site_key);
-    const auto known = records_.find(record.key);
-    if (known == records_.end() && records_.size() < kMost)
-      records_.emplace(record.key, std::move(record));
-    else if (known != records_.end() && record.found.calls > known->second.found.calls)
-      known->second = std::move(record);
-  }
+  record.key = words_of_site(communicator, record.site_key);
+  const std::lock_guard lock(mutex_);
+  const auto known = records_.find(record.key);
+  if (known == records_.end() && records_.size() < kMost)
+    records_.emplace(record.key, std::move(record));
+  else if (known != records_.end() && record.found.calls > known->second.found.calls)
+    known->second = std::move(record);
 }
 
 LearntReport Learnt::report(const TrialBudget& budget) const {
@@ -184,9 +193,11 @@ LearntReport Learnt::report(const TrialBudget& budget) const {
 }
 
 void Learnt::keep(Runtime& runtime) {
+  std::vector<PlanCache::Entry> entries;
   for (const auto& [key, record] : records_)
     if (record.rank == 0 && record.found.is_new())
-      runtime.plans.put(prefix_ + record.key, plan_of_site(record));
+      entries.emplace_back(prefix_ + key, plan_of_site(record));
+  runtime.plans.put_all(entries);
 }
 
 }  // namespace weft::interpose

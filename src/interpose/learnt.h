@@ -36,7 +36,7 @@ std::string words_of(const SiteKey& key);
 struct SiteRecord {
   CallId id{};
   SiteKey site_key;
-  std::string key;  // with the communicator's layout
+  std::string key;  // with the communicator's layout; of what Learnt has noted
   int rank = 0, ranks = 0;
   std::vector<std::string> ways;
   Learner::Found found;
@@ -61,12 +61,17 @@ class Learnt {
                                      const std::vector<Choice>& ways) const;
   // The communicator is about to be forgotten.
   void note(const Communicator& communicator);
+  // The same of one site.
+  void note(const Communicator& communicator, SiteRecord record);
   // In MPI_Finalize: what rank 0 of a communicator has found goes to the plans.
   void keep(Runtime& runtime);
 
   LearntReport report(const TrialBudget& budget) const;  // in MPI_Finalize
 
  private:
+  std::string words_of_site(const Communicator& communicator, const SiteKey& key) const;
+
+  bool by_messages_ = false;                                           // layouts are not known
   std::string prefix_;                                                 // of all keys
   std::map<std::string, std::pair<std::string, std::int64_t>> known_;  // way and period by key
   std::mutex mutex_;                                                   // guards records_

@@ -128,7 +128,7 @@ void CollectiveOperation::finished(const Error* error) {
 
 int RequestedOperation::application_completed(void* state) {
   auto* operation = static_cast<RequestedOperation*>(state);
-  if (operation->site_) operation->site_->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (operation->site_) operation->site_->in_flight.fetch_sub(1, std::memory_order_release);
   if (Runtime* runtime = Runtime::active()) {
     runtime->requests.deactivated();
     runtime->requests.remove(operation->request());  // may be the end of the operation
@@ -219,7 +219,7 @@ bool Requests::unwatch(MPI_Request request, NativeRequest* record) {
   *record = it->second;
   watched_.erase(it);
   watched_count_.fetch_sub(1);
-  if (record->site) record->site->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (record->site) record->site->in_flight.fetch_sub(1, std::memory_order_release);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "coll/algorithm.h"
 #include "interpose/caller.h"
 #include "interpose/comparison.h"
+#include "interpose/epoch.h"
 #include "interpose/held.h"
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
@@ -55,6 +56,7 @@ std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communica
 
 std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
                                 Site& site) {
+  communicator.sites->count_call(runtime, communicator, site);
   if (site.comparison && !site.comparison->done()) runtime.progress.poll();
   if (communicator.rank == 0 && site.learner.is_learning()) site.look_at_caller();
   return next_way(
@@ -63,6 +65,7 @@ std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& commu
 }
 
 int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site) {
+  communicator.sites->count_call(runtime, communicator, site);
   if (communicator.rank == 0 && site.learner.is_learning()) site.look_at_caller();
   const Made made{site.learner.wants_time() ? now_ns() : 0, 0};
   while (true) {
@@ -83,23 +86,52 @@ std::string words_of(const SiteKey& key) {
          kUnits[static_cast<std::size_t>(unit)];
 }
 
-void Sites::forget_comparisons() {
-  for (const auto& site : sites_) site->comparison.reset();
+Site& Sites::without_room(bool blocking) {
+  auto& site = without_room_[blocking];
+  if (site) return *site;
+  SiteKey key;
+  key.blocking = blocking;
+  Learner::Settings settings;
+  settings.tries = false;
+  site = std::make_unique<Site>(CallId{}, key, std::vector<Choice>(1), settings,
+                                Runtime::active()->trial_budget);
+  return *site;
 }
+
+void Sites::forget_comparisons() {
+  in_use_.for_each([](Site& site) { site.comparison.reset(); });
+}
+
+namespace {
+
+SiteRecord record_of(const Site& site, const Communicator& communicator) {
+  SiteRecord record;
+  record.id = site.id;
+  record.site_key = site.key;
+  record.rank = communicator.rank;
+  record.ranks = communicator.size;
+  for (const Choice& way : site.ways) record.ways.push_back(way_words(way));
+  record.found = site.learner.found();
+  for (const std::uintptr_t caller : site.callers) record.places.push_back(caller_words(caller));
+  return record;
+}
+
+}  // namespace
 
 std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
   std::vector<SiteRecord> records;
-  for (const auto& site : sites_) {
-    SiteRecord& record = records.emplace_back();
-    record.id = site->id;
-    record.site_key = site->key;
-    record.rank = communicator.rank;
-    record.ranks = communicator.size;
-    for (const Choice& way : site->ways) record.ways.push_back(way_words(way));
-    record.found = site->learner.found();
-    for (const std::uintptr_t caller : site->callers) record.places.push_back(caller_words(caller));
-  }
+  in_use_.for_each([&](const Site& site) { records.push_back(record_of(site, communicator)); });
   return records;
+}
+
+// Plans that name a forgotten site are no longer found; calls that name it are in flight.
+void Sites::forgotten(Runtime& runtime, const Communicator& communicator) {
+  begin_epoch();
+  in_use_.let_go_forgotten([&](const Site& site) {
+    if (site.in_flight.load(std::memory_order_acquire) > 0) return false;
+    runtime.learnt.note(communicator, record_of(site, communicator));
+    return true;
+  });
 }
 
 void DeclinedCall::begin() {

@@ -5,6 +5,7 @@
 // (docs/inside/learning.md).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "interpose/plans.h"
 #include "select/calls_in_order.h"
 #include "select/learner.h"
+#include "select/sites_in_use.h"
 #include "select/ways.h"
 
 namespace weft::interpose {
@@ -34,6 +36,7 @@ struct Site {
   const std::vector<Choice> ways;
   Learner learner;
   std::shared_ptr<Comparison> comparison;  // under way; else nullptr
+  CallsMade made;                          // by the application
   std::atomic<int> in_flight{0};           // started here, not completed by the application
   std::vector<std::uintptr_t> callers;     // the first few, while the site learns; for reports
 
@@ -50,17 +53,21 @@ struct Ways {
   std::vector<std::optional<Plan>> plans;
 };
 
-// Of one communicator.
+// Of one communicator. Memory is bounded: where there is no room for more of them, those that are
+// no longer called are forgotten.
 class Sites {
  public:
-  // nullptr: there are so many already that no more is learnt about.
+  // Of the call that the application makes now.
   template <class Make>  // makes a std::unique_ptr<Site>
   Site* find_or_make(const SiteKey& key, Make make) {
-    for (const auto& site : sites_)
-      if (site->key == key) return site.get();
-    constexpr std::size_t kMost = 64;
-    if (sites_.size() == kMost) return nullptr;
-    return sites_.emplace_back(make()).get();
+    Site* site = in_use_.find_or_make(key, make);
+    return site ? site : &without_room(key.blocking);
+  }
+  // The application makes a call of the site. In the order of its calls, whether they are held or
+  // not, since that is the same on all ranks.
+  void count_call(Runtime& runtime, const Communicator& communicator, Site& site) {
+    if (in_use_.count_call(site.made)) [[unlikely]]
+      forgotten(runtime, communicator);
   }
 
   TrialTurn turn;
@@ -72,7 +79,12 @@ class Sites {
   void forget_comparisons();
 
  private:
-  std::vector<std::unique_ptr<Site>> sites_;
+  Site& without_room(bool blocking);
+  void forgotten(Runtime& runtime, const Communicator& communicator);
+
+  SitesInUse<Site> in_use_;
+  // All for which there is no room. They go by the rule, and nothing is learnt about them.
+  std::array<std::unique_ptr<Site>, 2> without_room_;
 };
 
 // How many communicators hold calls.

@@ -74,20 +74,10 @@ class Tuner {
   std::string ranks_words() const {
     std::string words = std::to_string(shape_.size) + " ranks";
     if (shape_.domains) words += " in " + std::to_string(shape_.domains->count()) + " domains";
-    if (shape_.nodes) words += " on " + nodes_words(*shape_.nodes);
+    if (shape_.nodes) words += " on " + layout_words(*shape_.nodes);
     if (!shape_.nodes && !shape_.on_one_node)
       words += runtime_.config.node_memory ? " on as many nodes" : " by messages";
     return words;
-  }
-
-  static std::string nodes_words(const Nodes& nodes) {
-    int least = nodes.ranks_on(0), most = least;
-    for (int node = 1; node < nodes.count(); ++node) {
-      least = std::min(least, nodes.ranks_on(node));
-      most = std::max(most, nodes.ranks_on(node));
-    }
-    const std::string each = least < most ? std::to_string(least) + " to " : "";
-    return std::to_string(nodes.count()) + " nodes, " + each + std::to_string(most) + " each";
   }
 
   // Of what all ranks must have in common to go on together.

@@ -1,8 +1,10 @@
 // The stages of a site: watching how it is called, trying ways in turns, settled on one of them
-// with a look now and then at whether the program still does the same.
+// with a look now and then at whether the program still does the same. Where nothing can be won, it
+// rests, and is watched again later.
 #include "select/learner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -21,8 +23,18 @@ constexpr std::uint64_t kLooked =
 constexpr std::uint64_t kFirstCheckOfKnown = 16;  // all of which are looked at
 constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
-// A site that is called more often than this has nothing that could be hidden.
+// A site that is called more often than this has nothing that could be hidden. It rests.
 constexpr std::int64_t kLeastPeriod_ns = 20'000;
+// Of so many calls of a site at rest one is watched.
+constexpr std::uint64_t kOneWatchedOf = 64;
+// The longest rest takes about as long as this, and so many calls.
+constexpr std::int64_t kLongestRest_ns = 20'000'000;
+constexpr std::int64_t kLeastLongestRest = 1 << 11, kMostLongestRest = 1 << 14;
+// Whether too many are in flight is seen in so many calls and the next one, though those that the
+// library had begun before have not been counted.
+constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
+// No way hangs on what a watch after a rest finds, so short calls need not wait for it.
+constexpr std::uint64_t kDelayAfterRest = 32;
 constexpr int kMostCallsOfOthers = 64;
 
 // Behind the slots of the words.
@@ -37,28 +49,38 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace
 
 void TrialTurn::call_of(const Learner& site) {
-  if (holder_ == &site)
+  if (holder_ == site.number())
     calls_of_others_ = 0;
-  else if (holder_ && ++calls_of_others_ > kMostCallsOfOthers)
-    holder_ = nullptr;
+  else if (holder_ != 0 && ++calls_of_others_ > kMostCallsOfOthers)
+    holder_ = 0;
 }
 
 bool TrialTurn::take(const Learner& site) {
-  if (holder_ && holder_ != &site) return false;
-  holder_ = &site;
+  if (holder_ != 0 && holder_ != site.number()) return false;
+  holder_ = site.number();
   calls_of_others_ = 0;
   return true;
 }
 
+bool TrialTurn::has(const Learner& site) const {
+  return holder_ == site.number();
+}
+
 void TrialTurn::give_back(const Learner& site) {
-  if (holder_ == &site) holder_ = nullptr;
+  if (holder_ == site.number()) holder_ = 0;
 }
 
 Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget)
-    : native_(native),
+    : number_(next_number()),
+      native_(native),
       by_own_time_(settings.by_own_time),
       switches_(settings.switches),
       budget_(budget),
@@ -72,7 +94,8 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
   settled_.way = way_;
   settled_.median_ns.resize(records_.size());
   settled_.median_ns[static_cast<std::size_t>(way_)] = period_ns_;
-  if (!switches_ && (!settings.tries || budget.is_none()))
+  const bool may_try = settings.tries && !budget.is_none() && records_.size() > 1;
+  if (!switches_ && !may_try)
     begin_stage(Stage::settled, kNever);
   else if (period_ns_ != 0)
     begin_known();
@@ -80,15 +103,15 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// From the next call on; after so many calls the ranks compare.
-void Learner::begin_stage(Stage stage, std::uint64_t calls) {
+// From the next call on, or after a rest of some calls; after so many more the ranks compare.
+void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) {
   const auto delay = static_cast<std::uint64_t>(switches_ ? 1 : 2 * depth_);
   stage_ = stage;
   is_agreed_ = false;
-  begins_at_ = calls_;
-  compares_at_ = calls == kNever ? kNever : calls_ + calls;
-  effective_at_ = calls == kNever ? kNever : compares_at_ + delay;
-  next_timed_ = calls_;
+  begins_at_ = calls_ + rest;
+  compares_at_ = calls == kNever ? kNever : begins_at_ + calls;
+  effective_at_ = calls == kNever ? kNever : compares_at_ + (rest > 0 ? kDelayAfterRest : delay);
+  next_timed_ = begins_at_;
   if (stage == Stage::settled)
     next_timed_ =
         calls == kNever
@@ -171,7 +194,7 @@ void Learner::move_on(TrialTurn& turn) {
     else
       agreed_on_check();
     if (after_ == Stage::settled) return begin_settled();
-    if (after_ == Stage::watching) return begin_stage(Stage::watching, watched_);
+    if (after_ == Stage::watching) return begin_stage(Stage::watching, watched_, rest_);
     begin_stage(Stage::waiting, kNever);
   }
   // Trials begin with the first of the calls that are in flight together.
@@ -248,18 +271,34 @@ void Learner::agreed_on_watch() {
   const std::int64_t depth = agreed_[kInFlightWord];
   const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + kMostSlots);
   period_ns_ = median_of(periods);
-  const bool too_deep = depth > kMostInFlight || records_.size() < 2;
+  const std::uint64_t watched = compares_at_ - begins_at_;
   const std::int64_t mean_ns = std::accumulate(periods.begin(), periods.end(), std::int64_t{}) /
-                               static_cast<std::int64_t>(compares_at_ - begins_at_);
-  const bool seen_whole =
-      depth < static_cast<std::int64_t>(kWatched) - 1 || compares_at_ - begins_at_ > kWatched;
+                               static_cast<std::int64_t>(watched);
+  const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
   begins_batch_ = static_cast<std::uint64_t>(agreed_[kBatchWord]);
-  watched_ = kWatchedLonger;
-  after_ = too_deep || mean_ns < kLeastPeriod_ns ? Stage::settled
-           : seen_whole                          ? Stage::waiting
-                                                 : Stage::watching;
-  if (after_ == Stage::settled) calls_between_checks_ = kNever;
+  if (depth > kMostInFlight) return rest(several, mean_ns);
+  // Perhaps there are more, and the time after the last of them has not been seen.
+  if (several && watched <= kWatched) return watch_again(kWatchedLonger);
+  if (mean_ns < kLeastPeriod_ns) return rest(several, mean_ns);
+  rests_ = 0;
+  after_ = Stage::waiting;
+}
+
+void Learner::watch_again(std::uint64_t calls) {
+  after_ = Stage::watching;
+  watched_ = calls;
+  rest_ = 0;
+}
+
+// Each rest is twice as long as the one before, up to where a comparison costs next to nothing.
+// several: calls have been seen in flight together.
+void Learner::rest(bool several, std::int64_t mean_ns) {
+  constexpr int kMostDoublings = 8;
+  const auto longest = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
+      kLongestRest_ns / std::max<std::int64_t>(mean_ns, 1), kLeastLongestRest, kMostLongestRest));
+  watch_again(several ? kWatchedSeveral : kWatched);
+  rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
 void Learner::agreed_on_trials(TrialTurn& turn) {
@@ -345,9 +384,8 @@ void Learner::agreed_on_check() {
   records_.assign(records_.size(), {});
   stages_tried_ = 0;
   is_put_off_ = false;
-  watched_ = kWatched;
   depth_ = 1;
-  after_ = Stage::watching;
+  watch_again(kWatched);
 }
 
 // One time may be bad luck: what takes half as long again is out then, but the library's own way

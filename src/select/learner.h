@@ -28,7 +28,7 @@ class TrialTurn {
   // A call of this site begins.
   void call_of(const Learner& site);
   bool take(const Learner& site);
-  bool has(const Learner& site) const { return holder_ == &site; }
+  bool has(const Learner& site) const;
   void give_back(const Learner& site);
 
   // What trials have cost on the communicator; and on others, on the rank where that is most, when
@@ -36,14 +36,14 @@ class TrialTurn {
   std::int64_t cost_ns = 0, cost_elsewhere_ns = 0, elapsed_ns = 0;
 
  private:
-  const Learner* holder_ = nullptr;
-  int calls_of_others_ = 0;  // since the holder's last one; it loses its turn after many
+  std::uint64_t holder_ = 0;  // the learner's number; 0: nobody
+  int calls_of_others_ = 0;   // since the holder's last one; it loses its turn after many
 };
 
 class Learner {
  public:
   static constexpr std::size_t kMostWays = 8;
-  static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is learnt
+  static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is tried
   static constexpr int kMostSlots = 32;
   // So many slots of a site are tried whatever they cost: else short programs would learn nothing.
   static constexpr int kFreeSlots = 20;
@@ -98,12 +98,14 @@ class Learner {
     std::vector<std::int64_t> median_ns;  // of each way; 0: not tried
   };
   Found found() const;
-  // How many calls are in flight matters now, also of those that are the library's.
-  bool is_watching() const { return stage_ == Stage::watching; }
-  // Whether it is not settled: ways are tried, or about to be.
-  bool is_learning() const { return stage_ != Stage::settled; }
+  // After next(): how many calls are in flight matters now, also of those that are the library's.
+  bool is_watching() const { return stage_ == Stage::watching && calls_ > begins_at_; }
+  // Whether it is neither settled nor at rest: ways are tried, or about to be.
+  bool is_learning() const { return stage_ != Stage::settled && wants_time(); }
   // Whether the next call needs to know when it begins.
   bool wants_time() const { return calls_ >= next_timed_; }
+  // Another one for each learner of this process, unlike its address, which may come again.
+  std::uint64_t number() const { return number_; }
 
  private:
   enum class Stage : std::uint8_t { watching, waiting, trying, settled };
@@ -112,7 +114,7 @@ class Learner {
     bool out = false;
   };
 
-  void begin_stage(Stage stage, std::uint64_t calls);
+  void begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest = 0);
   int rounds_of_next() const;
   std::int64_t cost_expected_ns() const;
   bool may_try(const TrialTurn& turn) const;
@@ -129,6 +131,8 @@ class Learner {
   void add_time(std::int64_t ns);
   void tell(std::int64_t now_ns, const TrialTurn& turn);
   void agreed_on_watch();
+  void watch_again(std::uint64_t calls);
+  void rest(bool several, std::int64_t mean_ns);
   void agreed_on_trials(TrialTurn& turn);
   void count_cost(TrialTurn& turn);
   void agreed_on_check();
@@ -143,6 +147,7 @@ class Learner {
   int rival_of(int way) const;
   std::uint64_t random();
 
+  const std::uint64_t number_;
   const int native_;
   const bool by_own_time_;
   const bool switches_;
@@ -164,12 +169,14 @@ class Learner {
   Stage after_ = Stage::waiting;  // agreed on: what comes once the comparison has its effect
   bool is_agreed_ = false;
   std::uint64_t calls_ = 0;        // begun
-  std::uint64_t begins_at_ = 0;    // the stage
+  std::uint64_t begins_at_ = 0;    // the stage; later than now while the site rests
   std::uint64_t compares_at_ = 0;  // then the way is way_ until
   std::uint64_t effective_at_ = 0;
   std::uint64_t next_timed_ = 0;
   std::vector<int> order_;          // of ways, by slot; in trials
   std::uint64_t watched_ = 0;       // calls, when it is watched again
+  std::uint64_t rest_ = 0;          // calls before that
+  int rests_ = 0;                   // one after the other
   std::uint64_t begins_batch_ = 0;  // a call with nothing in flight
   std::int64_t last_ns_ = 0;        // the call before; 0: not known
   int most_in_flight_ = 0;

@@ -1,5 +1,5 @@
 // The file is searched as text, so that a long one costs little. It is replaced as a whole by a
-// rename: readers see the old one or the new one.
+// rename: readers see the old one or the new one. Who replaces it has the lock of its directory.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -10,7 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <set>
 #include <thread>
+
+#include "base/log.h"
 
 namespace weft {
 namespace {
@@ -19,7 +25,11 @@ constexpr std::string_view kHeader = "# weft plans, version 4\n";
 // Version 1 had no radices, version 2 no doubts, version 3 no remarks.
 constexpr std::string_view kOldHeaders[] = {
     "# weft plans, version 1\n", "# weft plans, version 2\n", "# weft plans, version 3\n"};
-constexpr std::int64_t kMostBytes = 16 << 20;  // a longer file is no cache of ours
+constexpr std::int64_t kMostBytes = 16 << 20;
+constexpr std::string_view kOwnVersion = "weft " WEFT_VERSION;
+using Milliseconds = std::chrono::milliseconds;
+// How long to wait for others that write: inside the application's calls, and at the end.
+constexpr Milliseconds kSoon(2), kAtTheEnd(1000);
 
 class Descriptor {
  public:
@@ -91,32 +101,80 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
   return plan.remarks.empty() ? line : line + plan.remarks + '\n';
 }
 
-// nullopt: it is there, but cannot be one of ours.
-std::optional<std::string> read_file(const std::string& name) {
-  const Descriptor file(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return "";
-  struct stat status;
-  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > kMostBytes)
-    return std::nullopt;
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  const ssize_t length = read(file.get(), text.data(), text.size());
-  text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+// What a file has to say.
+struct Contents {
+  std::string text;     // "" where it is nothing of ours
+  std::string fault{};  // what is wrong with it, behind its name in a sentence
+  bool may_go = true;   // it may be moved aside
+};
+
+Contents contents_of(std::string text) {
   const auto begins = [&](std::string_view header) { return text.starts_with(header); };
-  if (!text.empty() && !begins(kHeader) && std::ranges::none_of(kOldHeaders, begins))
-    return std::nullopt;
-  return text;
+  if (text.empty() || begins(kHeader) || std::ranges::any_of(kOldHeaders, begins))
+    return {std::move(text)};
+  return {"", begins("# weft plans, ") ? "is of another Weft" : "is nothing of Weft's"};
 }
 
-// The lines that are whole, without that of `key`.
-std::string without(std::string_view text, const std::string& key) {
+bool read_all(int file, std::string& text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t more = read(file, text.data() + length, text.size() - length);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return false;
+    if (more == 0) break;
+    length += static_cast<std::size_t>(more);
+  }
+  text.resize(length);
+  return true;
+}
+
+std::string cannot_be_read() {
+  return std::string("cannot be read (") + std::strerror(errno) + ")";
+}
+
+Contents read_file(const std::string& name) {
+  const Descriptor file(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
+  if (file.get() < 0) return {"", cannot_be_read(), errno == EACCES};
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) return {"", cannot_be_read(), false};
+  if (!S_ISREG(status.st_mode)) return {"", "is no regular file", false};
+  if (status.st_size > kMostBytes) return {"", "is longer than 16 MiB"};
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  if (!read_all(file.get(), text)) return {"", cannot_be_read(), false};
+  return contents_of(std::move(text));
+}
+
+bool is_of_another_version(std::string_view key) {
+  return key.starts_with("weft ") && take_until(key, '|') != kOwnVersion;
+}
+
+// The lines that are whole and go on in use, without those of `entries`.
+std::string without(std::string_view text, const std::vector<PlanCache::Entry>& entries) {
+  std::set<std::string_view> replaced;
+  for (const auto& [key, plan] : entries) replaced.insert(key);
   std::string kept;
   while (!text.empty()) {
     const std::string_view line = take_until(text, '\n');
     std::string_view rest = line;
-    if (take_until(rest, '\t') == key || !parse_plan(rest)) continue;
+    const std::string_view key = take_until(rest, '\t');
+    if (is_of_another_version(key) || replaced.contains(key) || !parse_plan(rest)) continue;
     kept.append(line).push_back('\n');
   }
   return kept;
+}
+
+// Those of other formats are no damage.
+int damaged_lines(std::string_view text) {
+  if (!text.starts_with(kHeader)) return 0;
+  int damaged = 0;
+  while (!text.empty()) {
+    std::string_view line = take_until(text, '\n');
+    if (line.empty() || line.front() == '#') continue;
+    take_until(line, '\t');
+    if (!parse_plan(line)) ++damaged;
+  }
+  return damaged;
 }
 
 std::string directory_of(const std::string& name) {
@@ -132,12 +190,16 @@ void make_directories(const std::string& name) {
 }
 
 // False: others write for too long. Some file systems have no locks: there, a plan may be lost.
-bool lock_soon(int directory) {
-  for (int i = 0; i < 20; ++i) {
+bool lock_within(Milliseconds patience, int directory) {
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::microseconds;
+  const auto until = Clock::now() + patience;
+  const auto longest = std::min<microseconds>(microseconds(patience) / 20, Milliseconds(5));
+  for (microseconds pause(100);; pause = std::min(2 * pause, longest)) {
     if (flock(directory, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(pause);
   }
-  return false;
 }
 
 bool write_all(int file, std::string_view text) {
@@ -160,14 +222,74 @@ void replace_file(const std::string& name, const std::string& text) {
   if (!written || rename(fresh.c_str(), name.c_str()) != 0) unlink(fresh.c_str());
 }
 
-void merge_into_file(const std::string& name, const std::string& key, const MeasuredPlan& plan) {
-  const std::string path = directory_of(name);
-  make_directories(path);
-  const Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0 || !lock_soon(directory.get())) return;
-  const std::optional<std::string> before = read_file(name);
-  if (!before) return;
-  replace_file(name, std::string(kHeader) + without(*before, key) + line_of(key, plan));
+// Under a name that nothing has. "": it stays where it is, and errno says why.
+std::string move_aside(const std::string& name) {
+  constexpr int kMost = 9;
+  for (int i = 1; i <= kMost; ++i) {
+    const std::string aside = name + ".aside" + (i > 1 ? std::to_string(i) : "");
+    struct stat status;
+    if (lstat(aside.c_str(), &status) == 0) continue;
+    return rename(name.c_str(), aside.c_str()) == 0 ? aside : "";
+  }
+  errno = EEXIST;
+  return "";
+}
+
+std::string fault_of(const Contents& contents) {
+  if (!contents.fault.empty()) return contents.fault;
+  const int damaged = damaged_lines(contents.text);
+  if (damaged == 0) return "";
+  return "has " + std::to_string(damaged) + (damaged == 1 ? " damaged line" : " damaged lines");
+}
+
+enum class Says : std::uint8_t { all, what_has_moved };
+
+// What the file says and a new one may go on from, once what is damaged is aside. None: no new one
+// can take its place. One process of all says what has been moved.
+std::optional<std::string> sound_text(const std::string& name, Says says) {
+  Contents contents = read_file(name);
+  const std::string fault = fault_of(contents);
+  if (fault.empty()) return std::move(contents.text);
+  const std::string begins = "the file of plans " + name + " " + fault + ": ";
+  const std::string aside = contents.may_go ? move_aside(name) : "";
+  if (!aside.empty()) {
+    say(begins + "it is kept as " + aside +
+        (contents.text.empty() ? ", and a new one is begun" : ", and its other lines hold"));
+    return std::move(contents.text);
+  }
+  const std::string why = contents.may_go ? std::string(" (") + std::strerror(errno) + ")" : "";
+  if (says == Says::all)
+    say(begins + "it stays there" + why +
+        ", and no plans are kept; name another with --plan-cache, or none");
+  return std::nullopt;
+}
+
+// With the lock of the file's directory, if that can be had in time.
+template <class Do>
+void with_lock(const std::string& name, Milliseconds patience, Do what) {
+  const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() >= 0 && lock_within(patience, directory.get())) what();
+}
+
+// The lines that are whole have their place in the new file at once.
+void mend_file(const std::string& name) {
+  with_lock(name, kSoon, [&] {
+    const auto text = sound_text(name, Says::all);
+    const std::string kept = text ? without(*text, {}) : "";
+    if (!kept.empty()) replace_file(name, std::string(kHeader) + kept);
+  });
+}
+
+void merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries,
+                     Milliseconds patience) {
+  make_directories(directory_of(name));
+  with_lock(name, patience, [&] {
+    const auto before = sound_text(name, Says::what_has_moved);
+    if (!before) return;
+    std::string text = std::string(kHeader) + without(*before, entries);
+    for (const auto& [key, plan] : entries) text += line_of(key, plan);
+    replace_file(name, text);
+  });
 }
 
 }  // namespace
@@ -181,14 +303,30 @@ std::string plan_key(const std::vector<std::string>& words) {
   return key;
 }
 
+// The nodes of each number of ranks, those with most first.
+std::string layout_words(const Nodes& nodes) {
+  std::map<int, int, std::greater<>> nodes_with;
+  for (int node = 0; node < nodes.count(); ++node) ++nodes_with[nodes.ranks_on(node)];
+  std::string ranks;
+  for (const auto& [each, count] : nodes_with)
+    ranks += (ranks.empty() ? "" : "+") + (count > 1 ? std::to_string(count) + "x" : "") +
+             std::to_string(each);
+  if (nodes_with.size() == 1) ranks = std::to_string(nodes.ranks_on(0)) + " each";
+  return std::to_string(nodes.count()) + " nodes, " + ranks +
+         (nodes.are_in_order() ? "" : ", not in order");
+}
+
 void PlanCache::read_once() {
-  if (!read_ && !file_name_.empty()) text_ = read_file(file_name_).value_or("");
-  read_ = true;
+  if (std::exchange(read_, true) || file_name_.empty()) return;
+  Contents contents = read_file(file_name_);
+  is_whole_ = contents.fault.empty();
+  text_ = std::move(contents.text);
 }
 
 void PlanCache::read() {
   const std::lock_guard lock(mutex_);
   read_once();
+  if (!is_whole_ || damaged_lines(text_) > 0) mend_file(file_name_);
 }
 
 std::optional<MeasuredPlan> PlanCache::find(const std::string& key) {
@@ -201,11 +339,10 @@ std::optional<MeasuredPlan> PlanCache::find(const std::string& key) {
   return parse_plan(take_until(line, '\n'));
 }
 
-std::vector<std::pair<std::string, MeasuredPlan>> PlanCache::with_prefix(
-    const std::string& prefix) {
+std::vector<PlanCache::Entry> PlanCache::with_prefix(const std::string& prefix) {
   const std::lock_guard lock(mutex_);
   read_once();
-  std::vector<std::pair<std::string, MeasuredPlan>> found;
+  std::vector<Entry> found;
   for (std::string_view rest = text_; !rest.empty();) {
     std::string_view line = take_until(rest, '\n');
     if (!line.starts_with(prefix)) continue;
@@ -219,7 +356,11 @@ void PlanCache::put(const std::string& key, const MeasuredPlan& plan) {
   MeasuredPlan without_doubts = plan;
   without_doubts.doubts = 0;
   remember(key, without_doubts);
-  if (!file_name_.empty()) merge_into_file(file_name_, key, plan);
+  if (!file_name_.empty()) merge_into_file(file_name_, {{key, plan}}, kSoon);
+}
+
+void PlanCache::put_all(const std::vector<Entry>& entries) {
+  if (!file_name_.empty() && !entries.empty()) merge_into_file(file_name_, entries, kAtTheEnd);
 }
 
 void PlanCache::remember(const std::string& key, const MeasuredPlan& plan) {

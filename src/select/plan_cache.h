@@ -3,7 +3,10 @@
 // where TUNING is PART_BYTES/RADIX/RADIX_ACROSS, and the remarks, with the tab before them, may be
 // missing.
 // Why text, one line each: anybody can read, sort and delete it, and a damaged line harms no other.
-// A file that cannot be read or written is no error: plans are then measured in every run.
+// A file that cannot be read or written is no error: plans are then measured in every run. What is
+// damaged, too long or nothing of Weft's is kept aside, and its place is taken by a new file.
+// Keys begin with Weft's version. Lines of others go when the file is written, so that it does not
+// grow with each of them.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/nodes.h"
 #include "schedule/tuning.h"
 
 namespace weft {
@@ -40,21 +44,30 @@ struct MeasuredPlan {
 // Words joined to one that may be a KEY: whatever would end it is replaced.
 std::string plan_key(const std::vector<std::string>& words);
 
+// How many ranks are on each node, as keys have it: "2 nodes, 4 each", "5 nodes, 3x4+2x1". The
+// order of the nodes is none of it; that the ranks are not in order on them is.
+std::string layout_words(const Nodes& nodes);
+
 class PlanCache {
  public:
+  using Entry = std::pair<std::string, MeasuredPlan>;
+
   // An empty name: nothing but this process's memory.
   explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // Reads the file; else the first find() does, which takes longer than many a plan saves.
+  // Reads the file; else the first find() does, which takes longer than many a plan saves. By one
+  // process of a job: says what is wrong with the file, and moves it aside.
   void read();
   // What this process measured, else what the file said when it was read.
   std::optional<MeasuredPlan> find(const std::string& key);
   // Those of the file whose key begins so.
-  std::vector<std::pair<std::string, MeasuredPlan>> with_prefix(const std::string& prefix);
+  std::vector<Entry> with_prefix(const std::string& prefix);
   // Into the file at once, beside what other processes have put there meanwhile; not where they
   // keep on writing: then the plan is measured once more in another run. In this process there are
   // no doubts of it any more.
   void put(const std::string& key, const MeasuredPlan& plan);
+  // The same of several at once, at the end: it waits up to a second for others that write.
+  void put_all(const std::vector<Entry>& entries);
   // For this process only: what could not be measured well enough to be kept.
   void remember(const std::string& key, const MeasuredPlan& plan);
 
@@ -64,6 +77,7 @@ class PlanCache {
   const std::string file_name_;
   std::mutex mutex_;  // guards the rest
   bool read_ = false;
+  bool is_whole_ = true;
   std::string text_;  // of the file
   std::map<std::string, MeasuredPlan> own_;
 };

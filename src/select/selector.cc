@@ -15,8 +15,8 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
-// Long enough for an algorithm that takes a round for each rank, since each round carries enough. Of
-// many ranks' short blocks the rounds would cost more than the bytes.
+// Long enough for an algorithm that takes a round for each rank, since each round carries enough.
+// Of many ranks' short blocks the rounds would cost more than the bytes.
 bool is_worth_rounds(const Shape& shape) {
   constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
   return is_long(shape) && *agreed_bytes(shape) >= shape.size * kWorthARound_bytes;

@@ -14,16 +14,20 @@ BLOCKING = "blocking "  # of each blocking kind, also of the barriers between
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("learning") / "learning"
-    source = installation.ROOT / "tests/cli/programs/learning.c"
+def built(name, directory):
+    path = directory / name
+    source = installation.ROOT / f"tests/cli/programs/{name}.c"
     compiler = MPICH.mpiexec.parent / "mpicc"
     subprocess.run(
         [compiler, "-O2", "-g", source, "-o", path, f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
         check=True,
     )
     return path
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return built("learning", tmp_path_factory.mktemp("learning"))
 
 
 @pytest.fixture
@@ -37,6 +41,7 @@ def run(program, tmp_path):
         ranks=2,
         hosts="a:1,b:1",
         blocking=False,
+        program=program,
     ):
         summary = tmp_path / "summary.json"
         command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", ranks]
@@ -170,14 +175,50 @@ def test_operators_stay_with_their_callers(run):
     assert done.calls["MPI_Iallreduce"]["seen"] == 2 * 240 + 2 * 240 // 60
 
 
-def test_damaged_and_foreign_lines_are_passed_over(run, tmp_path):
+def test_layouts_are_told_apart(run, tmp_path):
+    """Not by the number of nodes alone."""
+    run(200, ranks=3, hosts="a:2,b:1")
+    known = learned.read(tmp_path / "plans")
+    assert {site.communicator for site in known} == {"3 ranks on 2 nodes, 2+1"}
+
+
+# There is room for 64 of them. Those of the program's first phase are forgotten for those of the
+# second one, on all ranks in the same call.
+def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
+    many = built("many_sites", tmp_path)
+    sites, _ = run(17400, options=["--learn", "switch"], program=many)
+    assert len(sites) >= 64 + 3
+    words = ("allgather, below 16 bytes", "alltoall, below 16 bytes")
+    for site in (*words, "scan, predefined operator, below 8 bytes"):
+        assert 300 < sites[site]["calls"] < 400
+
+
+def test_damaged_lines_are_passed_over_and_kept_aside(run, tmp_path):
     run(200)
     plans = tmp_path / "plans"
     good = plans.read_text()
-    plans.write_text(good.replace("\t0\t", "\tzero\t") + "weft 0|x|learnt|\tnothing\n")
+    damaged = good.replace("\t0\t", "\tzero\t") + "weft 0|x|learnt|\tnothing\n"
+    plans.write_text(damaged)
     sites, done = run(200)
     assert all(site["settled"] for site in sites.values())
     assert "rank" not in done.stdout
+    said = [line for line in done.stderr.splitlines() if "the file of plans" in line]
+    assert len(said) == 1
+    assert f"{plans} has " in said[0]
+    assert f"it is kept as {plans}.aside" in said[0]
+    assert (tmp_path / "plans.aside").read_text() == damaged
+    assert {site.calls for site in learned.read(plans)} == set(SITES)
+    assert "weft 0|" not in plans.read_text()
+    assert "the file of plans" not in run(12)[1].stderr
+
+
+def test_lines_of_other_versions_go(run, tmp_path):
+    plans = tmp_path / "plans"
+    plans.write_text("# weft plans, version 4\n" + LINE + LINE.replace("weft 1|", "weft 1.1|"))
+    done = run(200)[1]
+    assert "the file of plans" not in done.stderr
+    assert "weft 1|" not in plans.read_text()
+    assert "weft 1.1|" not in plans.read_text()
     assert {site.calls for site in learned.read(plans)} == set(SITES)
 
 

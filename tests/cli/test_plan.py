@@ -271,15 +271,20 @@ def test_what_is_no_plan_is_measured(plans, tmp_path):
         assert sources(plans(cache=cache)) == {"cache"}
 
 
-@pytest.mark.parametrize("text", ["dear diary\n", None])
-def test_a_cache_that_cannot_be_one_is_no_error(plans, tmp_path, text):
+def test_a_cache_that_cannot_be_one_is_no_error(plans, tmp_path):
     cache = tmp_path / "plans"
-    if text is None:
-        cache.mkdir()
-    else:
-        cache.write_text(text)
+    cache.mkdir()
     assert sources(plans(cache=cache)) == {"measured"}
-    assert text is None or cache.read_text() == text
+    assert cache.is_dir()
+
+
+def test_what_is_no_cache_is_kept_aside(plans, tmp_path):
+    cache = tmp_path / "plans"
+    cache.write_text("dear diary\n")
+    assert sources(plans(cache=cache)) == {"measured"}
+    assert (tmp_path / "plans.aside").read_text() == "dear diary\n"
+    with_doubts(cache, 0)
+    assert sources(plans(cache=cache)) == {"cache"}
 
 
 def test_engine_auto(plans):

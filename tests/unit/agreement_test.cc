@@ -1,8 +1,8 @@
 // How ranks agree on the way of each call, in every order in which starts, waits, messages and
 // comparisons can follow each other on a few ranks: that all ranks take the same way in the same
 // call, in the same order, and that no program that is right without Weft comes to a standstill.
-// What is run is the library's own code: learners and calls in order. docs/inside/learning.md has
-// the reason why it holds for any number of ranks.
+// What is run is the library's own code: learners, calls in order and sites in use.
+// docs/inside/learning.md has the reason why it holds for any number of ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,15 +12,18 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "select/calls_in_order.h"
 #include "select/learner.h"
+#include "select/sites_in_use.h"
 
 namespace weft {
 namespace {
 
 constexpr int kSites = 2;
+constexpr int kMostSites = 8;  // with those that have been forgotten
 constexpr std::size_t kWays = 3;
 
 // What one rank does next: starts a call of a site, waits for a call, sends, receives, or makes a
@@ -34,36 +37,61 @@ using Script = std::vector<Action>;
 
 enum class Fault : std::uint8_t {
   none,
-  guesses,    // a rank that does not know the way yet takes the rule's
-  blocks,     // a rank that does not know the way yet waits for it in the start
-  no_thread,  // a rank inside a blocking collective takes no part in comparisons
+  guesses,      // a rank that does not know the way yet takes the rule's
+  blocks,       // a rank that does not know the way yet waits for it in the start
+  no_thread,    // a rank inside a blocking collective takes no part in comparisons
+  counts_late,  // a rank counts calls when they go, not when they are made
+};
+
+// What learners do.
+enum class Learning : std::uint8_t {
+  switches,      // another way every few calls
+  stays_short,   // all sites are at rest, and about to be watched again: their periods are short
+  becomes_long,  // or long by now
+};
+
+struct Setting {
+  Fault fault = Fault::none;
+  Learning learning = Learning::switches;
+  std::size_t room = kSites;                 // for so many sites
+  std::uint64_t calls_between_looks = 1000;  // at which sites are in use
+};
+
+struct Site {
+  Site(int key, int number, const Learner::Settings& settings, TrialBudget& budget)
+      : key(key), number(number), learner(kWays, 1, settings, budget) {}
+
+  const int key;
+  const int number;  // in the order in which the rank has made them
+  CallsMade made;
+  Learner learner;
+  std::int64_t begun = 0;
 };
 
 class World;
 
-// One call on one rank that may be held.
+// One call on one rank that may be held. site: nullptr where there was no room.
 struct Call {
   World& world;
-  int rank, site, number;
+  int rank, number;
+  Site* site;
   bool go_on();
 };
 
 class World {
  public:
-  World(const std::vector<Script>& scripts, Fault fault) : scripts_(scripts), fault_(fault) {
-    for (std::size_t rank = 0; rank < scripts.size(); ++rank) {
-      ranks_.push_back(std::make_unique<Rank>());
-      for (int site = 0; site < kSites; ++site) {
-        Learner::Settings settings;
-        settings.seed = static_cast<std::uint64_t>(site + 5);
-        settings.switches = true;
-        ranks_.back()->learners.push_back(std::make_unique<Learner>(kWays, 1, settings, budget_));
-      }
-    }
+  World(const std::vector<Script>& scripts, const Setting& setting)
+      : scripts_(scripts), fault_(setting.fault), setting_(setting) {
+    SitesInUse<Site>::Limits limits;
+    limits.most = setting.room;
+    limits.calls_between_looks = setting.calls_between_looks;
+    limits.most_forgotten = 1;
+    for (std::size_t rank = 0; rank < scripts.size(); ++rank)
+      ranks_.push_back(std::make_unique<Rank>(limits));
   }
 
   // Events are numbers: the next action of a rank, a look of its thread, the end of a comparison.
-  int events() const { return count() * (2 + kSites); }
+  int events() const { return count() * (2 + kMostSites); }
   bool enabled(int event) const {
     const int rank = event % count(), what = event / count();
     if (what == 0) return may_act(rank);
@@ -83,6 +111,7 @@ class World {
     return true;
   }
   const std::string& wrong() const { return wrong_; }
+  bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
 
   // Worlds that go on alike are the same.
   std::string key() const {
@@ -90,7 +119,7 @@ class World {
     for (const auto& rank : ranks_) {
       key += std::to_string(rank->next) + (rank->waits_for_way ? '?' : ',') +
              std::to_string(rank->gone.size()) + ',';
-      for (int site = 0; site < kSites; ++site) {
+      for (int site = 0; site < kMostSites; ++site) {
         const auto at = static_cast<std::size_t>(site);
         key += std::to_string(rank->compared[at]) + (rank->ended[at]       ? '+'
                                                      : rank->comparing[at] ? '?'
@@ -102,16 +131,22 @@ class World {
   }
 
   // The way of the next call of a site, as next_way() in interpose/sites.cc.
-  std::optional<int> next_way(int rank, int site) {
+  std::optional<int> next_way(int rank, Site* site) {
+    const auto way = site ? next_way(rank, *site) : std::optional(0);
+    if (way && fault_ == Fault::counts_late) count_call(rank, site);
+    return way;
+  }
+  std::optional<int> next_way(int rank, Site& site) {
     Rank& own = of(rank);
-    const auto at = static_cast<std::size_t>(site);
-    Learner& learner = *own.learners[at];
+    const auto at = static_cast<std::size_t>(site.number);
     if (own.comparing[at] && own.ended[at]) {
-      learner.agreed(learner.words());
+      site.learner.agreed(site.learner.words());
       own.comparing[at] = own.ended[at] = false;
     }
-    const auto step = learner.next(1'000'000, 0, own.turn);
+    const std::int64_t period_ns = setting_.learning == Learning::becomes_long ? 1'000'000 : 0;
+    const auto step = site.learner.next(1'000'000 + site.begun * period_ns, 0, own.turn);
     if (!step) return std::nullopt;
+    ++site.begun;
     if (step->compare) {
       own.comparing[at] = true;
       ++own.compared[at];
@@ -133,15 +168,21 @@ class World {
 
  private:
   struct Rank {
+    explicit Rank(const SitesInUse<Site>::Limits& limits) : sites(limits) {}
+
     std::size_t next = 0;        // action
     bool waits_for_way = false;  // in a blocking collective, which has not gone yet
     int calls = 0;               // started
-    std::vector<std::unique_ptr<Learner>> learners;
+    SitesInUse<Site> sites;
+    int sites_made = 0;
+    CallsMade without_room;
+    std::map<int, Site*> remembered;  // by key
+    Site* blocking = nullptr;         // of the blocking collective that waits for its way
     TrialTurn turn;
     CallsInOrder<std::unique_ptr<Call>> held;
     std::vector<int> gone;
-    std::array<bool, kSites> comparing{}, ended{};
-    std::array<int, kSites> compared{};  // comparisons begun
+    std::array<bool, kMostSites> comparing{}, ended{};  // by number of the site
+    std::array<int, kMostSites> compared{};             // comparisons begun
   };
 
   int count() const { return static_cast<int>(ranks_.size()); }
@@ -164,7 +205,7 @@ class World {
     if (!action) return false;
     switch (action->kind) {
       case Action::Kind::start:
-        return fault_ != Fault::blocks || knows_way(rank, action->number);
+        return fault_ != Fault::blocks || knows_way(rank, known_site(rank, action->number));
       case Action::Kind::wait:
         return is_over(action->number);
       case Action::Kind::receive:
@@ -173,21 +214,23 @@ class World {
         // Inside already: until all are.
         if (of(rank).gone.size() > static_cast<std::size_t>(action->number))
           return is_over(action->number);
-        return !of(rank).held.any() && !(of(rank).waits_for_way && !knows_way(rank, action->site));
+        return !of(rank).held.any() &&
+               !(of(rank).waits_for_way && !knows_way(rank, of(rank).blocking));
       case Action::Kind::send:
         return true;
     }
     return false;
   }
 
-  bool knows_way(int rank, int site) const {
-    const auto at = static_cast<std::size_t>(site);
+  bool knows_way(int rank, const Site* site) const {
+    if (!site) return true;
+    const auto at = static_cast<std::size_t>(site->number);
     return !of(rank).comparing[at] || of(rank).ended[at];
   }
 
   bool may_let_go(int rank) const {
     if (!of(rank).held.any()) return false;
-    for (int site = 0; site < kSites; ++site)
+    for (int site = 0; site < kMostSites; ++site)
       if (of(rank).comparing[static_cast<std::size_t>(site)] &&
           of(rank).ended[static_cast<std::size_t>(site)])
         return true;
@@ -222,11 +265,13 @@ class World {
   }
 
   // As next_way_in_call(); false: the way is not known yet.
-  bool goes_in_call(int rank, int site) {
-    auto way = site < 0 ? std::optional(0) : next_way(rank, site);
+  bool goes_in_call(int rank, int key) {
+    Rank& own = of(rank);
+    if (!own.waits_for_way) own.blocking = key < 0 ? nullptr : site_of(rank, key);
+    auto way = next_way(rank, own.blocking);
     if (!way && fault_ == Fault::guesses) way = 0;
-    of(rank).waits_for_way = !way;
-    if (way) goes(rank, of(rank).calls++, *way);
+    own.waits_for_way = !way;
+    if (way) goes(rank, own.calls++, *way);
     return way.has_value();
   }
 
@@ -234,23 +279,70 @@ class World {
     return of(rank).gone.size() > static_cast<std::size_t>(number);
   }
 
-  void start(int rank, int site) {
+  void start(int rank, int key) {
     const int number = of(rank).calls++;
+    Site* const site = site_of(rank, key);
     if (!of(rank).held.any()) {
       auto way = next_way(rank, site);
       if (!way && fault_ == Fault::guesses) way = 0;
       if (way) return goes(rank, number, *way);
     }
-    of(rank).held.hold(std::unique_ptr<Call>(new Call{*this, rank, site, number}));
+    of(rank).held.hold(std::unique_ptr<Call>(new Call{*this, rank, number, site}));
+  }
+
+  Site* known_site(int rank, int key) const {
+    const auto known = of(rank).remembered.find(key);
+    return known == of(rank).remembered.end() ? nullptr : known->second;
+  }
+
+  // Of the call that the rank makes now, as plan_for() and count_call(). nullptr: there is no room.
+  // Ranks remember more or less: the last one asks each time.
+  Site* site_of(int rank, int key) {
+    Rank& own = of(rank);
+    const bool asks = rank + 1 == count() || own.remembered.count(key) == 0;
+    if (asks) own.remembered[key] = own.sites.find_or_make(key, [&] { return made(own, key); });
+    Site* const site = known_site(rank, key);
+    if (fault_ != Fault::counts_late) count_call(rank, site);
+    return site;
+  }
+
+  void count_call(int rank, Site* site) {
+    Rank& own = of(rank);
+    if (!own.sites.count_call(site ? site->made : own.without_room)) return;
+    own.remembered.clear();
+    if (own.held.any()) forgotten_while_holding_ = true;
+  }
+
+  std::unique_ptr<Site> made(Rank& rank, int key) {
+    Learner::Settings settings;
+    settings.seed = static_cast<std::uint64_t>(key + 5);
+    settings.switches = setting_.learning == Learning::switches;
+    auto site = std::make_unique<Site>(key, rank.sites_made++, settings, budget_);
+    if (!settings.switches) bring_to_rest(site->learner);
+    return site;
+  }
+
+  // To the call before the first one that is watched again.
+  static void bring_to_rest(Learner& learner) {
+    TrialTurn turn;
+    const auto call = [&] {
+      if (learner.next(1, 0, turn)) return;
+      learner.agreed(learner.words());
+      learner.next(1, 0, turn);
+    };
+    while (learner.wants_time()) call();
+    while (!learner.wants_time()) call();
   }
 
   const std::vector<Script>& scripts_;
   const Fault fault_;
+  const Setting setting_;
   TrialBudget budget_{1, 0};
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<int, int> ways_;  // by call
   std::set<int> sent_;
   std::string wrong_;
+  bool forgotten_while_holding_ = false;
 };
 
 bool Call::go_on() {
@@ -262,17 +354,20 @@ bool Call::go_on() {
 // All orders of events, each state once. What is wrong in some order; "": nothing.
 class Search {
  public:
-  Search(std::vector<Script> scripts, Fault fault) : scripts_(std::move(scripts)), fault_(fault) {}
+  Search(std::vector<Script> scripts, Fault fault) : Search(std::move(scripts), Setting{fault}) {}
+  Search(std::vector<Script> scripts, const Setting& setting)
+      : scripts_(std::move(scripts)), setting_(setting) {}
 
   std::string run() {
     look();
     return wrong_;
   }
   std::size_t states() const { return seen_.size(); }
+  bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
 
  private:
   std::unique_ptr<World> replay() const {
-    auto world = std::make_unique<World>(scripts_, fault_);
+    auto world = std::make_unique<World>(scripts_, setting_);
     for (const int event : events_) world->happen(event);
     return world;
   }
@@ -280,6 +375,7 @@ class Search {
   void look() {
     const auto world = replay();
     if (!world->wrong().empty()) wrong_ = world->wrong();
+    if (world->has_forgotten_while_holding()) forgotten_while_holding_ = true;
     if (!wrong_.empty() || !seen_.insert(world->key()).second) return;
     bool moves = false;
     for (int event = 0; event < world->events(); ++event) {
@@ -293,10 +389,11 @@ class Search {
   }
 
   const std::vector<Script> scripts_;
-  const Fault fault_;
+  const Setting setting_;
   std::vector<int> events_;
   std::set<std::string> seen_;
   std::string wrong_;
+  bool forgotten_while_holding_ = false;
 };
 
 Action start(int site) {
@@ -306,16 +403,22 @@ Action wait(int call) {
   return {Action::Kind::wait, call};
 }
 
+Script pipelined(const std::vector<int>& sites, int in_flight) {
+  Script script;
+  const int calls = static_cast<int>(sites.size());
+  for (int call = 0; call < calls; ++call) {
+    script.push_back(start(sites[static_cast<std::size_t>(call)]));
+    if (call + 1 >= in_flight) script.push_back(wait(call + 1 - in_flight));
+  }
+  for (int call = calls + 1 - in_flight; call < calls; ++call) script.push_back(wait(call));
+  return script;
+}
+
 // Three calls in flight, of the sites in turns.
 Script pipelined(int calls, int sites = kSites) {
-  Script script;
-  for (int call = 0; call < calls; ++call) {
-    script.push_back(start(call % sites));
-    if (call >= 2) script.push_back(wait(call - 2));
-  }
-  script.push_back(wait(calls - 2));
-  script.push_back(wait(calls - 1));
-  return script;
+  std::vector<int> in_turns;
+  for (int call = 0; call < calls; ++call) in_turns.push_back(call % sites);
+  return pipelined(in_turns, 3);
 }
 
 // Rank 0 starts all its calls, then sends; the others receive before they start any.
@@ -392,6 +495,56 @@ TEST(Agreement, HoldsWhereBlockingCollectivesLearn) {
       EXPECT_GT(search.states(), 100u);
     }
   }
+}
+
+// A comparison after a rest has its effect 32 calls later. A rank may come there before its end.
+Search about_to_be_watched(Learning learning, Fault fault) {
+  Setting setting;
+  setting.fault = fault;
+  setting.learning = learning;
+  return {std::vector<Script>(2, pipelined(46, 1)), setting};
+}
+
+TEST(Agreement, HoldsWhereSitesAreAtRest) {
+  for (const Learning learning : {Learning::stays_short, Learning::becomes_long}) {
+    Search search = about_to_be_watched(learning, Fault::none);
+    EXPECT_EQ(search.run(), "");
+    EXPECT_GT(search.states(), 500u);
+  }
+}
+
+TEST(Agreement, TheSearchFindsARankThatGuessesAfterARest) {
+  EXPECT_EQ(about_to_be_watched(Learning::becomes_long, Fault::guesses).run().substr(0, 25),
+            "ranks take different ways");
+}
+
+// Of three sites there is room for so few that one is forgotten for another, also while its calls
+// are held.
+const std::vector<int> kManySites{0, 0, 0, 1, 2, 2, 2, 1, 2, 1, 1, 1, 1, 0, 1};
+
+Setting with_room_for(std::size_t sites, Fault fault = Fault::none) {
+  Setting setting;
+  setting.fault = fault;
+  setting.room = sites;
+  setting.calls_between_looks = 3;
+  return setting;
+}
+
+TEST(Agreement, HoldsWhereSitesAreForgotten) {
+  for (const auto& [ranks, calls, room] : {std::tuple(2, 15, 1), {2, 15, 2}, {3, 9, 1}}) {
+    const std::vector<int> sites(kManySites.begin(), kManySites.begin() + calls);
+    Search search(std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(sites, 6)),
+                  with_room_for(static_cast<std::size_t>(room)));
+    EXPECT_EQ(search.run(), "");
+    EXPECT_TRUE(search.has_forgotten_while_holding()) << ranks << ", " << room;
+  }
+}
+
+TEST(Agreement, TheSearchFindsARankThatForgetsByWhatHasGone) {
+  EXPECT_NE(
+      Search(std::vector<Script>(2, pipelined(kManySites, 6)), with_room_for(1, Fault::counts_late))
+          .run(),
+      "");
 }
 
 TEST(Agreement, TheSearchFindsABlockingCallThatGuesses) {

@@ -75,6 +75,7 @@ class Program {
   }
   std::int64_t now_ns() const { return clocks_.front(); }
   TrialBudget& budget(std::size_t rank) { return budgets_[rank]; }
+  int comparisons() const { return comparisons_; }
 
  private:
   struct Site {
@@ -84,6 +85,7 @@ class Program {
   };
 
   void compare(Site& site) {
+    ++comparisons_;
     Learner::Words greatest = site.learners.front()->words();
     for (const auto& learner : site.learners)
       for (std::size_t i = 0; i < greatest.size(); ++i)
@@ -93,6 +95,7 @@ class Program {
 
   std::vector<std::int64_t> clocks_;
   std::int64_t last_call_ns_ = 0;
+  int comparisons_ = 0;
   std::vector<TrialTurn> turns_;
   std::deque<TrialBudget> budgets_;
   std::deque<Site> sites_;
@@ -313,24 +316,36 @@ TEST(Learner, WithoutABudgetWhatIsKnownIsTakenAndNothingTried) {
 }
 
 TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
-  constexpr int kDepth = 4;
-  Program program;
-  // A batch takes as long as its slowest way says; its calls but the last follow at once.
-  std::int64_t slowest = 0;
-  const int site = program.add_site(3, [&](int, int way, std::uint32_t call) {
-    const std::int64_t ms[] = {40, 40, 24};
-    slowest = std::max(slowest, ms[way]);
-    if (call % kDepth != kDepth - 1) return std::int64_t{1000};
-    return std::exchange(slowest, 0) * 1'000'000;
-  });
-  for (int call = 0; call < 200; ++call) program.call(site, call % kDepth);
-  EXPECT_EQ(program.call(site), 2);
+  for (const int depth : {2, 4, 7, 8}) {
+    Program program;
+    // A batch takes as long as its slowest way says; its calls but the last follow at once.
+    std::int64_t slowest = 0;
+    const auto last = static_cast<std::uint32_t>(depth - 1);
+    const int site = program.add_site(3, [&](int, int way, std::uint32_t call) {
+      const std::int64_t ms[] = {40, 40, 24};
+      slowest = std::max(slowest, ms[way]);
+      if (call % (last + 1) != last) return std::int64_t{1000};
+      return std::exchange(slowest, 0) * 1'000'000;
+    });
+    for (int call = 0; call < 50 * depth; ++call) program.call(site, call % depth);
+    EXPECT_EQ(program.call(site), 2) << depth;
+  }
 }
 
 TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesWay) {
   Program program;
   const int site = program.add_site(3, ways_of({10, 5, 5}));
-  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site, call % 64), 0);
+  for (int call = 0; call < 20'000; ++call) EXPECT_EQ(program.call(site, call % 64), 0);
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  EXPECT_LT(program.comparisons(), 16);
+}
+
+TEST(Learner, WhatHasFewerInFlightLaterIsLearntAboutThen) {
+  Program program;
+  const int site = program.add_site(3, ways_of({10, 12, 5}));
+  for (int call = 0; call < 3000; ++call) EXPECT_EQ(program.call(site, call % 40), 0);
+  for (int call = 0; call < 3000; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 2);
 }
 
 TEST(Learner, WhatAnEarlierRunFoundIsTakenFromTheFirstCall) {
@@ -408,10 +423,118 @@ TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
   EXPECT_EQ(program.call(one), 1);
 }
 
+// Of a site at rest one call in 64 is watched, and a comparison costs little of the time.
 TEST(Learner, ShortPeriodsAreNotWorthIt) {
+  for (const std::int64_t period_ns : {500, 5'000, 19'000}) {
+    Program program;
+    const int site = program.add_site(3, [&](int, int, std::uint32_t) { return period_ns; });
+    constexpr int kCalls = 200'000;
+    int watched = 0;
+    for (int call = 0; call < kCalls; ++call) {
+      watched += program.learner(site).wants_time();
+      EXPECT_EQ(program.call(site), 0);
+    }
+    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    EXPECT_LT(watched, kCalls / 50);  // with those between a watch and its effect
+    EXPECT_GT(program.comparisons(), 5);
+    EXPECT_LT(program.comparisons(), kCalls / 2000 + 10);
+  }
+}
+
+// Such as while the program still sets up its data.
+Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
+  return [&is_long, ms](int rank, int way, std::uint32_t call) {
+    const std::int64_t ns = ms[static_cast<std::size_t>(way)] * 1'000'000;
+    return is_long ? with_noise(ns, rank, call) : std::int64_t{5'000};
+  };
+}
+
+// No later than after about as many calls, up to some thousands.
+TEST(Learner, PeriodsThatBecomeLongAreLearntAbout) {
+  for (const int short_ones : {10, 100, 1000, 100'000}) {
+    Program program;
+    bool is_long = false;
+    const int site = program.add_site(3, short_at_first(is_long, {10, 12, 6}));
+    for (int call = 0; call < short_ones; ++call) EXPECT_EQ(program.call(site), 0);
+    EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+    is_long = true;
+    for (int call = 0; call < 450 + std::min(2 * short_ones, 4500); ++call) program.call(site);
+    EXPECT_EQ(program.call(site), 2) << short_ones;
+    EXPECT_TRUE(program.learner(site).found().settled);
+  }
+}
+
+TEST(Learner, PeriodsThatAreShortForAWhileAreLearntAboutAgain) {
   Program program;
-  const int site = program.add_site(3, [](int, int, std::uint32_t) { return std::int64_t{5'000}; });
-  for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site), 0);
+  bool is_long = true;
+  std::vector<std::int64_t> ms{10, 12, 6};
+  const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+    return short_at_first(is_long, ms)(rank, way, call);
+  });
+  for (int call = 0; call < 200; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 2);
+  is_long = false;
+  for (int call = 0; call < 2000; ++call) program.call(site);
+  is_long = true;
+  ms = {10, 5, 12};
+  for (int call = 0; call < 5000; ++call) program.call(site);
+  EXPECT_EQ(program.call(site), 1);
+}
+
+TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
+  Program program;
+  Learner::Settings settings;
+  settings.by_own_time = true;
+  bool is_long = false;
+  const int site = program.add_site(3, short_at_first(is_long, {10, 12, 6}), settings);
+  for (int call = 0; call < 1000; ++call)
+    EXPECT_EQ(program.blocking_call(site, 1'000'000), 0);  // what is between does not count
+  EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+  is_long = true;
+  int way = 0;
+  for (int call = 0; call < 3000; ++call) way = program.blocking_call(site, 1'000'000);
+  EXPECT_EQ(way, 2);
+}
+
+// After a rest, of the library's calls only those are counted that begin with the watch. All that
+// are in flight together go the same way even so.
+TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
+  for (int test = 0; test < 64; ++test) {
+    const int depth = 2 + test / 8, begins = test % 8;
+    Program program;
+    bool is_last = false;
+    const int site = program.add_site(3, [&](int rank, int way, std::uint32_t call) {
+      const std::int64_t ms[] = {40, 40, 24};
+      return is_last ? with_noise(ms[way] * 1'000'000, rank, call) : std::int64_t{1000};
+    });
+    for (int call = 0; call < 1000 + begins; ++call) program.call(site);
+    int counted = 0, of_batch = 0;
+    for (int call = 0; call < 1000 * depth; ++call) {
+      const int place = call % depth;
+      if (place == 0) counted = 0;
+      is_last = place == depth - 1;
+      const int way = program.call(site, counted);
+      const bool is_librarys = way == 0;
+      if (!is_librarys || program.learner(site).is_watching()) ++counted;
+      if (place == 0) of_batch = way;
+      ASSERT_EQ(way, of_batch) << "batches begin at " << begins << ", call " << call;
+    }
+    EXPECT_EQ(of_batch, depth <= Learner::kMostInFlight ? 2 : 0) << depth << ", " << begins;
+  }
+}
+
+// The next one may lie where it lay.
+TEST(Learner, TheTurnOfALearnerThatIsGoneIsNoOthers) {
+  TrialTurn turn;
+  TrialBudget budget(1, 0);
+  std::optional<Learner> learner;
+  learner.emplace(3, kNative, Learner::Settings{}, budget);
+  EXPECT_TRUE(turn.take(*learner));
+  learner.emplace(3, kNative, Learner::Settings{}, budget);
+  EXPECT_FALSE(turn.has(*learner));
+  EXPECT_FALSE(turn.take(*learner));
+  for (int call = 0; call < 100; ++call) turn.call_of(*learner);
+  EXPECT_TRUE(turn.take(*learner));
 }
 
 // Between 'unknown' and its repetition nothing changes.

@@ -2,7 +2,9 @@
 // and whoever else writes it.
 #include "select/plan_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +51,21 @@ class PlanCacheFile : public testing::Test {
     std::ostringstream text;
     text << std::ifstream(file_).rdbuf();
     return text.str();
+  }
+  std::string aside(const std::string& more = "") const {
+    std::ostringstream text;
+    text << std::ifstream(file_.string() + ".aside" + more).rdbuf();
+    return text.str();
+  }
+  // What rank 0 says of it in MPI_Init.
+  std::string said_of(PlanCache& cache) const {
+    testing::internal::CaptureStderr();
+    cache.read();
+    return testing::internal::GetCapturedStderr();
+  }
+  std::string sentence(const std::string& fault, const std::string& becomes) const {
+    return "weft: the file of plans " + file_.string() + " " + fault + ": it is kept as " +
+           file_.string() + ".aside, and " + becomes + "\n";
   }
   // Alone in its directory: nothing temporary is left.
   long entries() const {
@@ -140,6 +157,13 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
   for (const char* key :
        {"bad", "cut", "size", "radix", "doubts", "time", "sign", "nameless", "", "torn"})
     EXPECT_EQ(cache.find(key), std::nullopt) << key;
+  const std::string damaged = read();
+  EXPECT_EQ(said_of(cache), sentence("has 10 damaged lines", "its other lines hold"));
+  EXPECT_EQ(aside(), damaged);
+  EXPECT_EQ(PlanCache(file_).find("good"), kPlan);
+  EXPECT_EQ(cache.find("good"), kPlan);
+  PlanCache next(file_);
+  EXPECT_EQ(said_of(next), "");
   cache.put("torn", kOther);
   EXPECT_EQ(PlanCache(file_).find("torn"), kOther);
   EXPECT_EQ(PlanCache(file_).find("good"), kPlan);
@@ -147,14 +171,90 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);  // the damage is gone
 }
 
-TEST_F(PlanCacheFile, AFileThatIsNoCacheStaysAsItIs) {
-  for (const std::string text : {"dear diary\n", "# weft plans, version 5\na\tb\t1\tb/1=1\n"}) {
+TEST_F(PlanCacheFile, EmptyLinesAndRemarksAreNoDamage) {
+  PlanCache(file_).put("a", kPlan);
+  std::ofstream(file_, std::ios::app) << "\n# mine\n\n";
+  PlanCache cache(file_);
+  EXPECT_EQ(said_of(cache), "");
+  EXPECT_EQ(cache.find("a"), kPlan);
+  EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
+  const std::string long_one = "# weft plans, version 4\n" + std::string((16 << 20) + 1, '#');
+  for (const auto& [text, fault] :
+       {std::pair<std::string, std::string>{"dear diary\n", "is nothing of Weft's"},
+        {"# weft plans, version 5\na\tb\t1\tb/1=1\n", "is of another Weft"},
+        {long_one, "is longer than 16 MiB"}}) {
     write(text);
     PlanCache cache(file_);
+    EXPECT_EQ(cache.find("a"), std::nullopt);
+    EXPECT_TRUE(read() == text);  // not before rank 0 has seen it
+    EXPECT_EQ(said_of(cache), sentence(fault, "a new one is begun"));
+    EXPECT_TRUE(aside() == text);
+    EXPECT_FALSE(std::filesystem::exists(file_));
     cache.put("a", kOther);
-    EXPECT_EQ(cache.find("a"), kOther);
-    EXPECT_EQ(read(), text);
+    EXPECT_EQ(PlanCache(file_).find("a"), kOther);
+    EXPECT_EQ(entries(), 2);
+    std::filesystem::remove(file_.string() + ".aside");
   }
+}
+
+// By whoever writes first, such as before rank 0 has read it.
+TEST_F(PlanCacheFile, WhoeverMovesTheFileAsideSaysSo) {
+  write("dear diary\n");
+  testing::internal::CaptureStderr();
+  PlanCache(file_).put("a", kOther);
+  PlanCache(file_).put("b", kPlan);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            sentence("is nothing of Weft's", "a new one is begun"));
+  EXPECT_EQ(aside(), "dear diary\n");
+  EXPECT_EQ(PlanCache(file_).find("a"), kOther);
+  EXPECT_EQ(PlanCache(file_).find("b"), kPlan);
+}
+
+TEST_F(PlanCacheFile, NothingThatIsKeptAsideIsReplaced) {
+  for (int i = 1; i <= 9; ++i) {
+    write("diary " + std::to_string(i));
+    PlanCache cache(file_);
+    EXPECT_NE(said_of(cache), "");
+    EXPECT_EQ(aside(i > 1 ? std::to_string(i) : ""), "diary " + std::to_string(i));
+  }
+  write("diary 10");
+  PlanCache cache(file_);
+  const std::string said = said_of(cache);
+  EXPECT_NE(said.find("it stays there (File exists), and no plans are kept"), std::string::npos);
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  testing::internal::CaptureStderr();
+  cache.put("a", kOther);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // it has been said
+  EXPECT_EQ(cache.find("a"), without_doubts(kOther));
+  EXPECT_EQ(read(), "diary 10");
+  EXPECT_EQ(entries(), 10);
+}
+
+const std::string kOwnKey = "weft " WEFT_VERSION "|AMD|4 ranks";
+
+// Those of other machines stay.
+TEST_F(PlanCacheFile, LinesOfOtherVersionsGoWhenItIsWritten) {
+  PlanCache(file_).put(kOwnKey, kPlan);
+  PlanCache(file_).put("weft " WEFT_VERSION "|Intel|4 ranks", kPlan);
+  const std::string own = read();
+  std::string others = own.substr(own.find('\n') + 1);
+  for (const char* version : {"weft 0|", "weft " WEFT_VERSION "1|", "weft |"}) {
+    std::string more = others;
+    for (auto at = more.find("weft "); at != std::string::npos; at = more.find("weft ", at + 1))
+      more.replace(at, more.find('|', at) + 1 - at, version);
+    std::ofstream(file_, std::ios::app) << more;
+  }
+  PlanCache cache(file_);
+  EXPECT_EQ(said_of(cache), "");
+  EXPECT_EQ(cache.with_prefix("weft ").size(), 8u);
+  cache.put("weft " WEFT_VERSION "|AMD|2 ranks", kOther);
+  PlanCache next(file_);
+  EXPECT_EQ(next.with_prefix("weft ").size(), 3u);
+  EXPECT_EQ(next.with_prefix("weft " WEFT_VERSION "|").size(), 3u);
+  EXPECT_EQ(next.find(kOwnKey), kPlan);
 }
 
 TEST_F(PlanCacheFile, PlansOfEarlierVersionsAreMeasuredAnew) {
@@ -179,6 +279,11 @@ TEST_F(PlanCacheFile, WhatCannotBeAFileIsNoError) {
   PlanCache("/proc/no/such/place").put("a", kPlan);
   PlanCache(directory_).put("a", kPlan);
   EXPECT_TRUE(std::filesystem::is_directory(directory_));
+  PlanCache cache(file_);
+  const std::string said = said_of(cache);
+  EXPECT_NE(said.find("is no regular file: it stays there, and no plans are kept"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_fifo(file_));
 }
 
 TEST_F(PlanCacheFile, WritersAtTheSameTimeLoseNothingThatWasWritten) {
@@ -198,6 +303,58 @@ TEST_F(PlanCacheFile, WritersAtTheSameTimeLoseNothingThatWasWritten) {
     for (int i = 0; i < kPlans; ++i)
       EXPECT_EQ(cache.find(std::to_string(writer) + "|" + std::to_string(i)), kPlan);
   EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(PlanCacheFile, PutsSeveralAtOnce) {
+  PlanCache(file_).put("b", kPlan);
+  PlanCache(file_).put("c", kPlan);
+  PlanCache(file_).put_all({{"a", kPlan}, {"b", kOther}});
+  PlanCache cache(file_);
+  EXPECT_EQ(cache.find("a"), kPlan);
+  EXPECT_EQ(cache.find("b"), kOther);
+  EXPECT_EQ(cache.find("c"), kPlan);
+  const std::string text = read();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  const auto written = std::filesystem::last_write_time(file_);
+  PlanCache(file_).put_all({});
+  EXPECT_EQ(std::filesystem::last_write_time(file_), written);
+}
+
+// Each writes once, while another one has the lock for longer than a call of MPI's would wait.
+TEST_F(PlanCacheFile, WritersAtTheEndWaitForEachOther) {
+  constexpr int kWriters = 8;
+  PlanCache(file_).put("before", kPlan);
+  const int directory = open(file_.parent_path().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(flock(directory, LOCK_EX), 0);
+  PlanCache(file_).put("soon", kPlan);
+  for (int writer = 0; writer < kWriters; ++writer) {
+    if (fork() != 0) continue;
+    close(directory);  // the lock is not this process's
+    PlanCache(file_).put_all(
+        {{std::to_string(writer), kPlan}, {"x" + std::to_string(writer), kOther}});
+    _exit(0);
+  }
+  usleep(100'000);
+  flock(directory, LOCK_UN);
+  close(directory);
+  while (wait(nullptr) > 0) {
+  }
+  PlanCache cache(file_);
+  EXPECT_EQ(cache.find("before"), kPlan);
+  EXPECT_EQ(cache.find("soon"), std::nullopt);
+  for (int writer = 0; writer < kWriters; ++writer) {
+    EXPECT_EQ(cache.find(std::to_string(writer)), kPlan);
+    EXPECT_EQ(cache.find("x" + std::to_string(writer)), kOther);
+  }
+  EXPECT_EQ(entries(), 1);
+}
+
+TEST(PlanKey, SaysHowManyRanksAreOnEachNode) {
+  EXPECT_EQ(layout_words(Nodes({0, 0, 1, 1})), "2 nodes, 2 each");
+  EXPECT_EQ(layout_words(Nodes({0, 0, 0, 1})), "2 nodes, 3+1");
+  EXPECT_EQ(layout_words(Nodes({0, 1, 1, 1})), "2 nodes, 3+1");
+  EXPECT_EQ(layout_words(Nodes({0, 0, 1, 2, 2, 3})), "4 nodes, 2x2+2x1");
+  EXPECT_EQ(layout_words(Nodes({0, 1, 0, 1})), "2 nodes, 2 each, not in order");
 }
 
 TEST(PlanKey, HoldsNothingThatEndsIt) {
