@@ -96,9 +96,7 @@ std::string words_for(MPI_Comm comm, const Facts& facts, const Words& said) {
 
 // MPI is finalised, so that no launcher takes the end for a crash.
 [[noreturn]] void end_job(const std::string& why) {
-  if (!why.empty())
-    say("the ranks of this job were started differently, so that they would wait for each other: " +
-        why + "; give all ranks the same");
+  if (!why.empty()) say(why);
   greatest(handles.comm_world, {});  // nobody ends before it has been said
   next_calls.Finalize();
   std::fflush(nullptr);
@@ -116,8 +114,24 @@ Start agree_on_start(const Facts& facts, const Start& own) {
   words[kRaise] = !own.all_keep_level;
   words[kLacking] = !own.all_have_multiple;
   const Words said = greatest(handles.comm_world, words);
-  if (!all_alike(said)) end_job(words_for(handles.comm_world, facts, said));
+  if (!all_alike(said)) {
+    const std::string why = words_for(handles.comm_world, facts, said);
+    end_job(why.empty() ? why
+                        : "the ranks of this job were started differently, so that they would wait "
+                          "for each other: " +
+                              why + "; give all ranks the same");
+  }
   return {said[kKeep] != 0, said[kRaise] == 0, said[kLacking] == 0};
+}
+
+void end_job_if_refused(const std::string& why) {
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  Words own{};
+  own[0] = why.empty() ? 0 : ranks - rank;
+  const std::int64_t first = greatest(handles.comm_world, own)[0];
+  if (first > 0) end_job(first == ranks - rank ? why : "");
 }
 
 std::optional<std::string> disagreement(MPI_Comm comm, const Facts& facts) {

@@ -26,6 +26,10 @@ struct Start {
 // alone. Where the facts differ it ends the process, on all ranks, and one of them says why.
 Start agree_on_start(const Facts& facts, const Start& own);
 
+// Collective over MPI_COMM_WORLD. Ends the process on all ranks if some rank has a reason; the
+// first of these says it.
+void end_job_if_refused(const std::string& why);
+
 // Collective over `comm`, a communicator of the application's. What differs between its ranks, on
 // its first rank in words, on the others in none; no value: nothing does.
 std::optional<std::string> disagreement(MPI_Comm comm, const Facts& facts);

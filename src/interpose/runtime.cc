@@ -245,6 +245,7 @@ struct NodePlacement {
   int local_rank = 0;
   NodeCores cores;
   std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
+  std::string misfit;               // why the policy cannot be meant for this node
 };
 
 // Collective over the ranks of a node; the same on all of them, but for their own numbers. Where
@@ -264,6 +265,11 @@ NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy) {
   if (!read && policy.kind != PlacementPolicy::Kind::list) return give_up(read.error().message);
   const Topology topology = read ? *read : Topology{};
   const NodeRanks ranks = ranks_on(topology, cpus_of_rank);
+  if (const auto fitting = fits(policy, topology, ranks); !fitting) {
+    found.misfit = fitting.error().message;
+    if (read) found.misfit += " (" + picture(topology, ranks) + ")";
+    return found;
+  }
   for (int rank = 0; rank < found.cores.ranks; ++rank) {
     const auto core = place(policy, topology, ranks, rank);
     if (!core) return give_up(core.error().message + "; progress threads stay beside their ranks");
@@ -289,6 +295,8 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
   int core = -1;
   on_each_node(comm, [&](MPI_Comm node) {
     const NodePlacement found = placement_on(node, policy);
+    if (!found.misfit.empty() && found.local_rank == 0)
+      say(found.misfit + "; the threads of this communicator stay beside their ranks");
     core = found.core_of_thread[static_cast<std::size_t>(found.local_rank)];
   });
   return core;
@@ -296,14 +304,17 @@ int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
 
 void Runtime::place_threads() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  std::string misfit;
   on_each_node(handles.comm_world, [&](MPI_Comm node) {
     const NodePlacement found = placement_on(node, config.placement);
+    misfit = found.misfit;
     core_of_thread_ = found.core_of_thread;
     thread_core_ = core_of_thread_[static_cast<std::size_t>(found.local_rank)];
     if (thread_core_ >= 0) node_cores_ = found.cores;
     if (config.backoff.kind == BackOff::Kind::baton)
       progress.use(baton_for(node, found.local_rank, found.core_of_thread));
   });
+  end_job_if_refused(misfit);
 }
 
 // Collective. The ends of what an agent carries out are found by completion calls, all of which

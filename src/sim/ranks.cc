@@ -18,13 +18,13 @@ Result<NodePlaces> place_node(const Machine& machine, int ranks, const Placement
   auto cores = rank_cores(topology, ranks);
   if (!cores) return cores.error();
   NodePlaces places{*cores, {}, ""};
+  const NodeRanks on{*cores, {}};
+  if (const auto fitting = fits(policy, topology, on); !fitting)
+    return Error{fitting.error().message + " (" + picture(topology, on) + ")"};
   for (int rank = 0; rank < ranks; ++rank) {
-    const auto core = place(policy, topology, NodeRanks{*cores, {}}, rank);
+    const auto core = place(policy, topology, on, rank);
     if (!core) places.note = core.error().message + "; progress threads stay beside their ranks";
     const bool is_elsewhere = core && *core >= 0;
-    if (is_elsewhere && *core >= machine.cores)
-      return Error{"the placement names core " + std::to_string(*core) + ", and there are 0 to " +
-                   std::to_string(machine.cores - 1)};
     places.threads.push_back(is_elsewhere ? *core : (*cores)[static_cast<std::size_t>(rank)]);
   }
   return places;

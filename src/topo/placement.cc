@@ -68,18 +68,52 @@ Result<int> place_odd_even(const Topology& topology, const NodeRanks& ranks, int
   return free[static_cast<std::size_t>(local_rank) % free.size()];
 }
 
+Result<bool> list_fits(const std::vector<int>& named, const Topology& topology,
+                       const NodeRanks& ranks) {
+  if (named.size() < ranks.core_of_rank.size())
+    return Error{"placement list names " + count(size_of(named), "core") + " for " +
+                 count(size_of(ranks.core_of_rank), "rank") + " of a node: name one for each"};
+  for (const int core : named)
+    if (topology.cpus() > 0 && !topology.has(core))
+      return Error{"placement list names core " + std::to_string(core) +
+                   ", which this machine or its batch system does not give"};
+  return true;
+}
+
+int cores_needed(int threads_per_core, const NodeRanks& ranks) {
+  return (size_of(ranks.core_of_rank) + threads_per_core - 1) / threads_per_core;
+}
+
+Result<bool> pack_fits(int threads_per_core, const Topology& topology, const NodeRanks& ranks) {
+  const int free = size_of(free_cores(topology, ranks));
+  const int needed = cores_needed(threads_per_core, ranks);
+  if (free == 0 || free >= needed) return true;
+  return Error{"placement pack:" + std::to_string(threads_per_core) + " needs " +
+               std::to_string(needed) + " cores without a rank for " +
+               count(size_of(ranks.core_of_rank), "rank") + ", and " + std::to_string(free) +
+               (free == 1 ? " is" : " are") +
+               " free: start fewer ranks per node or pack more threads on a core"};
+}
+
 // K threads on one core: threads of consecutive ranks share the cores that carry no rank.
 Result<int> place_pack(int threads_per_core, const Topology& topology, const NodeRanks& ranks,
                        int local_rank) {
   const auto free = free_cores(topology, ranks);
-  const int threads = size_of(ranks.core_of_rank);
-  const int needed = (threads + threads_per_core - 1) / threads_per_core;
-  if (size_of(free) < needed)
-    return Error{"placement pack:" + std::to_string(threads_per_core) + " needs " +
-                 std::to_string(needed) + " cores without a rank for " + std::to_string(threads) +
-                 " ranks, and " + std::to_string(free.size()) +
-                 " are free: start fewer ranks per node or pack more threads on a core"};
+  if (free.empty()) return no_free_core("pack", ranks);
   return free[static_cast<std::size_t>(local_rank / threads_per_core)];
+}
+
+// "0 to 5, 7"; "none".
+std::string in_words(std::vector<int> cores) {
+  std::sort(cores.begin(), cores.end());
+  std::string words;
+  for (std::size_t i = 0, next = 0; i < cores.size(); i = next) {
+    next = i + 1;
+    while (next < cores.size() && cores[next] <= cores[next - 1] + 1) ++next;
+    words += (words.empty() ? "" : ", ") + std::to_string(cores[i]);
+    if (cores[next - 1] > cores[i]) words += " to " + std::to_string(cores[next - 1]);
+  }
+  return words.empty() ? "none" : words;
 }
 
 // Cores of one NUMA node that carry `ranks` ranks, the free ones evenly among them.
@@ -141,8 +175,26 @@ Result<std::vector<int>> rank_cores(const Topology& topology, int ranks) {
   return result;
 }
 
+Result<bool> fits(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks) {
+  if (policy.kind == PlacementPolicy::Kind::list) return list_fits(policy.cores, topology, ranks);
+  if (policy.kind == PlacementPolicy::Kind::pack)
+    return pack_fits(policy.threads_per_core, topology, ranks);
+  return true;
+}
+
+std::string picture(const Topology& topology, const NodeRanks& ranks) {
+  std::vector<int> bound;
+  for (const int core : ranks.core_of_rank)
+    if (core >= 0) bound.push_back(core);
+  const std::string where =
+      bound.empty() ? "ranks bound to none of them" : "ranks on " + in_words(bound);
+  return "cores " + in_words(topology.cores()) + ", " + where + ", free " +
+         in_words(free_cores(topology, ranks));
+}
+
 Result<int> place(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks,
                   int local_rank) {
+  if (const auto fitting = fits(policy, topology, ranks); !fitting) return fitting.error();
   switch (policy.kind) {
     case PlacementPolicy::Kind::bind:
       return kBesideRank;
@@ -153,7 +205,7 @@ Result<int> place(const PlacementPolicy& policy, const Topology& topology, const
     case PlacementPolicy::Kind::pack:
       return place_pack(policy.threads_per_core, topology, ranks, local_rank);
     case PlacementPolicy::Kind::list:
-      return policy.cores[static_cast<std::size_t>(local_rank) % policy.cores.size()];
+      return policy.cores[static_cast<std::size_t>(local_rank)];
   }
   return kBesideRank;
 }

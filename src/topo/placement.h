@@ -6,6 +6,7 @@
 // spread so, the one that the equation says. A core is named by its first CPU.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/config.h"
@@ -28,6 +29,14 @@ std::vector<int> free_cores(const Topology& topology, const NodeRanks& ranks);
 // The paper's spread of ranks (its figure 1): consecutive ranks in each NUMA node, as many as its
 // cores deserve, and the cores left free evenly among them. Error: more ranks than cores.
 Result<std::vector<int>> rank_cores(const Topology& topology, int ranks);
+
+// Error: what the user asks for is not there: cores that the machine lacks, fewer of them named
+// than there are ranks, or more threads than the free cores may carry. That there is no free core
+// at all is none.
+Result<bool> fits(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks);
+
+// What is there, in words: "cores 0 to 7, ranks on 0 to 5, free 6 to 7".
+std::string picture(const Topology& topology, const NodeRanks& ranks);
 
 // The core for the thread of `local_rank`; -1: where the rank itself runs (bind).
 Result<int> place(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks,

@@ -74,7 +74,7 @@ def test_the_picture_has_ranks_threads_and_the_launcher_s_option():
         (("--cores", 4, "--ranks", 2, "--policy", "moon"), "unknown placement 'moon'"),
         (
             ("--cores", 4, "--ranks", 2, "--policy", "list:1,4"),
-            "names core 4, and there are 0 to 3",
+            "names core 4, which this machine",
         ),
         (("--machine", "moon:1", "--ranks", 2), "lstopo machine.xml"),
         (("--machine", "core:2", "--cores", 4, "--ranks", 2), "leave one out"),

@@ -69,6 +69,21 @@ def test_what_is_each_ranks_own_affair_may_differ(mpi, first, second):
     assert done.sentences() == []
 
 
+@pytest.mark.parametrize(
+    ("placement", "words"),
+    [
+        ("list:0", "placement list names 1 core for 2 ranks of a node: name one for each (cores "),
+        ("list:0,4095", "placement list names core 4095, which this machine or its batch system"),
+    ],
+)
+def test_a_placement_that_does_not_fit_is_refused_by_one_rank(mpi, placement, words):
+    done = of_both(mpi, *[["--engine", "thread", "--placement", placement]] * 2).done()
+    assert done.status == 2, done.text
+    assert "works" not in done.out
+    assert len(done.sentences()) == 1, done.text
+    assert words in done.sentences()[0]
+
+
 def test_ranks_without_weft_are_missed(mpi):
     """Weft cannot end them; it says what the others wait for."""
     job = of_both(mpi, [], [], "waits-for-rank-0")

@@ -212,11 +212,35 @@ TEST(Placement, PackWithTooFewFreeCoresSaysHowMany) {
   EXPECT_NE(placed.error().message.find("2 are free"), std::string::npos);
 }
 
-TEST(Placement, ListRepeats) {
+TEST(Placement, AListNamesACoreForEachRank) {
   const PlacementPolicy list{PlacementPolicy::Kind::list, 1, {5, 6}};
-  EXPECT_EQ(*place(list, Topology{}, NodeRanks{{0, 1, 2}, {}}, 0), 5);
-  EXPECT_EQ(*place(list, Topology{}, NodeRanks{{0, 1, 2}, {}}, 2), 5);
-  EXPECT_EQ(*place(list, Topology{}, NodeRanks{{0, 1, 2}, {}}, 1), 6);
+  const NodeRanks two{{0, 1}, {}};
+  EXPECT_EQ(*place(list, Topology{}, two, 0), 5);  // where the topology cannot be read
+  EXPECT_EQ(*place(list, machine(8, 1), two, 1), 6);
+  const auto too_few = place(list, machine(8, 1), NodeRanks{{0, 1, 2}, {}}, 0);
+  ASSERT_FALSE(too_few);
+  EXPECT_NE(too_few.error().message.find("2 cores for 3 ranks"), std::string::npos);
+  const auto not_there = place(list, machine(6, 1), two, 0);
+  ASSERT_FALSE(not_there);
+  EXPECT_NE(not_there.error().message.find("names core 6"), std::string::npos);
+}
+
+TEST(Placement, WithoutAFreeCoreThereIsNothingThatDoesNotFit) {
+  const PlacementPolicy pack{PlacementPolicy::Kind::pack, 2, {}};
+  const NodeRanks everywhere{{0, 1, 2, 3}, {}};
+  EXPECT_TRUE(fits(pack, machine(4, 1), everywhere));
+  EXPECT_FALSE(place(pack, machine(4, 1), everywhere, 0));
+  EXPECT_FALSE(
+      fits(PlacementPolicy{PlacementPolicy::Kind::pack, 1, {}}, machine(6, 1), everywhere));
+}
+
+TEST(Placement, ThePictureSaysWhatIsThere) {
+  EXPECT_EQ(picture(machine(8, 1), NodeRanks{{0, 1, 2, 5}, {}}),
+            "cores 0 to 7, ranks on 0 to 2, 5, free 3 to 4, 6 to 7");
+  EXPECT_EQ(picture(machine(2, 1), NodeRanks{{-1, -1}, {}}),
+            "cores 0 to 1, ranks bound to none of them, free 0 to 1");
+  EXPECT_EQ(picture(machine(2, 1), NodeRanks{{0, 1}, {}}),
+            "cores 0 to 1, ranks on 0 to 1, free none");
 }
 
 TEST(Placement, BindStaysBesideTheRank) {

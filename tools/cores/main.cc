@@ -68,20 +68,18 @@ int show_placement(const Options& options) {
   const auto topology = topology_of(options);
   if (!topology) return refuse(topology.error().message);
   const auto cores = topology->cores();
-  for (const int core : policy->cores)
-    if (!topology->has(core))
-      return refuse("placement " + options.policy + " names core " + std::to_string(core) +
-                    ", and there are " + std::to_string(cores.front()) + " to " +
-                    std::to_string(*std::max_element(cores.begin(), cores.end())));
   const auto spread = rank_cores(*topology, options.ranks);
   if (!spread) return refuse(spread.error().message);
+  const NodeRanks ranks{*spread, {}};
+  if (const auto fitting = fits(*policy, *topology, ranks); !fitting)
+    return refuse(fitting.error().message + " (" + picture(*topology, ranks) + ")");
   json found;
   found["policy"] = options.policy;
   found["cores"] = cores;
   for (const int core : cores) found["numa_nodes"].push_back(topology->numa(core));
   found["ranks"] = *spread;
   std::string note;
-  found["threads"] = thread_cores(*policy, *topology, NodeRanks{*spread, {}}, note);
+  found["threads"] = thread_cores(*policy, *topology, ranks, note);
   if (!note.empty()) found["note"] = note;
   return answer(found);
 }
