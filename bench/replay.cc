@@ -14,15 +14,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "operation.h"
+#include "replay_blocks.h"
 
 namespace {
 
+using bench::Blocks;
 using bench::Operation;
 
 struct Sample {
@@ -91,16 +93,22 @@ class Computation {
   double per_us_ = 0;
 };
 
+std::variant<Operation, Blocks> call_of(const Site& site, MPI_Comm members) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(members, &rank);
+  MPI_Comm_size(members, &size);
+  const auto collective = bench::find_collective(site.collective);
+  if (!collective) return Blocks(site.collective, site.bytes, size);
+  Operation operation(*collective, site.bytes, rank, size);
+  operation.prepare(1);
+  return operation;
+}
+
 class Replay {
  public:
   Replay(const Site& site, MPI_Comm members, Computation* computation)
-      : site_(site), members_(members), computation_(computation) {
-    int rank = 0, size = 1;
+      : site_(site), members_(members), computation_(computation), call_(call_of(site, members)) {
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
-    MPI_Comm_rank(members, &rank);
-    MPI_Comm_size(members, &size);
-    operation_.emplace(*bench::find_collective(site.collective), site.bytes, rank, size);
-    operation_->prepare(1);
   }
 
   // Of the last rank, at the first member: as it is, then of a blocking call its non-blocking form.
@@ -129,11 +137,11 @@ class Replay {
     computation_->run(sample.late[static_cast<std::size_t>(world_rank_)]);
     if (nonblocking) {
       MPI_Request request;
-      operation_->start(members_, &request);
+      std::visit([&](auto& call) { call.start(members_, &request); }, call_);
       computation_->run(sample.window);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
-      operation_->blocking(members_);
+      std::visit([&](auto& call) { call.blocking(members_); }, call_);
       computation_->run(sample.window);
     }
     return (MPI_Wtime() - began) * 1e6;
@@ -142,7 +150,7 @@ class Replay {
   const Site& site_;
   const MPI_Comm members_;
   Computation* const computation_;
-  std::optional<Operation> operation_;
+  std::variant<Operation, Blocks> call_;
   int world_rank_ = 0;
 };
 

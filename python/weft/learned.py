@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from weft.advise.places import Frame, resolve
+from weft.advise.places import NO_TOOL, Frame, resolve, tool
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -187,6 +187,8 @@ def show(sites: list[Site], console: "Console") -> None:
             console.print(
                 f"    {site.trials} calls were tried, which cost {time_words(site.cost_us)}."
             )
+    if named and not tool():
+        console.print(NO_TOOL)
     console.print(
         "Times are those from one call to the next, or of a blocking call its own, on the slowest "
         "rank."

@@ -10,6 +10,8 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "advise/record.h"
+
 namespace weft::advise {
 namespace {
 
@@ -74,7 +76,7 @@ const Python& python() {
   return calls;
 }
 
-constinit thread_local char python_place[128] __attribute__((tls_model("initial-exec"))) = "";
+constinit thread_local char python_place[kWhere] __attribute__((tls_model("initial-exec"))) = "";
 
 void write_place(const Python& p, void* frame) {
   void* const code = p.GetCode(frame);
@@ -82,10 +84,10 @@ void write_place(const Python& p, void* frame) {
   void* const name = code ? p.GetAttr(code, "co_name") : nullptr;
   const char* const path = file ? p.Utf8(file) : nullptr;
   const char* const function = name ? p.Utf8(name) : nullptr;
-  // Of a long path its end.
-  constexpr std::size_t kLongest = 80;
+  // Of a path that is longer its end.
+  constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;
-  std::snprintf(python_place, sizeof python_place, "%s:%d:%.32s",
+  std::snprintf(python_place, sizeof python_place, "%s:%d:%.64s",
                 length > kLongest ? path + length - kLongest
                 : length          ? path
                                   : "?",

@@ -11,12 +11,13 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 3;
+inline constexpr std::uint32_t kLayout = 4;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
+inline constexpr int kWhere = 512;
 inline constexpr int kWindows = 32;     // kept of each side of a site, chosen at random
 inline constexpr int kArrivals = 8192;  // thinned out when they are full
 inline constexpr int kEvents = 8192;    // the first half stays, the others are the latest
@@ -74,7 +75,7 @@ struct Site {
   std::uint32_t comm_nodes;
   std::uint32_t comm_kind;   // 0 world, 1 self, 2 another
   std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) bytes on
-  char where[128];           // file, line and function of an interpreter's call; "": none
+  char where[kWhere];        // file, line and function of an interpreter's call; "": none
   std::uint64_t calls;
   std::uint64_t bytes;
   std::uint64_t ns;  // inside the call

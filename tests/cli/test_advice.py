@@ -5,6 +5,7 @@ it says of them. Records are made here, and no program runs.
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
         ],
         "event": [],
         "frame": [],
+        "source": [],
         "replay": [],
     }
     return store.Stored(Path("made"), {}, tables, [])
@@ -133,6 +135,31 @@ def test_the_plan_has_windows_and_how_late_each_rank_came():
     # Its bytes are blocks for two ranks.
     assert first == f"alltoall 8 0 {verify.SAMPLES}"
     assert samples == ["500.0 3.0 0.0"] * verify.SAMPLES
+
+
+def test_blocks_of_a_root_are_those_of_all_ranks():
+    """Its bytes are in another class, so that it has a site of its own."""
+    stored = made("MPI_Gather", [(0, 5_000, 90_000), (1, 2_000, 90_000)])
+    stored["site"][0] |= {"bytes": 64, "size_class": 7}
+    stored["site"][1] |= {"bytes": 32, "size_class": 6}
+    advice = analysis.analyse(stored)
+    text, chosen = verify.plan(stored, advice, 0)
+    assert len(chosen) == 2
+    first, one, *_, last = text.splitlines()
+    assert first == f"gather 32 0 {verify.SAMPLES}" and text.count(first) == 2
+    assert (one, last) == ("500.0 3.0 0.0", "500.0 3.0 0.0")
+    # Without arrivals nobody knows who was the root.
+    stored["arrival"].clear()
+    assert verify.plan(stored, analysis.analyse(stored), 0) == ("", [])
+
+
+@pytest.mark.parametrize("call", ["MPI_Reduce_scatter", "MPI_Reduce_scatter_block"])
+def test_blocks_of_a_reduce_scatter_are_those_of_all_ranks(call):
+    stored = made(call, [(0, 5_000, 90_000), (1, 2_000, 90_000)])
+    for row in stored["site"]:
+        row["bytes"] = 64
+    text, _ = verify.plan(stored, analysis.analyse(stored), 0)
+    assert text.startswith(f"{call[4:].lower()} 32 0 {verify.SAMPLES}\n")
 
 
 def before(least_us: float, most_us: float | None, stored: store.Stored) -> store.Stored:
@@ -291,6 +318,51 @@ def test_fragments_are_in_the_programs_language(language):
     assert plan.get(language, "MPI_Allreduce_init(") in fragments.planned(site)
 
 
+OBJECT_CALLS = {
+    # The two calls of one method, and what mpi4py makes of an allreduce of objects.
+    ("MPI_Allgather_c", "return comm.allgather(mine)"): "allgather",
+    ("MPI_Allgatherv_c", "return comm.allgather(mine)"): "allgather",
+    ("MPI_Bcast", "total = self.comm.allreduce(part, op=MPI.SUM)"): "allreduce",
+    ("MPI_Gatherv", "all = comm.bcast(comm.gather(mine))"): "gather",
+    ("MPI_Allreduce", "comm.Allreduce(numpy.add.reduce(part), total)"): "",
+    ("MPI_Allreduce", ""): "",
+    ("MPI_Barrier", "comm.barrier()"): "",
+}
+
+
+@pytest.mark.parametrize(("call", "source"), OBJECT_CALLS)
+def test_methods_that_pickle_objects_are_told(call, source):
+    site = analysis.analyse(made(call, [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.frames, site.source = [places.Frame("work", "a.py", 3)], source
+    assert site.object_method == OBJECT_CALLS[call, source]
+    site.frames = [places.Frame("work", "a.c", 3)]
+    assert site.object_method == ""
+
+
+@pytest.mark.parametrize("name", analysis.OBJECT_METHODS)
+def test_objects_become_arrays(name):
+    site = analysis.analyse(made("MPI_Bcast", [(0, 0, 10), (1, 0, 10)])).sites[0]
+    site.frames, site.source = [places.Frame("work", "a.py", 3)], f"x = comm.{name}(y)"
+    site.calls, site.repeated = 20, 1.0
+    text = fragments.fragment(site)
+    assert "lower-case methods of collectives have no non-blocking form" in text
+    assert f"request = comm.I{name}(" in text and "numpy." in text
+    compile(text.replace("…", "..."), "fragment", "exec")
+    assert f"comm.I{name}(…)" in fragments.together(site, site)
+    assert fragments.planned(site) == ""
+
+
+def test_what_pickles_is_said_where_no_change_is_proposed():
+    stored = made("MPI_Bcast", [(0, 0, 1_000_000), (1, 0, 1_000_000)])
+    stored["time_window"].clear()
+    for row in stored["site"]:
+        row["place"] = "/a/app.py:3:work"
+    stored["source"].append({"file": "/a/app.py", "line": 3, "text": "x = comm.bcast(y)"})
+    ((text, code),) = show.changes(analysis.analyse(stored))
+    assert text.startswith("In work app.py:3, comm.bcast pickles objects")
+    assert "comm.Ibcast(data)" in code and "pickles" not in code
+
+
 def test_inlined_frames_come_first():
     lines = ["inner", "/a/x.c:5", "outer", "/a/x.c:9 (discriminator 2)"]
     frames = places.parse_frames(lines, "m", 1)
@@ -316,3 +388,104 @@ def test_no_neighbour_is_named_for_a_function_of_a_stripped_file(tmp_path):
     assert found[str(library), inside["shown"]] == [places.Frame("shown", "", 0)]
     unnamed = places.Frame(f"liba.so+{inside['hidden']:#x}", "", 0)
     assert found[str(library), inside["hidden"]] == [unnamed]
+
+
+def test_without_addr2line_functions_are_named(tmp_path, monkeypatch):
+    source, library = tmp_path / "a.c", tmp_path / "liba.so"
+    source.write_text("int shown(int x) { return x + 1; }\n")
+    words = ["cc", "-g", "-shared", "-fPIC", "-O0", source, "-o", library]
+    subprocess.run(words, check=True, timeout=60)
+    begin = next(one.begin for one in places.functions(str(library)) if one.name == "shown")
+    monkeypatch.setattr(places, "tool", lambda: None)
+    found = places.resolve([(str(library), begin + 4), (str(source), 4)])
+    assert found[str(library), begin + 4] == [places.Frame("shown", "", 0)]
+    assert found[str(source), 4] == [places.Frame("a.c+0x4", "", 0)]
+
+
+def test_what_names_no_lines_is_told():
+    stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
+    stored.about["addr2line"] = None
+    assert analysis.analyse(stored).notes == []  # a Python program
+    for row in stored["site"]:
+        row["place"] = ""
+    assert "package binutils" in analysis.analyse(stored).notes[0]
+    stored.about["addr2line"] = "/usr/bin/addr2line"
+    assert "compile with -g" in analysis.analyse(stored).notes[0]
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """The record of one rank that called from a Python program, which is gone."""
+    script = tmp_path / ("a-long-name-" * 10) / "app.py"
+    script.parent.mkdir()
+    script.write_text("def work():\n    return comm.allgather(1)\n")
+    head = record.Head(rank=0, ranks=1, finalized=1, ended_ns=10_000_000, in_mpi_ns=1_000_000)
+    total = record.CallTotal(name=b"MPI_Allgather", calls=5, ns=1_000_000)
+    where = f"{script}:2:work".encode()
+    site = record.Site(where=where, comm_size=1, comm_nodes=1, calls=5, bytes=40, ns=1_000_000)
+    site.after.measured = 1
+    site.after.kept[0] = record.Bounds(500_000, 500_000)
+    path = tmp_path / "kept.sqlite"
+    rank = record.RankRecord(head, [total], ["/python"], [site], [], [])
+    store.write(path, [rank], {"command": ["python3", "app.py"]})
+    script.unlink()
+    return path
+
+
+def test_the_record_has_lines_of_the_source(kept):
+    stored = store.read(kept)
+    (site,) = analysis.analyse(stored).sites
+    assert site.frames[0].file.endswith("/app.py") and Path(site.frames[0].file).is_absolute()
+    assert (site.source, site.object_method) == ("return comm.allgather(1)", "allgather")
+    assert (stored.unread, stored.other_version) == ([], "")
+
+
+def change(path: Path, *statements: str) -> None:
+    with sqlite3.connect(path) as database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+
+
+OTHER = "UPDATE about SET value = '\"weft-advise-record/9\"' WHERE name = 'schema'"
+
+
+def test_of_another_version_what_is_known_is_shown(kept, call, tmp_path):
+    change(
+        *(kept, OTHER, "DROP TABLE source", "ALTER TABLE site ADD COLUMN energy REAL"),
+        *("ALTER TABLE site RENAME COLUMN repeated TO again", "CREATE TABLE power (watts REAL)"),
+    )
+    done = call("advise", "--from", kept, "-o", tmp_path / "p.html")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "10.0 % of the run time is in collectives" in said
+    assert f"has schema weft-advise-record/9, this Weft writes {store.SCHEMA}" in said
+    missing = "cannot be read: site (without repeated), source, power, site (its again, energy)."
+    assert missing in said
+
+
+def test_windows_of_another_kind_are_not_known(kept):
+    change(
+        *(kept, OTHER, "ALTER TABLE time_window RENAME COLUMN side TO way"),
+        "INSERT INTO call VALUES (0, 'MPI_Send', 'many', 1)",
+    )
+    stored = store.read(kept)
+    (site,) = analysis.analyse(stored).sites
+    assert site.window_us is None
+    assert site.why_unknown("after") == "the windows of this record cannot be read"
+    assert "call (1 rows of another kind)" in stored.unread
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("ALTER TABLE rank RENAME COLUMN elapsed_ns TO elapsed", "rank (without elapsed_ns)"),
+        ("UPDATE about SET value = '\"weft-bench/1\"' WHERE name = 'schema'", "is no record of"),
+        ("DELETE FROM about", "it has schema None"),
+        ("DROP TABLE about", "cannot be read as a record"),
+    ],
+)
+def test_what_is_no_record_is_refused(kept, call, statement, sentence):
+    change(kept, statement)
+    done = call("advise", "--from", kept)
+    assert done.returncode == 2 and sentence in done.stderr

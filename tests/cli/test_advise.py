@@ -1,17 +1,19 @@
 """`weft advise`: planted programs whose windows are known, programs that must not be disturbed, the
 record, and bad input.
 
-Why windows are held against the program's own round only: a window is never shorter than what it
+Why windows are held against the program's own clock only: a window is never shorter than what it
 computes there, and never longer than a round; how long either is, the machine's load decides.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,28 @@ def test_windows_before(mpi, program, advise, tmp_path):
     assert found["stack_case"]["window_before_us"] is None
     said = " ".join(done.stdout.split())
     assert "window before unknown: what is sent is on the stack" in said
+
+
+PLANTED_US = {"planted_0": 0, "planted_200us": 200, "planted_10ms": 1e4, "planted_50ms": 5e4}
+
+
+def test_planted_windows(mpi, program, advise, tmp_path):
+    """Of each call the program knows bounds for both windows, and so for their medians."""
+    command = [program(mpi, "advise_planted.c"), 8]
+    # All the budget that there is, so that every call is watched.
+    done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    said = [line.split() for line in done.stderr.splitlines() if line.startswith("planted_")]
+    own = {name: [float(us) for us in numbers] for name, *numbers in said}
+    found = {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}
+    for name, planted_us in PLANTED_US.items():
+        before_least, before_most, after_least, after_most = own[name]
+        assert min(before_least, after_least) >= planted_us, name
+        before, after = found[name]["window_before_us"], found[name]["window_after_us"]
+        # Clocks are printed with three digits.
+        assert after_least - 0.01 <= after["median"] <= after_most + 0.01, name
+        assert before["least"] <= before_most + 0.01, name
+        assert before["most"] >= before_least - 0.01, name
 
 
 def test_a_busy_neighbour_leaves_bounds(mpi, program, advise, tmp_path):
@@ -245,16 +269,6 @@ def test_what_is_damaged_is_named(kept, call, tmp_path):
     assert "cannot be read: arrival" in " ".join(done.stdout.split())
 
 
-def test_another_version_is_refused(kept, call):
-    with sqlite3.connect(kept) as database:
-        database.execute(
-            "UPDATE about SET value = '\"weft-advise-record/9\"' WHERE name = 'schema'"
-        )
-    done = call("advise", "--from", kept)
-    assert done.returncode == 2
-    assert "it has schema weft-advise-record/9" in done.stderr
-
-
 def test_a_killed_program_leaves_its_record(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "kill"], "--json", "s.json")
     assert done.returncode != 0
@@ -295,6 +309,22 @@ def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how, fo
     assert "by the replay of these calls" in said
 
 
+def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
+    mpi = mpi_libraries.implementation("mpich")
+    done = advise(mpi, [program(mpi, "advise_ends.c"), "blocks"], "--verify")
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    calls = {(row["rank"], row["site"]): row["call"] for row in stored["site"]}
+    replayed = [(calls[row["rank"], row["site"]], row["form"]) for row in stored["replay"]]
+    # A root has the blocks of all, and so a site of its own.
+    sites_of = {"MPI_Gather": 2, "MPI_Scatter": 2}
+    for call in (*sites_of, "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"):
+        for form in ("library", "auto", "library-nonblocking", "auto-nonblocking"):
+            least = verify.ROUNDS * 2 * sites_of.get(call, 1)
+            assert replayed.count((call, form)) >= least, (call, form)
+    assert all(row["us"] > 0 for row in stored["replay"])
+
+
 def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
     assert done.returncode != 0
@@ -306,6 +336,28 @@ def test_without_symbols(mpi, program, advise, tmp_path):
     done = advise(mpi, [stripped, "exit"], "--json", "s.json")
     assert f"{stripped.name}+0x" in next(iter(sites(tmp_path / "s.json")))
     assert "compile with -g" in done.stdout
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("mpi4py"),
+    reason=f"needs mpi4py: {sys.executable} -m pip install mpi4py",
+)
+def test_python(mpi, advise, tmp_path):
+    directory = tmp_path / ("a-long-name-" * 10)
+    directory.mkdir()
+    script = Path(shutil.copy(SOURCES / "advise_python.py", directory))
+    words = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable, script, BUSY_MS, ROUNDS]
+    done = advise(mpi, words, "--mpi", mpi.name, "--overhead", "50%", "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    script.unlink()  # the record has its lines
+    advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
+    buffers = next(site for site in advice.sites if site.function == "with_buffers")
+    assert buffers.place == f"{script}:{line_of(script.name, 'comm.Allreduce')}"
+    assert buffers.source == "comm.Allreduce(send, receive)"
+    assert buffers.object_method == ""
+    assert buffers.window_us is None or buffers.window_us >= BUSY_MS * 1e3
+    objects = {site.object_method for site in advice.sites if site.function == "with_objects"}
+    assert objects == {"allgather"}
 
 
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")

@@ -9,6 +9,7 @@ of the calls won in three quarters of its samples; without a replay it is not kn
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -16,9 +17,9 @@ from math import inf
 from pathlib import Path
 from statistics import fmean, median, quantiles
 
-from weft.advise.places import Frame, of_interpreter, unresolved
+from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
 from weft.advise.record import BROKEN_OFF, NO_END, UNKNOWNS
-from weft.advise.store import Stored
+from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 
 COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
@@ -38,6 +39,14 @@ def base_name(call: str) -> str:
 
 def is_nonblocking(call: str) -> bool:
     return call.startswith("MPI_I")
+
+
+# Of mpi4py's communicators: methods that take any object, which they pickle.
+OBJECT_METHODS = (
+    *("allgather", "allreduce", "alltoall", "bcast", "exscan", "gather", "neighbor_allgather"),
+    *("neighbor_alltoall", "reduce", "scan", "scatter"),
+)
+METHOD = re.compile(rf"\.({'|'.join(OBJECT_METHODS)})\(")
 
 
 def is_vector(name: str) -> bool:
@@ -117,6 +126,7 @@ class Site:
     changed: Spread | None = None  # what the change won in the replay
     unchanged: Spread | None = None  # what Weft won in the replay without a change
     earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
+    source: str = ""  # the line of the program; "": not known
 
     @property
     def function(self) -> str:
@@ -157,6 +167,17 @@ class Site:
         if file.endswith((".f", ".f90", ".f03", ".f08", ".for", ".ftn", ".f77", ".f95")):
             return "fortran"
         return "c++" if file.endswith((".cc", ".cpp", ".cxx", ".hpp", ".hh")) else "c"
+
+    @property
+    def object_method(self) -> str:
+        """The method of mpi4py that pickled what this call carries; "": it was given buffers."""
+        upper = self.call.removeprefix("MPI_").removesuffix("_c")
+        if self.language != "python" or f".{upper}(" in self.source:
+            return ""
+        found = METHOD.findall(self.source)
+        # An object's length and the object itself are two calls, as of allgather and allgatherv.
+        name = base_name(self.call)
+        return next((one for one in found if name.startswith(one)), found[0] if found else "")
 
     def add_replay(self, times: dict[str, list[float]]) -> None:
         """Sample by sample, since what disturbs one form disturbs those beside it."""
@@ -203,8 +224,12 @@ class Advice:
 
     @property
     def free_us(self) -> float | None:
-        """What Weft wins without a change, as far as it was replayed."""
-        found = [site.unchanged.median for site in self.sites if site.unchanged]
+        """What Weft wins without a change, as far as it was replayed, of the average rank."""
+        found = [
+            site.unchanged.median * len(site.members) / max(1, self.ranks)
+            for site in self.sites
+            if site.unchanged
+        ]
         return sum(found) if found else None
 
     @property
@@ -245,9 +270,9 @@ def waiting_shares(stored: Stored, group_of: dict) -> dict:
             continue
         for one in members.values():
             when = meeting_time(base_name(site["call"]), members, one)
-            if when is None:
+            group = group_of.get((one["rank"], one["site"]))
+            if when is None or group is None:
                 continue
-            group = group_of[one["rank"], one["site"]]
             inside = one["left_ns"] - one["arrived_ns"]
             waited[group] += min(max(0, when - one["arrived_ns"]), inside)
             spent[group] += inside
@@ -379,7 +404,8 @@ def unknown_of(rows: list[dict]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {"after": defaultdict(int), "before": defaultdict(int)}
     for row in rows:
         why = UNKNOWNS[row["why"]] if row["why"] < len(UNKNOWNS) else "?"
-        found[row["side"]][why] += row["count"]
+        if row["side"] in found:
+            found[row["side"]][why] += row["count"]
     return found
 
 
@@ -413,6 +439,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
     unknowns = gathered(stored["unknown"], group_of)
     replays = gathered(stored["replay"], group_of)
     frames = frames_by_place(stored)
+    sources = {(row["file"], row["line"]): row["text"] for row in stored["source"]}
     waiting = waiting_shares(stored, group_of)
     found = []
     for group, members in rows.items():
@@ -426,10 +453,13 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
         share, arrivals = waiting.get(group, (None, 0))
         time_us = (total["ns"] + total["waited_ns"]) / 1e3 / len(members)
         unknown = unknown_of(unknowns.get(group, []))
+        if not stored.is_whole("time_window"):
+            for whys in unknown.values():
+                whys["the windows of this record cannot be read"] += 0
+        here = of_interpreter(first["place"]) if first["place"] else frames.get(place)
+        here = here or unresolved(*place)
         site = Site(
-            frames=of_interpreter(first["place"])
-            if first["place"]
-            else frames.get(place) or unresolved(*place),
+            frames=here,
             call=first["call"],
             communicator=COMMUNICATORS[min(2, first["comm_kind"])],
             comm_size=first["comm_size"],
@@ -450,6 +480,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             tests=total["tests"] / done if done else 0,
             repeated=sum(row["repeated"] for row in members) / max(1, total["calls"]),
             members={(row["rank"], row["site"]) for row in members},
+            source=sources.get((here[0].file, here[0].line), ""),
         )
         set_upper_gain(site, stored)
         times: dict[str, list[float]] = defaultdict(list)
@@ -476,8 +507,24 @@ def calls_of(stored: Stored) -> list[tuple[str, float, float]]:
     return sorted(((n, count[n], time[n]) for n in count), key=lambda one: -one[2])
 
 
+def without_lines(stored: Stored, advice: Advice) -> str:
+    """Why calls have no line; "": some have, or nobody knows."""
+    if not stored.is_whole("frame"):
+        return ""
+    if stored.about.get("addr2line", "") is None and any(not site.place for site in advice.sites):
+        return f"{NO_TOOL} Then run it again."
+    if advice.has_lines or not advice.sites:
+        return ""
+    return "There are no line numbers: compile with -g to get them."
+
+
 def notes_of(stored: Stored, advice: Advice) -> list[str]:
     notes = []
+    if stored.other_version:
+        notes.append(
+            f"This record has schema {stored.other_version}, this Weft writes {SCHEMA}:"
+            " what the two have in common is shown."
+        )
     if not advice.finalized:
         notes.append(
             "The program did not come to MPI_Finalize: this is what"
@@ -487,8 +534,8 @@ def notes_of(stored: Stored, advice: Advice) -> list[str]:
         notes.append(
             "Of this record, these parts cannot be read: " + ", ".join(stored.unread) + "."
         )
-    if not advice.has_lines and advice.sites:
-        notes.append("There are no line numbers: compile with -g to get them.")
+    if note := without_lines(stored, advice):
+        notes.append(note)
     if advice.windows_off:
         notes.append(f"No windows: {advice.windows_off}.")
     return notes
@@ -516,7 +563,7 @@ def analyse(stored: Stored) -> Advice:
     off = {rank["windows_off"] for rank in ranks} - {0}
     advice = Advice(
         command=stored.about.get("command", []),
-        ranks=max((rank["ranks"] for rank in ranks), default=0),
+        ranks=max((rank["ranks"] or len(ranks) for rank in ranks), default=0),
         reported=len(ranks),
         hosts=len({rank["host"] for rank in ranks}),
         elapsed_us=elapsed_us,

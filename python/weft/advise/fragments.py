@@ -79,6 +79,37 @@ TOGETHER = {
 TOGETHER["c++"] = TOGETHER["c"]
 
 
+# Of objects that mpi4py pickles: the same with arrays.
+OBJECTS = (
+    "send = numpy.array(…)  # the numbers of the object{rows}\n"
+    "receive = numpy.{receive}\n"
+    "request = comm.{method}(send, receive)  # and root or operation, as before\n"
+    "…  # what you compute until the result is used\n"
+    "request.Wait()\n"
+    "# first use of receive"
+)
+OBJECT_OF_ROOT = (
+    "data = numpy.empty(…)  # on the root: the numbers of the object\n"
+    "request = comm.{method}(data)  # and the root, as before\n"
+    "…  # what you compute until the result is used\n"
+    "request.Wait()\n"
+    "# first use of data"
+)
+# By the method; all others receive what they send.
+RECEIVED = {
+    "allgather": "empty((comm.size, *send.shape), send.dtype)",
+    "gather": "empty((comm.size, *send.shape), send.dtype)",
+    "scatter": "empty(…)  # one row",
+    "neighbor_allgather": "empty(…)  # a row for each neighbour",
+    "neighbor_alltoall": "empty(…)  # a row for each neighbour",
+}
+SENT_ROWS = {
+    "alltoall": ", a row for each rank",
+    "scatter": ", a row for each rank, on the root",
+    "neighbor_alltoall": ", a row for each neighbour",
+}
+
+
 def nonblocking(call: str) -> str:
     """MPI_Allreduce -> MPI_Iallreduce"""
     name = call.removeprefix("MPI_")
@@ -88,6 +119,32 @@ def nonblocking(call: str) -> str:
 def method(name: str) -> str:
     """Python's, of an MPI call."""
     return name.removeprefix("MPI_").removesuffix("_c")
+
+
+def started(site: Site) -> str:
+    """The method of Python that starts what this site calls."""
+    return f"I{site.object_method}" if site.object_method else method(nonblocking(site.call))
+
+
+def of_objects(method: str) -> str:
+    """Why a call of this method cannot be started and waited for."""
+    return (
+        f"comm.{method} pickles objects: lower-case methods of collectives have no non-blocking"
+        " form. Give NumPy arrays to the upper-case one."
+    )
+
+
+def comment(method: str) -> str:
+    return "".join(f"# {line}.\n" for line in of_objects(method).rstrip(".").split(". "))
+
+
+def with_arrays(name: str) -> str:
+    """The non-blocking call in place of a lower-case one."""
+    return (OBJECT_OF_ROOT if name == "bcast" else OBJECTS).format(
+        rows=SENT_ROWS.get(name, ""),
+        receive=RECEIVED.get(name, "empty_like(send)"),
+        method=f"I{name}",
+    )
 
 
 COMMENTS = {"c": "/* {} */\n", "c++": "/* {} */\n", "fortran": "! {}\n", "python": "# {}\n"}
@@ -103,7 +160,10 @@ def earlier(site: Site) -> str:
 
 def fragment(site: Site) -> str:
     name = nonblocking(site.call)
-    text = FRAGMENTS[site.language].format(name=name, method=method(name))
+    if site.object_method:
+        text = comment(site.object_method) + with_arrays(site.object_method)
+    else:
+        text = FRAGMENTS[site.language].format(name=name, method=method(name))
     first = earlier(site)
     return COMMENTS[site.language].format(first) + text if first else text
 
@@ -111,9 +171,11 @@ def fragment(site: Site) -> str:
 def together(first: Site, second: Site) -> str:
     """Both in flight at once."""
     one, two = nonblocking(first.call), nonblocking(second.call)
-    return TOGETHER[first.language].format(
-        first=one, second=two, first_method=method(one), second_method=method(two)
+    text = TOGETHER[first.language].format(
+        first=one, second=two, first_method=started(first), second_method=started(second)
     )
+    objects = {site.object_method for site in (first, second)} - {""}
+    return "".join(map(comment, sorted(objects))) + text
 
 
 def planned(site: Site) -> str:
@@ -123,7 +185,7 @@ def planned(site: Site) -> str:
 
 
 def buffers(site: Site) -> str:
-    if site.call.startswith("MPI_Bcast"):
+    if (site.object_method or base_name(site.call)) == "bcast":
         return "Between start and wait, neither read nor write the buffer."
     return (
         "Between start and wait, do not write the send buffer, and leave the receive buffer alone."
@@ -200,5 +262,7 @@ def of_messages(advice: Advice) -> str:
 def persistent(site: Site) -> str:
     """The call that would plan this one once; "": its arguments change, or it is a rare one."""
     if site.repeated < 0.9 or site.calls < 10 or base_name(site.call) == "barrier":
+        return ""
+    if site.object_method:  # which pickles anew each time
         return ""
     return f"MPI_{base_name(site.call).capitalize()}_init"

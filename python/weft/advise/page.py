@@ -9,15 +9,6 @@ from weft.advise.analysis import Advice
 from weft.report import html
 
 
-def source_line(file: str, line: int) -> str:
-    """The line itself, where the source is at hand."""
-    try:
-        lines = Path(file).read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
-
-
 def chart(advice: Advice) -> dict:
     """One bar per site: waiting for others, transferring, and what is not known."""
     sites = advice.sites[: show.MOST_SITES]
@@ -44,6 +35,6 @@ def write(path: Path, advice: Advice) -> None:
             left_out=timeline.left_out(advice.timeline, drawn),
             show=show,
             fragments=fragments,
-            source=lambda site: source_line(site.frames[0].file, site.frames[0].line),
+            source=lambda site: site.source,
         )
     )

@@ -1,17 +1,21 @@
 """Functions, files and lines of addresses, with inlined frames: elfutils' or binutils' addr2line.
+Where there is neither, functions alone, by the file's own tables of symbols.
 
 Why after the run: the ranks keep a module and an offset, which costs nothing.
 """
 
 from __future__ import annotations
 
+import mmap
 import shutil
+import struct
 import subprocess
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,12 @@ class Frame:
         return f"{self.function}{place}"
 
 
+NO_TOOL = (
+    "There are functions, but no lines: the machine has neither addr2line (package binutils) nor"
+    " eu-addr2line (package elfutils). Install one of them."
+)
+
+
 def tool() -> str | None:
     return shutil.which("eu-addr2line") or shutil.which("addr2line")
 
@@ -35,8 +45,31 @@ def unresolved(module: str, offset: int) -> list[Frame]:
 
 def of_interpreter(where: str) -> list[Frame]:
     """ "file:line:function", as the ranks write it down."""
-    file, line, function = where.rsplit(":", 2)
+    file, line, function = ["", "", *where.rsplit(":", 2)][-3:]
     return [Frame(function, file, int(line) if line.isdigit() else 0)]
+
+
+LONGEST_LINE = 200  # characters of the source that are kept
+
+
+def source_lines(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """(file, line) -> what stands there, where the sources are at hand."""
+    by_file: dict[str, list[int]] = defaultdict(list)
+    for file, line in sorted(wanted):
+        by_file[file].append(line)
+    found = {}
+    for file, numbers in by_file.items():
+        try:
+            # No pipe, which would keep its reader waiting.
+            lines = (
+                Path(file).read_text(errors="replace").split("\n") if Path(file).is_file() else []
+            )
+        except OSError:
+            continue
+        for number in numbers:
+            if 0 < number <= len(lines):
+                found[file, number] = lines[number - 1].strip()[:LONGEST_LINE]
+    return found
 
 
 def parse_frames(lines: list[str], module: str, offset: int) -> list[Frame]:
@@ -53,30 +86,63 @@ def parse_frames(lines: list[str], module: str, offset: int) -> list[Frame]:
     return found or unresolved(module, offset)
 
 
-def function_ranges(module: str) -> list[tuple[int, int]]:
-    """Begin and end of those that the file's tables of symbols name with their size, in order."""
-    tool = shutil.which("nm") or shutil.which("eu-nm")
-    found = set()
-    for tables in ([], ["-D"]) if tool else ():
-        words = [tool, "-P", *tables, module]
-        try:
-            done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-        except (OSError, subprocess.TimeoutExpired):
-            return []
-        for line in done.stdout.splitlines():
-            with suppress(ValueError):  # of undefined symbols there are fewer words
-                _, kind, begin, size = line.split()
-                if kind in "tTwWi":
-                    found.add((int(begin, 16), int(begin, 16) + int(size, 16)))
-    return sorted(found)
+class Symbol(NamedTuple):
+    begin: int
+    end: int
+    name: str
+
+
+# Of ELF files of 64 bits: where the sections are, how long each entry is and how many there are;
+# a section's type, place, length and the section that has its names; a symbol.
+SECTIONS, SECTION = struct.Struct("<40xQ10xHH2x"), struct.Struct("<4xI16xQQI20x")
+SYMBOL = struct.Struct("<IBxHQQ")
+TABLES_OF_SYMBOLS = (2, 11)
+FUNCTIONS = (0, 2, 10)  # types of symbols: none, a function, one that is chosen at run time
+
+
+def symbols(data: mmap.mmap) -> Iterator[Symbol]:
+    place, size, count = SECTIONS.unpack_from(data)
+    sections = [SECTION.unpack_from(data, place + i * size) for i in range(count)]
+    for kind, begin, length, link in sections:
+        if kind not in TABLES_OF_SYMBOLS:
+            continue
+        _, first_name, names_length, _ = sections[link]
+        names = data[first_name : first_name + names_length]
+        for name, info, section, value, bytes_ in SYMBOL.iter_unpack(data[begin : begin + length]):
+            if info & 15 in FUNCTIONS and section and bytes_:
+                word = names[name : names.index(b"\0", name)].decode(errors="replace")
+                yield Symbol(value, value + bytes_, word)
+
+
+def functions(module: str) -> list[Symbol]:
+    """Those that the file's tables of symbols name with their size, in order."""
+    try:
+        with Path(module).open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return sorted(set(symbols(data))) if data[:6] == b"\x7fELF\2\1" else []
+    except (OSError, struct.error, IndexError, ValueError):
+        return []
+
+
+def function_at(known: list[Symbol], offset: int) -> Symbol | None:
+    """The one that has the call before this offset."""
+    before = known[: bisect_left(known, (offset,))]
+    return next((one for one in reversed(before) if offset - 1 < one.end), None)
+
+
+def named(module: str, offsets: list[int]) -> dict[int, list[Frame]]:
+    """Without lines."""
+    known = functions(module)
+    found = {offset: function_at(known, offset) for offset in offsets}
+    return {offset: [Frame(one.name, "", 0)] for offset, one in found.items() if one}
 
 
 def without_neighbours(found: dict[int, list[Frame]], module: str) -> dict[int, list[Frame]]:
     """In a stripped file binutils name the last function before, whichever and however far."""
     guessed = [offset for offset, frames in found.items() if not any(f.file for f in frames)]
-    ranges = function_ranges(module) if guessed else []
+    known = functions(module) if guessed else []
     for offset in guessed:
-        if not any(begin <= offset - 1 < end for begin, end in ranges):
+        if not function_at(known, offset):
             found[offset] = unresolved(module, offset)
     return found
 
@@ -109,7 +175,9 @@ def resolve(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], list[Fra
     command = tool()
     found = {}
     for module, offsets in by_module.items():
-        known = ask(command, module, offsets) if command and Path(module).is_file() else {}
+        known = {}
+        if Path(module).is_file():
+            known = ask(command, module, offsets) if command else named(module, offsets)
         for offset in offsets:
             found[module, offset] = known.get(offset) or unresolved(module, offset)
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 3
+LAYOUT = 4
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
     "",
@@ -37,7 +37,7 @@ UNKNOWNS = (
 )
 # Those of observations that had begun: what they would have found is missing among the windows.
 BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
-PATH, WINDOWS = 256, 32
+PATH, WHERE, WINDOWS = 256, 512, 32
 # The room in the file of a rank that has not finished.
 SITES, MODULES, ARRIVALS = 1024, 64, 8192
 NO_END = -1
@@ -77,7 +77,7 @@ class Site(Structure):
         ("comm_nodes", c_uint32),
         ("comm_kind", c_uint32),
         ("size_class", c_uint32),
-        ("where", c_char * 128),
+        ("where", c_char * WHERE),
         ("calls", c_uint64),
         ("bytes", c_uint64),
         ("ns", c_uint64),

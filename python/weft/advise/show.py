@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.advise import fragments
-from weft.advise.analysis import LITTLE, Advice, Site, Windows
+from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice, Site, Windows
 from weft.advise.fragments import microseconds
 
 MOST_SITES, MOST_CHANGES = 12, 2
@@ -184,6 +184,17 @@ def remarks(site: Site) -> list[str]:
     ]
 
 
+def with_arrays(advice: Advice) -> list[tuple[str, str]]:
+    """What is to be said of calls that pickle objects, where the best changes do not say it."""
+    said = [site.frames for site in advice.best]
+    found = {
+        f"In {short_place(site)}, {fragments.of_objects(name)}": fragments.with_arrays(name)
+        for site in advice.sites[:MOST_SITES]
+        if (name := site.object_method) and site.frames not in said and site.share > LEAST_WORTH
+    }
+    return list(found.items())[:MOST_CHANGES]
+
+
 def changes(advice: Advice) -> list[tuple[str, str]]:
     """What else to write, and how: calls together, calls planned once, messages."""
     found = []
@@ -195,6 +206,7 @@ def changes(advice: Advice) -> list[tuple[str, str]]:
                 fragments.together(first, second),
             )
         )
+    found += with_arrays(advice)
     repeated = [site for site in advice.sites[:MOST_SITES] if fragments.persistent(site)]
     for site in repeated[:MOST_CHANGES]:
         found.append(

@@ -1,6 +1,8 @@
 """The record of a job as one SQLite file: what each rank measured, and where its calls stand.
 
-Why places are in it: it can be analysed on another machine, which has no such program.
+Why places and lines of the source are in it: it can be analysed on another machine, which has no
+such program. Of a record of another version what the two have in common is read: a column may be
+missing where a default says nothing that is not so.
 """
 
 from __future__ import annotations
@@ -10,25 +12,29 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft import __version__
 from weft.advise import places
 from weft.advise.record import RankRecord, text
 from weft.stored import ResultError
 
-SCHEMA = "weft-advise-record/3"
+FORMAT = "weft-advise-record/"
+SCHEMA = f"{FORMAT}4"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT, finalized INTEGER, ranks INTEGER,
-  nodes INTEGER, cores INTEGER, node_ranks INTEGER, windows_off INTEGER, elapsed_ns INTEGER,
-  mpi_ns INTEGER, guarding_ns INTEGER, clock_ns INTEGER, clock_error_ns INTEGER,
-  copy_bytes_per_ms INTEGER, library TEXT, began_ns INTEGER, events INTEGER);
+CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INTEGER DEFAULT 1,
+  ranks INTEGER DEFAULT 0, nodes INTEGER DEFAULT 0, cores INTEGER DEFAULT 1,
+  node_ranks INTEGER DEFAULT 0, windows_off INTEGER DEFAULT 0, elapsed_ns INTEGER,
+  mpi_ns INTEGER, guarding_ns INTEGER DEFAULT 0, clock_ns INTEGER DEFAULT 0,
+  clock_error_ns INTEGER DEFAULT 0, copy_bytes_per_ms INTEGER DEFAULT 0, library TEXT DEFAULT '',
+  began_ns INTEGER DEFAULT 0, events INTEGER DEFAULT 0);
 CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER);
-CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT, offset INTEGER, place TEXT, call TEXT,
-  comm_kind INTEGER, comm_size INTEGER, comm_nodes INTEGER, size_class INTEGER, calls INTEGER,
-  bytes INTEGER, ns INTEGER, after INTEGER, before INTEGER, completed INTEGER, between_ns INTEGER,
-  waited_ns INTEGER, tests INTEGER, repeated INTEGER, PRIMARY KEY (rank, site));
+CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset INTEGER DEFAULT 0,
+  place TEXT DEFAULT '', call TEXT, comm_kind INTEGER DEFAULT 2, comm_size INTEGER,
+  comm_nodes INTEGER, size_class INTEGER DEFAULT 0, calls INTEGER, bytes INTEGER, ns INTEGER,
+  after INTEGER DEFAULT 0, before INTEGER DEFAULT 0, completed INTEGER, between_ns INTEGER,
+  waited_ns INTEGER, tests INTEGER, repeated INTEGER DEFAULT 0, PRIMARY KEY (rank, site));
 CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGER,
   most_ns INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
@@ -36,8 +42,9 @@ CREATE TABLE event (rank INTEGER, site INTEGER, what INTEGER, began_ns INTEGER, 
 CREATE TABLE arrival (rank INTEGER, site INTEGER, comm TEXT, sequence INTEGER, arrived_ns INTEGER,
   left_ns INTEGER, comm_rank INTEGER, root INTEGER);
 CREATE TABLE replay (rank INTEGER, site INTEGER, form TEXT, us REAL);
-CREATE TABLE frame (module TEXT, offset INTEGER, depth INTEGER, function TEXT, file TEXT,
-  line INTEGER);
+CREATE TABLE frame (module TEXT, offset INTEGER, depth INTEGER, function TEXT,
+  file TEXT DEFAULT '', line INTEGER DEFAULT 0);
+CREATE TABLE source (file TEXT, line INTEGER, text TEXT);
 """
 
 
@@ -97,28 +104,34 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
     )
 
 
+def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None:
+    """Frames, and the lines of the source at the innermost ones."""
+    sites = [(one, site) for one in ranks for site in one.sites]
+    wanted = [(one.modules[site.module], site.offset) for one, site in sites if not site.where]
+    found = places.resolve(wanted)
+    for (module, offset), frames in found.items():
+        for depth, frame in enumerate(frames):
+            row = (module, offset, depth, frame.function, frame.file, frame.line)
+            insert(database, "frame", [row])
+    innermost = [frames[0] for frames in found.values()]
+    innermost += [places.of_interpreter(text(site.where))[0] for _, site in sites if site.where]
+    lines = places.source_lines({(frame.file, frame.line) for frame in innermost})
+    insert(database, "source", [(*place, line) for place, line in lines.items()])
+
+
 def write(path: Path, ranks: list[RankRecord], about: dict[str, Any]) -> None:
     """Under another name first, so that a file that is there is whole."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
-    wanted = [
-        (one.modules[site.module], site.offset)
-        for one in ranks
-        for site in one.sites
-        if not site.where
-    ]
+    about = {"schema": SCHEMA, "weft": __version__, "addr2line": places.tool(), **about}
     try:
         database = sqlite3.connect(part)
         with database:
             database.executescript(TABLES)
-            for name, value in {"schema": SCHEMA, "weft": __version__, **about}.items():
-                insert(database, "about", [(name, json.dumps(value))])
+            insert(database, "about", [(name, json.dumps(value)) for name, value in about.items()])
             for one in ranks:
                 insert_rank(database, one)
-            for (module, offset), frames in places.resolve(wanted).items():
-                for depth, frame in enumerate(frames):
-                    row = (module, offset, depth, frame.function, frame.file, frame.line)
-                    insert(database, "frame", [row])
+            insert_places(database, ranks)
         database.close()
         part.replace(path)
     except (sqlite3.Error, OSError) as error:
@@ -147,45 +160,111 @@ class Stored:
     def __getitem__(self, table: str) -> list[dict[str, Any]]:
         return self.tables[table]
 
+    def is_whole(self, table: str) -> bool:
+        return not any(part.split(" ")[0] == table for part in self.unread)
 
-TABLE_NAMES = (
-    *("rank", "call", "site", "time_window", "unknown", "arrival", "event"),
-    *("replay", "frame"),
-)
+    @property
+    def other_version(self) -> str:
+        """Its schema, if that is another than this Weft's; "": it is not."""
+        schema = self.about.get("schema", SCHEMA)
+        return schema if schema != SCHEMA else ""
 
 
-def rows_of(database: sqlite3.Connection, table: str, unread: list[str]) -> list[dict[str, Any]]:
+# Of columns, by the type that they are declared with.
+KINDS = {"INTEGER": int, "TEXT": str, "REAL": (int, float)}
+
+
+class Column(NamedTuple):
+    """As SQLite describes it."""
+
+    number: int
+    name: str
+    type: str
+    not_null: int
+    default: str | None  # as an expression
+    key: int
+
+
+def columns_of(database: sqlite3.Connection, table: str) -> list[Column]:
+    return [Column(*row) for row in database.execute(f"PRAGMA table_info({table})")]
+
+
+def tables_of(database: sqlite3.Connection) -> list[str]:
+    rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return [name for (name,) in rows]
+
+
+def known_tables() -> dict[str, list[Column]]:
+    """Those of this version, but `about`."""
+    database = sqlite3.connect(":memory:")
+    database.executescript(TABLES)
+    return {name: columns_of(database, name) for name in tables_of(database) if name != "about"}
+
+
+def rows_of(
+    database: sqlite3.Connection, table: str, wanted: list[Column], unread: list[str]
+) -> list[dict[str, Any]]:
     """Its rows, up to the first that is damaged."""
-    found = []
+    found: list[dict[str, Any]] = []
+    strange = 0
     try:
-        for row in database.execute(f"SELECT * FROM {table}"):
-            found.append(dict(row))
+        there = [column.name for column in columns_of(database, table)]
+        missing = [column for column in wanted if column.name not in there]
+        if missing:
+            lacks = ", ".join(column.name for column in missing)
+            unread.append(f"{table} (without {lacks})" if there else table)
+        if any(column.default is None for column in missing):
+            return []
+        names = [column.name for column in wanted]
+        kinds = [KINDS[column.type] for column in wanted]
+        taken = [c.default if c in missing else c.name for c in wanted]
+        for row in database.execute(f"SELECT {', '.join(taken)} FROM {table}"):
+            if all(map(isinstance, row, kinds)):
+                found.append(dict(zip(names, row)))
+            else:
+                strange += 1
     except sqlite3.Error as error:
         unread.append(f"{table} ({error})")
+    if strange:
+        unread.append(f"{table} ({strange} rows of another kind)")
+    return found
+
+
+def not_known(database: sqlite3.Connection, known: dict[str, list[Column]]) -> list[str]:
+    """What another version has more."""
+    found = [name for name in tables_of(database) if name not in (*known, "about")]
+    for table, wanted in known.items():
+        mine = {column.name for column in wanted}
+        more = [column.name for column in columns_of(database, table) if column.name not in mine]
+        if more:
+            found.append(f"{table} (its {', '.join(more)})")
     return found
 
 
 def read(path: Path) -> Stored:
-    """What can be read; an error where there is no rank left."""
+    """What can be read, of another version's too; an error where there is no rank left."""
     if not path.is_file():
         raise ResultError(f"there is no record {path}: weft advise -- COMMAND writes one")
     unread: list[str] = []
+    known = known_tables()
     try:
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        database.row_factory = sqlite3.Row
         # Else a file that was cut short is refused as a whole.
         database.execute("PRAGMA writable_schema = ON")
-        rows = database.execute("SELECT * FROM about").fetchall()
-        about = {row["name"]: json.loads(row["value"]) for row in rows}
-        tables = {table: rows_of(database, table, unread) for table in TABLE_NAMES}
+        about = {
+            name: json.loads(value)
+            for name, value in database.execute("SELECT name, value FROM about")
+        }
+        tables = {name: rows_of(database, name, known[name], unread) for name in known}
+        unread += not_known(database, known)
         database.close()
-    except (sqlite3.Error, ValueError) as error:
+    except (sqlite3.Error, ValueError, TypeError) as error:
         raise ResultError(
             f"{path}: it cannot be read as a record of weft advise: {error}"
         ) from None
-    if about.get("schema") != SCHEMA:
-        found = about.get("schema")
-        raise ResultError(f"{path}: it has schema {found}, this Weft reads {SCHEMA}")
+    schema = str(about.get("schema"))
+    if not schema.startswith(FORMAT):
+        raise ResultError(f"{path}: it has schema {schema}, and is no record of weft advise")
     if not tables["rank"]:
         raise ResultError(f"{path}: nothing is left of its ranks: {', '.join(unread)}")
     return Stored(path, about, tables, unread)

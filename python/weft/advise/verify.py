@@ -20,9 +20,11 @@ from weft.advise.store import Stored
 
 SITES, ROUNDS, SAMPLES = 8, 3, 10  # samples: of one site and round
 BUDGET_US = 3e5  # of one form of one site and round
-# Of the collectives that the replay program knows: whether a call's bytes are blocks of all ranks.
+# Of the collectives that the replay program knows: whether a call's bytes are blocks of all ranks;
+# of those that are ROOTED they are at the root.
 KNOWN = {"allreduce": False, "bcast": False, "reduce": False, "scan": False, "barrier": False}
-KNOWN |= {"allgather": True, "alltoall": True}
+KNOWN |= {"allgather": True, "alltoall": True, "reduce_scatter": True, "reduce_scatter_block": True}
+ROOTED = ("gather", "scatter")
 FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi"}
 
 
@@ -32,13 +34,27 @@ def collective(site: Site) -> str:
     return name[:-1] if is_vector(name) else name
 
 
+def arrivals(stored: Stored, site: Site) -> list[dict]:
+    return [one for one in stored["arrival"] if (one["rank"], one["site"]) in site.members]
+
+
+def block_bytes(stored: Stored, site: Site) -> float:
+    """Of what the call's count argument describes."""
+    name = collective(site)
+    at_root = any(one["comm_rank"] == one["root"] for one in arrivals(stored, site))
+    of_all = at_root if name in ROOTED else KNOWN[name]
+    return site.bytes / (site.comm_size if of_all else 1)
+
+
 def lateness(stored: Stored, site: Site) -> list[list[float]]:
     """For each recorded call of a site that all its ranks kept, how much later than the first each
     rank of the job came, in microseconds; -1: no member."""
     ranks = max(row["ranks"] for row in stored["rank"])
+    of_site = {(one["comm"], one["sequence"]) for one in arrivals(stored, site)}
     calls: dict[tuple, list[dict]] = defaultdict(list)
+    # Of one call, ranks may be at different sites, such as a root that has the blocks of all.
     for one in stored["arrival"]:
-        if (one["rank"], one["site"]) in site.members:
+        if (one["comm"], one["sequence"]) in of_site:
             calls[one["comm"], one["sequence"]].append(one)
     found = []
     whole = [call for call in calls.values() if len(call) == site.comm_size]
@@ -69,7 +85,10 @@ def proposed_windows(site: Site) -> list[float]:
 
 def samples(stored: Stored, site: Site, number: int) -> list[str]:
     """Of this round: the window, and how late each rank comes."""
-    late = lateness(stored, site) or at_once(stored, site)
+    late = lateness(stored, site)
+    # Without arrivals nobody knows who was the root.
+    if not late and collective(site) not in ROOTED:
+        late = at_once(stored, site)
     waits = is_nonblocking(site.call)
     windows = [site.between_us or 0.0] if waits else proposed_windows(site)
     if not late:
@@ -86,7 +105,7 @@ def samples(stored: Stored, site: Site, number: int) -> list[str]:
 
 
 def is_known(site: Site) -> bool:
-    return collective(site) in KNOWN and site.comm_size > 1
+    return collective(site) in (*KNOWN, *ROOTED) and site.comm_size > 1
 
 
 def plan(stored: Stored, advice: Advice, number: int) -> tuple[str, list[Site]]:
@@ -97,8 +116,8 @@ def plan(stored: Stored, advice: Advice, number: int) -> tuple[str, list[Site]]:
         lines = samples(stored, site, number)
         if not lines or len(chosen) == SITES:
             continue
-        bytes_ = site.bytes / (site.comm_size if KNOWN[name] else 1)
-        text += f"{name} {max(8, round(bytes_))} {int(is_nonblocking(site.call))} {len(lines)}\n"
+        bytes_ = max(8, round(block_bytes(stored, site)))
+        text += f"{name} {bytes_} {int(is_nonblocking(site.call))} {len(lines)}\n"
         text += "".join(f"{line}\n" for line in lines)
         chosen.append(site)
     return text, chosen

@@ -1,4 +1,4 @@
-/* How programs end. advise_ends none|exit|kill|nonblocking. */
+/* How programs end. advise_ends none|exit|kill|nonblocking|blocks. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +16,17 @@ static void nonblocking(double* in, double* out) {
   for (int flag = 0; !flag;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
 }
 
+static void blocks(double* in, double* out) {
+  int ranks, counts[64];
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int each = 1000 / ranks;
+  for (int i = 0; i < ranks && i < 64; ++i) counts[i] = each;
+  MPI_Gather(in, each, MPI_DOUBLE, out, each, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Scatter(in, each, MPI_DOUBLE, out, each, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Reduce_scatter_block(in, out, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -23,7 +34,9 @@ int main(int argc, char** argv) {
   double *in = calloc(1000, sizeof *in), *out = calloc(1000, sizeof *out);
   const char* how = argc > 1 ? argv[1] : "none";
   for (int i = 0; i < 20 && strcmp(how, "none") != 0; ++i)
-    (strcmp(how, "nonblocking") == 0 ? nonblocking : reduce)(in, out);
+    (strcmp(how, "nonblocking") == 0 ? nonblocking
+     : strcmp(how, "blocks") == 0    ? blocks
+                                     : reduce)(in, out);
   if (strcmp(how, "kill") == 0 && rank == 1) raise(SIGKILL);
   MPI_Finalize();
   return strcmp(how, "exit") == 0 ? 3 : 0;

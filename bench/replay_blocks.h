@@ -1,0 +1,56 @@
+// Blocks: collectives that replay has beside those of Operation, all with a block for each rank and
+// rank 0 as the root. Why apart: only their time is of interest, so nothing is checked.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+namespace bench {
+
+class Blocks {
+ public:
+  // collective: gather, scatter, reduce_scatter or reduce_scatter_block; bytes: of one block.
+  Blocks(const std::string& collective, long bytes, int size)
+      : gathers_(collective == "gather"),
+        scatters_(collective == "scatter"),
+        counts_(collective == "reduce_scatter" ? size : 0, static_cast<int>(bytes / 8)),
+        count_(static_cast<int>(bytes / 8)),
+        send_(static_cast<std::size_t>(size) * static_cast<std::size_t>(count_), 1),
+        receive_(send_.size()) {}
+
+  void blocking(MPI_Comm comm) {
+    const double* in = send_.data();
+    double* out = receive_.data();
+    if (gathers_)
+      MPI_Gather(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, 0, comm);
+    else if (scatters_)
+      MPI_Scatter(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, 0, comm);
+    else if (counts_.empty())
+      MPI_Reduce_scatter_block(in, out, count_, MPI_DOUBLE, MPI_SUM, comm);
+    else
+      MPI_Reduce_scatter(in, out, counts_.data(), MPI_DOUBLE, MPI_SUM, comm);
+  }
+
+  void start(MPI_Comm comm, MPI_Request* request) {
+    const double* in = send_.data();
+    double* out = receive_.data();
+    if (gathers_)
+      MPI_Igather(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, 0, comm, request);
+    else if (scatters_)
+      MPI_Iscatter(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, 0, comm, request);
+    else if (counts_.empty())
+      MPI_Ireduce_scatter_block(in, out, count_, MPI_DOUBLE, MPI_SUM, comm, request);
+    else
+      MPI_Ireduce_scatter(in, out, counts_.data(), MPI_DOUBLE, MPI_SUM, comm, request);
+  }
+
+ private:
+  bool gathers_, scatters_;
+  std::vector<int> counts_;  // of reduce_scatter
+  int count_;
+  std::vector<double> send_, receive_;
+};
+
+}  // namespace bench
