@@ -1,4 +1,4 @@
-"""`weft sim` and `weft reproduce`: what they answer, their pages, and what they refuse."""
+"""`weft sim`: what it answers, its pages, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from weft import installation, stored
-from weft.reproduce import placement, split_tree
 from weft.sim import native, runs
 
 pytestmark = pytest.mark.skipif(
@@ -149,7 +148,9 @@ def test_a_machine_that_is_no_json_is_refused_with_its_line(tmp_path):
         (("bcast", "--ranks", 65), "65 ranks do not fit on 64 cores"),
         (("bcast", "--bytes", "much"), "is no size"),
         (("bcast", "--placement", "moon"), "unknown placement 'moon'"),
-        (("bcast", "--placement", "list:64"), "names core 64, and there are 0 to 63"),
+        (("bcast", "--placement", "list:64"), "names 1 core for 64 ranks"),
+        (("bcast", "--ranks", 2, "--placement", "list:0,64"), "names core 64"),
+        (("allreduce", "--algorithm", "binomial", "--split", 1), "only trees have levels"),
         (("bcast", "--root", 64), "--root must be 0 to 63"),
         (("bcast", "--engine", "moon"), "moon not in {blocking,function,thread,tcc}"),
         (("bcast", "--nodes", 3, "--ranks", 2), "more nodes than ranks"),
@@ -177,61 +178,3 @@ def test_the_command_refuses_in_one_sentence(words, says):
     assert done.returncode == 2 and not done.stdout
     assert done.stderr.startswith("weft sim: ") and done.stderr.count("\n") == 1
     assert says in done.stderr
-
-
-def test_placements_of_the_paper_are_reproduced_with_a_verdict(tmp_path):
-    page = tmp_path / "placement.html"
-    done = weft("reproduce", "placement", "--json", "--out", page)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [line["name"] for line in found["figures"][0]["lines"]] == ["one copy", "two copies"]
-    verdicts = {finding["verdict"] for finding in found["findings"]}
-    assert verdicts <= {"holds", "does not hold"} and len(found["findings"]) == 8
-    shown = page.read_text()
-    assert shown.count("<canvas") == 0 and 'id="figure0"' in shown
-    assert "https://" not in shown.split("<main>")[1]
-
-
-@pytest.mark.parametrize(
-    ("times", "verdicts"),
-    [((10, 30, 15), [True, True, True]), ((10, 20, 19), [False, False, True])],
-)
-def test_verdicts_follow_the_figures(times, verdicts):
-    assert [finding.holds for finding in placement.findings(2, *times)] == verdicts
-
-
-def test_switches_of_the_best_split_are_where_it_stays():
-    by_split = {0: [1, 1, 9, 9], 1: [2, 2, 2, 9], 2: [3, 3, 3, 3], 3: [4, 4, 4, 4]}
-    assert split_tree.switches([50, 51, 52, 53], by_split) == [52, 53, 0]
-
-
-def test_every_finding_of_the_papers_is_listed_with_its_test_or_the_reason():
-    import typing
-
-    from weft.bench.presets import presets
-    from weft.reproduce import published
-    from weft.reproduce.command import What
-
-    done = weft("reproduce", "--list", "--json")
-    assert done.returncode == 0, done.stderr
-    findings = json.loads(done.stdout)
-    assert [one["finding"] for one in findings] == [one.finding for one in published.all_findings()]
-    named = {"--preset": set(), "reproduce": set()}
-    for one in findings:
-        assert one["tested"] or one["lacks"]
-        words = one["tested"].split()
-        for word, names in named.items():
-            if word in words:
-                names.add(words[words.index(word) + 1])
-    assert named["--preset"] <= set(presets(2)) and "atmosphere" in named["--preset"]
-    assert named["reproduce"] == set(typing.get_args(What))
-    shown = " ".join(weft("reproduce", "--list").stdout.split())
-    assert "cannot be tested here: needs InfiniBand switches with SHARP" in shown
-    for words in ((), ("placement", "--list"), ("--list", "--out", "x.html")):
-        done = weft("reproduce", *words)
-        assert done.returncode == 2 and "give WHAT, or --list" in done.stderr
-
-
-def test_what_is_not_known_is_not_reproduced():
-    done = weft("reproduce", "moon")
-    assert done.returncode == 2 and "placement" in done.stderr

@@ -1,1 +1,1 @@
-"""The papers' figures, drawn from the simulator beside what was published."""
+"""The papers' findings, put to the test on this machine and in the simulator."""

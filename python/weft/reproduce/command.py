@@ -2,61 +2,210 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
-What = Literal["placement", "split-tree", "threads-per-core"]
+if TYPE_CHECKING:
+    from weft.reproduce.findings import Reproductions
+    from weft.reproduce.measured import Bench
+    from weft.reproduce.published import Published
+
+Name = Literal[
+    "all",
+    "tcc",
+    "progress-calls",
+    "threads-per-core",
+    "nbc-eff",
+    "sharp",
+    "gpu-stencil",
+    "precision",
+    "pipecg",
+    "stencil",
+    "fft3d",
+    "cpals",
+    "atmosphere",
+    "placement",
+    "split-tree",
+    "model",
+    "iallreduce-kernel",
+    "shm-allreduce",
+]
+Way = Literal["measured", "simulated"]
+ALL = "all"
+PAGE = Path("out/reproduce.html")
+INTERRUPTED = 130
 
 
 def reproduce(
-    what: Annotated[
-        Optional[What],
-        typer.Argument(help="Which paper's figures.", metavar="WHAT", show_default=False),
+    name: Annotated[
+        Optional[Name],
+        typer.Argument(
+            help="A finding of the papers, or all of them.", metavar="NAME", show_default=False
+        ),
     ] = None,
     listed: Annotated[
         bool,
-        typer.Option("--list", help="All findings of the papers, and where each is tested."),
+        typer.Option("--list", help="All findings of the papers, and how each is tested here."),
     ] = False,
+    only: Annotated[
+        Optional[Way],
+        typer.Option(
+            help="Only what is measured on this machine, or only what is simulated.",
+            metavar="WAY",
+            show_default="both",
+        ),
+    ] = None,
+    mpi: Annotated[
+        Optional[str],
+        typer.Option(
+            help="MPI libraries to measure, as for weft bench.",
+            show_default="as weft bench takes them",
+            metavar="NAMES",
+        ),
+    ] = None,
+    time_budget: Annotated[
+        Optional[str],
+        typer.Option(
+            help="The longest time to measure for each run of presets nbc-eff and placement; all"
+            " other experiments have a length of their own.",
+            show_default="120s",
+            metavar="TIME",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     out: Annotated[
         Optional[Path],
-        typer.Option("-o", "--out", help="Also write a page with the figures.", metavar="FILE"),
+        typer.Option(
+            "-o",
+            "--out",
+            help="Also write a page with the figures; samples go into a folder beside it, such as"
+            " out/reproduce-samples.",
+            show_default="out/reproduce.html for all",
+            metavar="FILE",
+        ),
     ] = None,
 ) -> None:
-    """Draw a paper's figures from the simulator: placement, split-tree or threads-per-core."""
+    """Put the papers' findings to the test, on this machine and in the simulator."""
     import json
-    from dataclasses import asdict
 
-    from weft.reproduce import page, placement, published, split_tree, threads_per_core
-    from weft.sim.native import SimError
-    from weft.stored import ResultError
+    from weft.bench.settings import SettingsError
+    from weft.mpi_libraries import MpiError
+    from weft.reproduce import page, published
 
-    if listed == (what is not None) or (listed and out):
-        print("weft reproduce: give WHAT, or --list alone or with --json", file=sys.stderr)
-        raise typer.Exit(2)
-    if listed:
-        if as_json:
-            print(json.dumps([asdict(one) for one in published.all_findings()], indent=2))
-        else:
-            published.show()
-        return
-    papers = {
-        "placement": placement.reproduce,
-        "split-tree": split_tree.reproduce,
-        "threads-per-core": threads_per_core.reproduce,
-    }
     try:
-        found = papers[what]()
-        if out:
-            page.write(out, found)
-        if as_json:
-            facts = asdict(found)
-            for row, finding in zip(facts["findings"], found.findings):
-                row["verdict"] = finding.verdict
-            print(json.dumps(facts, indent=2))
-        else:
-            page.show(found, out)
-    except (SimError, ResultError, OSError) as error:
+        if listed:
+            check_list(name, only, mpi, time_budget, out)
+            findings = published.all_findings()
+            if as_json:
+                print(json.dumps([one.to_json() for one in findings], indent=2))
+            else:
+                page.show_list(findings)
+            return
+        if name is None:
+            raise SettingsError("give NAME, or --list alone or with --json")
+        found, interrupted = carry_out(name, only, mpi, time_budget, out)
+    except (SettingsError, MpiError) as error:
         print(f"weft reproduce: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+    answer(found, name, as_json, page_of(name, out))
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def check_list(*others: object) -> None:
+    from weft.bench.settings import SettingsError
+
+    if any(value is not None for value in others):
+        raise SettingsError("give NAME, or --list alone or with --json")
+
+
+def page_of(name: str, out: Optional[Path]) -> Optional[Path]:
+    """Where the page goes; None: nowhere."""
+    return PAGE if name == ALL and out is None else out
+
+
+def carry_out(
+    name: str,
+    only: Optional[str],
+    mpi: Optional[str],
+    time_budget: Optional[str],
+    out: Optional[Path],
+) -> tuple["Reproductions", bool]:
+    """What was found, and whether the user has stopped it. The page grows with each finding."""
+    from weft.bench import machine
+    from weft.reproduce import carry_out as way
+    from weft.reproduce import here, page
+    from weft.reproduce.findings import Reproductions
+    from weft.reproduce.measured import Bench
+
+    this = here.this_machine()
+    bench = Bench(samples_beside(out or PAGE), this.cores, mpi, time_budget)
+    chosen = chosen_findings(name, only, bench)
+    path = page_of(name, out)
+    if path:
+        begin(path)
+    found = Reproductions(machine.describe(""), [])
+    for number, one in enumerate(chosen, 1):
+        begins = f"{number} of {len(chosen)}, " if len(chosen) > 1 else ""
+        print(f"{begins}{one.name}: {one.title}", file=sys.stderr, flush=True)
+        try:
+            found.reproductions.append(way.reproduce(one, bench, this, only))
+        except (KeyboardInterrupt, typer.Exit):  # weft bench ends so when it is interrupted
+            return found, True
+        if path:
+            page.write(path, found)
+    return found, False
+
+
+def samples_beside(page: Path) -> Path:
+    return page.with_name(f"{page.stem}-samples")
+
+
+def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Published"]:
+    """SettingsError where an option says nothing to them."""
+    from weft import mpi_libraries
+    from weft.bench import settings
+    from weft.bench.settings import SettingsError
+    from weft.reproduce import carry_out as way
+    from weft.reproduce import published
+
+    if bench.mpi:
+        mpi_libraries.words(bench.mpi)
+    if bench.time_budget:
+        settings.seconds("--time-budget", bench.time_budget)
+    if name == ALL:
+        everything = published.all_findings()
+        return [one for one in everything if only is None or only in way.ways_of(one)]
+    one = published.named(name)
+    if only and only not in way.ways_of(one):
+        raise SettingsError(f"nothing of {name} is {only}; leave out --only")
+    if bench.time_budget and not way.takes_a_budget(one, bench):
+        raise SettingsError(
+            f"--time-budget has no effect on {name}, whose length is its own; leave it out"
+        )
+    return [one]
+
+
+def begin(path: Path) -> None:
+    """A page that cannot be written is refused before anything is measured."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a"):
+        pass
+
+
+def answer(found: "Reproductions", name: str, as_json: bool, path: Optional[Path]) -> None:
+    import json
+
+    from weft.reproduce import page
+
+    if as_json:
+        one = name != ALL and found.reproductions
+        print(json.dumps((found.reproductions[0] if one else found).to_json(), indent=2))
+        return
+    for each in found.reproductions if name != ALL else ():
+        page.show(each)
+    if name == ALL:
+        page.show_all(found.reproductions)
+    if path:
+        page.show_page(path)

@@ -1,4 +1,4 @@
-"""A reproduction: figures, and for each published finding what comes out here, and a verdict.
+"""A reproduction: for each published finding what comes out here, a verdict, and figures.
 
 Nothing is fitted: the machines' numbers are cited or measured, and a finding that does not come out
 is said so, with the reason as far as it is known.
@@ -6,14 +6,22 @@ is said so, with the reason as far as it is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Optional
+
+SCHEMA = "weft-reproduction/1"  # of one
+ALL_SCHEMA = "weft-reproductions/1"
+HOLDS, DOES_NOT_HOLD, CANNOT = "holds", "does not hold", "cannot be tested here"
+VERDICTS = (HOLDS, DOES_NOT_HOLD, CANNOT)
+MEASURED, SIMULATED, COMPUTED = "measured", "simulated", "computed"
+Verdict = Literal["holds", "does not hold", "cannot be tested here"]
 
 
 @dataclass(frozen=True)
 class Line:
     name: str
     x: list[float]
-    y: list[float]
+    y: list[Optional[float]]  # None: nothing is known there
 
 
 @dataclass(frozen=True)
@@ -28,21 +36,51 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
+    """`how` and `on` what it was put to the test; `why`: what is to be said of the verdict."""
+
+    where: str  # in the paper
     published: str
+    how: str  # measured, simulated, computed; empty: not at all
+    on: str
     here: str
-    holds: bool
+    verdict: Verdict
     why: str = ""
 
     @property
-    def verdict(self) -> str:
-        return "holds" if self.holds else "does not hold"
+    def holds(self) -> bool:
+        return self.verdict == HOLDS
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one way of testing has brought: the benchmark's, or the simulator's."""
+
+    findings: list[Finding]
+    figures: list[Figure] = field(default_factory=list)
+    conditions: str = ""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    what: str
+    name: str
     title: str
-    source: str
-    figures: list[Figure]
+    paper: str
     findings: list[Finding]
-    conditions: str  # under which it was simulated
+    figures: list[Figure]
+    conditions: list[str]  # under which it was measured and simulated
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Reproductions:
+    machine: dict[str, Any]
+    reproductions: list[Reproduction]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": ALL_SCHEMA, **asdict(self)}
+
+
+def verdict_if(holds: bool) -> Verdict:
+    return HOLDS if holds else DOES_NOT_HOLD

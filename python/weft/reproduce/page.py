@@ -1,37 +1,149 @@
-"""Findings as a table, and as a page with the figures."""
+"""Findings as tables, and as a page with the figures."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from weft.reproduce.findings import Reproduction
+from weft.reproduce.findings import (
+    CANNOT,
+    DOES_NOT_HOLD,
+    HOLDS,
+    VERDICTS,
+    Finding,
+    Reproduction,
+    Reproductions,
+)
+from weft.reproduce.published import Published
+
+STYLES = {HOLDS: "green", DOES_NOT_HOLD: "yellow", CANNOT: "dim"}
 
 
-def show(found: Reproduction, out: Path | None) -> None:
-    console = Console()
-    console.print(found.title, style="bold", highlight=False)
-    console.print(found.source, style="dim", highlight=False)
+# ---- The list ---------------------------------------------------------------------------------
+
+
+def show_list(findings: Sequence[Published]) -> None:
+    table = empty("finding", "where", "published", "tested here", "needs")
+    paper = ""
+    for one in findings:
+        if one.paper != paper:
+            paper = one.paper
+            table.add_row("", f"[bold]{escape(paper)}[/]")
+        for number, claim in enumerate(one.claims):
+            tests = [f"{how}: {by}" for how, by in one.tests_of(claim).items()]
+            table.add_row(
+                f"[bold]{one.name}[/]" if number == 0 else "",
+                escape(claim.where),
+                escape(claim.words),
+                escape("; ".join(tests)) or f"[{STYLES[CANNOT]}]{CANNOT}[/]",
+                escape(one.needs_of(claim)),
+            )
+    Console().print(table)
+
+
+def empty(*titles: str) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for title in ("published", "here", "verdict"):
-        table.add_column(title)
-    for finding in found.findings:
-        style = "green" if finding.holds else "yellow"
-        table.add_row(finding.published, finding.here, f"[{style}]{finding.verdict}[/]")
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    return table
+
+
+# ---- The terminal -----------------------------------------------------------------------------
+
+
+def show(found: Reproduction) -> None:
+    console = Console()
+    console.print(found.title, style="bold", markup=False, highlight=False)
+    console.print(found.paper, style="dim", markup=False, highlight=False)
+    table = empty("published", "how", "here", "verdict")
+    for finding, is_first in with_first(found.findings):
+        published = escape(f"{finding.published} ({finding.where})") if is_first else ""
+        table.add_row(published, escape(way(finding)), escape(finding.here), verdict(finding))
     console.print(table)
-    for why in dict.fromkeys(finding.why for finding in found.findings if finding.why):
-        console.print(why, style="dim", highlight=False)
-    console.print(found.conditions, style="dim", highlight=False)
-    if out:
-        console.print(f"Page: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+    for why in reasons(found):
+        console.print(why, style="dim", markup=False, highlight=False)
+    for text in found.conditions:
+        console.print(text, style="dim", markup=False, highlight=False)
 
 
-def write(path: Path, found: Reproduction) -> None:
+def show_all(found: Sequence[Reproduction]) -> None:
+    """One table of all findings; what was found in detail is on the page."""
+    console = Console()
+    table = empty("finding", "published", "how", "verdict")
+    for one in found:
+        name = f"[bold]{one.name}[/]"
+        for finding, is_first in with_first(one.findings):
+            published = escape(f"{finding.published} ({finding.where})") if is_first else ""
+            table.add_row(name, published, escape(way(finding)), verdict(finding))
+            name = ""
+    console.print(table)
+    console.print(tally(found), markup=False, highlight=False)
+
+
+def show_page(out: Path) -> None:
+    Console().print(f"Page: {out.resolve()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def with_first(findings: Sequence[Finding]) -> list[tuple[Finding, bool]]:
+    """Whether a row is the first of its statement's."""
+    statements = [(finding.where, finding.published) for finding in findings]
+    return [
+        (finding, i == 0 or statements[i] != statements[i - 1])
+        for i, finding in enumerate(findings)
+    ]
+
+
+def way(finding: Finding) -> str:
+    return ": ".join(word for word in (finding.how, finding.on) if word)
+
+
+def verdict(finding: Finding) -> str:
+    text = f"[{STYLES[finding.verdict]}]{finding.verdict}[/]"
+    return f"{text}: {escape(finding.why)}" if finding.verdict == CANNOT and finding.why else text
+
+
+def reasons(found: Reproduction) -> list[str]:
+    """What is to be said of verdicts, each once; what cannot be tested says why beside it."""
+    said = (finding.why for finding in found.findings if finding.verdict != CANNOT)
+    return list(dict.fromkeys(why for why in said if why))
+
+
+def tally(found: Sequence[Reproduction]) -> str:
+    count = Counter(finding.verdict for one in found for finding in one.findings)
+    parts = [f"{word.capitalize()}: {count[word]}." for word in VERDICTS]
+    return f"Tests: {sum(count.values())}. {' '.join(parts)}"
+
+
+# ---- The page ---------------------------------------------------------------------------------
+
+
+def write(path: Path, found: Reproductions) -> None:
     from weft.report import html
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figures = [asdict(figure) for figure in found.figures]
-    path.write_text(html.render("reproduction.html.j2", found=found, figures=figures))
+    sections = [
+        {"one": one, "rows": with_first(one.findings), "reasons": reasons(one)}
+        for one in found.reproductions
+    ]
+    text = html.render(
+        "reproduction.html.j2",
+        sections=sections,
+        several=len(sections) > 1,
+        tally=tally(found.reproductions),
+        untested=CANNOT,
+        facts=facts(found),
+        way=way,
+        figures=[[asdict(figure) for figure in one.figures] for one in found.reproductions],
+    )
+    path.write_text(text)
+
+
+def facts(found: Reproductions) -> list[tuple[str, str]]:
+    from weft.report import effect_page
+
+    return effect_page.facts(found.machine)

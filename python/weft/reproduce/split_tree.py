@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from weft.reproduce.findings import Figure, Finding, Line, Reproduction
+from functools import cache
+
+from weft.reproduce.findings import SIMULATED, Figure, Finding, Line, Part, verdict_if
+from weft.reproduce.published import named
 from weft.sim import native
 
+FEWEST = 44  # ranks that are drawn
 SPLITS = (0, 1, 2, 3)
 SWITCHES = [52, 58, 62]  # the first numbers of ranks at which S = 1, 2, 3 is best, on 64 cores
 WHY = (
@@ -35,6 +39,7 @@ def simulated(machine: str, collective: str, ranks: int, **options: object) -> n
 Totals = dict[int, list[float]]
 
 
+@cache
 def totals(
     machine: str, collective: str, cores: int, fewest: int, order: str
 ) -> tuple[list[int], Totals, list[float]]:
@@ -70,42 +75,51 @@ def title(machine: str, collective: str, order: str) -> str:
 
 def lines(ranks: list[int], by_split: Totals, blocking: list[float]) -> list[Line]:
     x = [*map(float, ranks)]
-    found = [Line(f"S = {split}", x, by_split[split]) for split in SPLITS]
-    return [*found, Line("blocking", x, blocking)]
+    found = [Line(f"S = {split}", x, [*by_split[split]]) for split in SPLITS]
+    return [*found, Line("blocking", x, [*blocking])]
 
 
 def judged(
     machine: str, collective: str, order: str, cores: int, fewest: int
 ) -> tuple[Figure, list[Finding]]:
+    """The figure, and what is found in it. Without an order of levels nothing was published."""
     ranks, by_split, blocking = totals(machine, collective, cores, fewest, order)
-    least = min(min(times) for times in by_split.values())
-    at = next(n for i, n in enumerate(ranks) if least in [by_split[s][i] for s in SPLITS])
     found = []
-    words = f"I{collective} on {cores} cores"
+    on = f"I{collective} on {cores} cores"
     if order == "levels" and cores == 64:
-        here = switches(ranks, by_split)
-        found.append(
-            Finding(
-                f"{words}: the best S switches at {', '.join(map(str, SWITCHES))} ranks",
-                ", ".join(str(n) if n else "never" for n in here),
-                here == SWITCHES,
-                "" if here == SWITCHES else WHY,
-            )
-        )
+        found.append(of_switches(on, switches(ranks, by_split)))
     if order == "levels":
-        found.append(
-            Finding(
-                f"{words}: the least total is at {LEAST[cores]} ranks",
-                f"at {at}",
-                abs(at - LEAST[cores]) <= 1,
-                "One more or less is taken for the same, since the curve is flat there.",
-            )
-        )
+        found.append(of_least(on, cores, least_at(ranks, by_split)))
     drawn = lines(ranks, by_split, blocking)
     return Figure(title(machine, collective, order), "ranks", "µs, with computation", drawn), found
 
 
-def reproduce(fewest: int = 44) -> Reproduction:
+def least_at(ranks: list[int], by_split: Totals) -> int:
+    """The number of ranks with the least total in any split."""
+    return min(range(len(ranks)), key=lambda i: min(by_split[s][i] for s in SPLITS)) + ranks[0]
+
+
+def of_switches(on: str, here: list[int]) -> Finding:
+    holds = here == SWITCHES
+    claim = named("split-tree").claims[0]
+    said = numbers(here)
+    return claim.found(SIMULATED, on, said, verdict_if(holds), "" if holds else WHY)
+
+
+def of_least(on: str, cores: int, at: int) -> Finding:
+    claim = named("split-tree").claims[1 if cores == 64 else 2]
+    near = abs(at - LEAST[cores]) <= 1
+    flat = "One more or less is taken for the same, since the curve is flat there."
+    return claim.found(
+        SIMULATED, on, f"at {at}", verdict_if(near), flat if near and at != LEAST[cores] else ""
+    )
+
+
+def numbers(found: list[int]) -> str:
+    return ", ".join(str(n) if n else "never" for n in found)
+
+
+def part(fewest: int = FEWEST) -> Part:
     cases = [
         ("knl64", "bcast", "levels", 64, fewest),
         ("knl64", "reduce", "levels", 64, fewest),
@@ -117,14 +131,22 @@ def reproduce(fewest: int = 44) -> Reproduction:
         drawn, found = judged(*case)
         figures.append(drawn)
         findings += found
-    return Reproduction(
-        what="split-tree",
-        title="Trees split between the application's cores and those for communication",
-        source="Denis, Jaeger, Jeannot, Pérache, Taboada, IJHPCA 33(6), 2019, sections 6 and 7,"
-        " figures 14 and 17 to 19",
-        figures=figures,
+    return Part(
+        figures=[beside(cases), *figures],
         findings=findings,
-        conditions="Messages of 2 MiB along a binomial tree, one rank on a core, threads by numa."
-        " The computation on all cores takes as long as the blocking collective there; with fewer"
-        " ranks each computes more.",
+        conditions="Simulated: messages of 2 MiB along a binomial tree, one rank on a core, threads"
+        " by numa. The computation on all cores takes as long as the blocking collective there;"
+        " with fewer ranks each computes more.",
     )
+
+
+def beside(cases: list[tuple[str, str, str, int, int]]) -> Figure:
+    """Published and found numbers of ranks, for trees of 64 cores, level after level."""
+    drawn = [Line("published", [], [*SWITCHES, LEAST[64]])]
+    for machine, collective, order, cores, fewest in cases:
+        if (order, cores) == ("levels", 64):
+            ranks, by_split, _ = totals(machine, collective, cores, fewest, order)
+            found = [*switches(ranks, by_split), least_at(ranks, by_split)]
+            drawn.append(Line(f"I{collective}", [], [n or None for n in found]))
+    names = ["S = 1 from", "S = 2 from", "S = 3 from", "least total"]
+    return Figure("Published and found, 64 cores", "", "ranks", drawn, True, names)

@@ -1,0 +1,97 @@
+"""Puts one finding to the test in all its ways; what fails is named with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Optional
+
+from weft.reproduce import (
+    measured,
+    model,
+    placement,
+    precision,
+    shm_allreduce,
+    split_tree,
+    threads_per_core,
+)
+from weft.reproduce.findings import (
+    COMPUTED,
+    MEASURED,
+    SIMULATED,
+    Finding,
+    Part,
+    Reproduction,
+)
+from weft.reproduce.here import Machine, lacking
+from weft.reproduce.measured import ERRORS, Bench
+from weft.reproduce.published import Published
+
+# What no preset of weft bench measures.
+PROGRAMS: dict[str, Callable[[Bench], Part]] = {
+    "precision": precision.part,
+    "shm-allreduce": shm_allreduce.measured,
+}
+SIMULATIONS: dict[str, Callable[[], Part]] = {
+    "placement": placement.part,
+    "split-tree": split_tree.part,
+    "threads-per-core": threads_per_core.part,
+    "model": model.part,
+    "shm-allreduce": shm_allreduce.simulated,
+}
+
+
+def ways_of(one: Published) -> tuple[str, ...]:
+    """In which its experiment can be asked for; what is computed goes with what is simulated."""
+    simulated = (SIMULATED,) if one.name in SIMULATIONS else ()
+    return (MEASURED, *simulated) if one.measured else simulated
+
+
+def takes_a_budget(one: Published, bench: Bench) -> bool:
+    return bool(one.preset) and not bench.preset(one.preset).program
+
+
+def reproduce(
+    one: Published, bench: Bench, machine: Machine, only: Optional[str] = None
+) -> Reproduction:
+    parts = [carried_out(one, how, bench, machine) for how in ways_of(one) if only in (None, how)]
+    findings = [finding for part in parts for finding in part.findings]
+    if only is None:
+        findings += nowhere(one)
+    return Reproduction(
+        name=one.name,
+        title=one.title,
+        paper=one.source,
+        findings=in_order(one, findings),
+        figures=[figure for part in parts for figure in part.figures],
+        conditions=[part.conditions for part in parts if part.conditions],
+    )
+
+
+def carried_out(one: Published, how: str, bench: Bench, machine: Machine) -> Part:
+    """One way of it; where it cannot be gone, each statement says why."""
+    simulated = how == SIMULATED
+    claims = one.claims_by(SIMULATED, COMPUTED) if simulated else one.claims_by(MEASURED)
+    why = "" if simulated else lacking(one.needs, machine)
+    if not why:
+        try:
+            return SIMULATIONS[one.name]() if simulated else measurement(one, bench)
+        except ERRORS as error:
+            why = f"it failed: {' '.join(str(error).split())}"
+    return Part([claim.untested(how, why) for claim in claims])
+
+
+def measurement(one: Published, bench: Bench) -> Part:
+    if one.name in PROGRAMS:
+        return PROGRAMS[one.name](bench)
+    return measured.part(one, bench)
+
+
+def nowhere(one: Published) -> list[Finding]:
+    """What no machine that Weft measures on can test."""
+    return [claim.untested("", f"needs {claim.needs}") for claim in one.claims if claim.needs]
+
+
+def in_order(one: Published, findings: list[Finding]) -> list[Finding]:
+    """As the paper's statements follow each other."""
+    places = {(claim.where, claim.words): place for place, claim in enumerate(one.claims)}
+    return sorted(findings, key=lambda finding: places[finding.where, finding.published])

@@ -1,0 +1,38 @@
+"""What this machine has of what the papers' experiments need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft import gpu, info, mpi_libraries
+from weft.reproduce.published import Needs
+
+
+@dataclass(frozen=True)
+class Machine:
+    cores: int
+    gpu_problem: str  # empty: there is one that can be used
+    mpis: tuple[str, ...]  # MPI libraries
+
+
+def this_machine() -> Machine:
+    return Machine(
+        cores=len(info.whole_cores()),
+        gpu_problem=gpu.facts()["problem"] or "",
+        mpis=tuple(sorted({mpi.name for mpi in mpi_libraries.found()})),
+    )
+
+
+def lacking(needs: Needs, machine: Machine) -> str:
+    """Why a measurement cannot be made here; empty if it can."""
+    if needs.gpu and machine.gpu_problem:
+        return f"needs a GPU: {machine.gpu_problem}"
+    if machine.cores < needs.cores:
+        return f"{needs.cores_in_words}; here {are(machine.cores)}"
+    if len(machine.mpis) < needs.mpis:
+        return f"needs {needs.mpis} MPI libraries; here {are(len(machine.mpis))}"
+    return ""
+
+
+def are(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count}"

@@ -1,0 +1,429 @@
+"""The papers' experiments on this machine: the presets of `weft bench`, and what they say.
+
+What runs, and what is judged, is the benchmark's: here a judgement becomes a verdict for each
+statement of a paper, and a figure beside the published one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Optional
+
+from weft import mpi_libraries
+from weft.bench import command, kernels, presets, result
+from weft.bench.judgements import NORMAL, TCC_CASES, THREADS_PUBLISHED
+from weft.bench.kernels import BLOCKING, KernelResult, Run
+from weft.bench.presets import Preset
+from weft.bench.result import Result
+from weft.bench.settings import SettingsError
+from weft.bench.statistics import leads
+from weft.bench.store import Store
+from weft.cores.native import CoresError
+from weft.lab import LabError
+from weft.mpi_libraries import MpiError
+from weft.probe import ProbeError
+from weft.report import effect
+from weft.report.effect import duration
+from weft.reproduce.findings import (
+    CANNOT,
+    DOES_NOT_HOLD,
+    HOLDS,
+    MEASURED,
+    Figure,
+    Finding,
+    Line,
+    Part,
+    Verdict,
+    verdict_if,
+)
+from weft.reproduce.published import Claim, Published
+from weft.sim.native import SimError
+from weft.stored import ResultError
+
+LINE = 10000  # characters
+WITHIN_THE_SPREAD = "not decided: the times lie within the spread"
+
+
+class NotMeasured(Exception):
+    """The message says why."""
+
+
+# What an experiment may end with; the message is for the user.
+ERRORS = (NotMeasured, SettingsError, ResultError, LabError, MpiError, ProbeError, SimError)
+ERRORS = (*ERRORS, CoresError, OSError)
+
+
+# ---- Carrying out -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Points:
+    """What the runs of a preset of the benchmark have brought, and why others brought nothing."""
+
+    results: list[Result]
+    failed: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Bench:
+    """Runs presets, each once, and keeps their files in one folder."""
+
+    folder: Path
+    cores: int
+    mpi: Optional[str] = None  # as --mpi names them
+    time_budget: Optional[str] = None
+    known: dict[str, Any] = field(default_factory=dict)  # by preset; an error is one, too
+
+    @property
+    def mpis(self) -> list[str]:
+        return mpi_libraries.words(self.mpi)
+
+    def preset(self, name: str) -> Preset:
+        return presets.presets(self.cores)[name]
+
+    def runs(self, name: str) -> KernelResult:
+        """Of a preset with a program of its own."""
+        return self.once(name, self.run_program)
+
+    def points(self, name: str) -> Points:
+        """Of a preset of the benchmark."""
+        return self.once(name, self.run_benchmark)
+
+    def once(self, name: str, run: Callable[[str], Any]) -> Any:
+        """Also what failed is not tried again."""
+        if name not in self.known:
+            try:
+                self.known[name] = run(name)
+            except ERRORS as error:
+                self.known[name] = error
+        if isinstance(self.known[name], Exception):
+            raise self.known[name]
+        return self.known[name]
+
+    def run_program(self, name: str) -> KernelResult:
+        file = self.folder / f"{name}.json"
+        status, said = self.carry_out(name, file)
+        found = kernels.load(file) if status == 0 else None
+        if found is None:
+            raise NotMeasured("; ".join(reasons(said)))
+        return found
+
+    def run_benchmark(self, name: str) -> Points:
+        file = self.folder / f"{name}.sqlite"
+        before = last_run(file)
+        failed = []
+        try:
+            budget = {"time_budget": self.time_budget} if self.time_budget else {}
+            self.carry_out(name, file, **budget)
+        except ERRORS as error:
+            failed = [str(error)]
+        found = results_after(file, before)
+        failed += not_run(found)
+        measured = [one for one in found if one.points]
+        if not measured:
+            raise NotMeasured("; ".join(failed) or "no run came to a result")
+        return Points(measured, failed)
+
+    def carry_out(self, name: str, out: Path, **more: str) -> tuple[int, str]:
+        """`weft bench --preset NAME -o OUT`: the exit status, and what it would have printed."""
+        parameters = inspect.signature(command.bench).parameters
+        usual = {key: one.default for key, one in parameters.items() if key != "context"}
+        asked: dict[str, Any] = {"preset": name, "out": out, **more}
+        if self.mpi:
+            asked["mpi"] = self.mpi
+        with printed() as text:
+            status = command.carry_out_options({**usual, **asked}, set(asked))
+        return status, " ".join(text.getvalue().split())
+
+
+@contextlib.contextmanager
+def printed() -> Iterator[io.StringIO]:
+    """What is printed meanwhile, in lines so long that no name is broken."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(LINE)
+    text = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(text):
+            yield text
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+
+
+def results_after(file: Path, before: int) -> list[Result]:
+    """Of the runs that a file has got since then."""
+    if not file.exists():
+        return []
+    with Store(file, create=False) as store:
+        return [store.result(run) for run in range(before + 1, last_run(file) + 1)]
+
+
+def last_run(file: Path) -> int:
+    """0: none."""
+    with contextlib.suppress(ResultError), Store(file, create=False) as store:
+        return store.last_run()
+    return 0
+
+
+def reasons(said: str) -> list[str]:
+    """Why a preset's program did not run, from what the preset has printed."""
+    found = [part.strip() for part in said.split("Not measured: ")[1:]]
+    return list(dict.fromkeys(found)) or ["the preset has no run on this machine"]
+
+
+def not_run(found: Sequence[Result]) -> list[str]:
+    texts = [
+        f"{one.label}: {one.reason}"
+        for each in found
+        for one in each.candidates
+        if one.status != result.MEASURED
+    ]
+    return list(dict.fromkeys(texts))
+
+
+# ---- From a judgement to a verdict ------------------------------------------------------------
+
+# The words of weft.bench.judgements; the first that stand in a sentence count.
+WORDS = re.compile(
+    r"(?P<open>cannot be judged|not decided|gives no figures|no finding to judge|nothing was"
+    r" measured)|(?P<part>holds( for the output)? in part)|(?P<no>does not (hold|show))"
+    r"|(?P<yes>holds)",
+    re.IGNORECASE,
+)
+CAUTIONS = {
+    "part": "It holds in part.",
+    "direction": "It holds in direction; the figures are this machine's.",
+}
+
+
+def judged(claim: Claim, on: str, judgement: str) -> Finding:
+    """A sentence of weft.bench.judgements as a finding."""
+    verdict, why = verdict_of(judgement)
+    if verdict == CANNOT:
+        return claim.found(MEASURED, on, "", CANNOT, judgement)
+    return claim.found(MEASURED, on, judgement, verdict, why)
+
+
+def verdict_of(judgement: str) -> tuple[Verdict, str]:
+    """And what is to be said of it."""
+    found = WORDS.search(judgement)
+    if found is None or found["open"]:
+        return CANNOT, ""
+    if found["yes"]:
+        in_direction = judgement[found.end() :].startswith(" in direction")
+        return HOLDS, CAUTIONS["direction"] if in_direction else ""
+    return DOES_NOT_HOLD, CAUTIONS["part"] if found["part"] else ""
+
+
+# ---- Presets with a program of their own ------------------------------------------------------
+
+PER_ROW, INNER, NO_CALLS, THREAD = (
+    "overlapped, call per row, function",
+    "overlapped, inner calls, function",
+    "overlapped, no calls, function",
+    "thread",
+)
+# Times as fast as without overlap, by the programs' variants, as published or as follows from it.
+FACTORS: dict[str, dict[str, float]] = {
+    "tcc": TCC_CASES,
+    "pipecg": {"halo only": 1.27 / 1.06, "thread": 1.27},
+    "stencil": {"thread": 1.27 / 1.06},
+    "iallreduce-kernel": {"native": 1 / (1 - 0.54)},
+}
+
+
+def each_run(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    (claim,) = one.claims
+    return [judged(claim, run.title, preset.judge(run)) for run in runs]
+
+
+def tcc(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    gains, _, order = one.claims
+    found = [judged(gains, run.title, preset.judge(run)) for run in runs]
+    return found + faster(order, runs, PER_ROW, THREAD)
+
+
+def progress_calls(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    called, _, where = one.claims
+    return faster(called, runs, PER_ROW, NO_CALLS) + faster(where, runs, PER_ROW, INNER)
+
+
+def faster(claim: Claim, runs: Sequence[Run], fast: str, slow: str) -> list[Finding]:
+    """Whether one variant is faster than another beyond the spread."""
+    found = []
+    for run in runs:
+        if not {fast, slow} <= run.times_us.keys():
+            why = f"{' or '.join(sorted({fast, slow} - run.times_us.keys()))} was not measured"
+            found.append(claim.found(MEASURED, run.title, "", CANNOT, why))
+            continue
+        first, second = run.times_us[fast], run.times_us[slow]
+        here = f"{fast} {duration(first.median)}; {slow} {duration(second.median)}"
+        tied = not leads(first, second) and not leads(second, first)
+        why = "No difference beyond the spread." if tied else ""
+        found.append(claim.found(MEASURED, run.title, here, verdict_if(leads(first, second)), why))
+    return found
+
+
+def series(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    """A claim for each series, in the papers' order; each MPI library is judged by itself."""
+    found = []
+    for claim, name in zip(one.claims, THREADS_PUBLISHED):
+        for library in dict.fromkeys(run.library for run in runs):
+            own = [run for run in runs if (run.library, run.series) == (library, name)]
+            if own:
+                found.append(judged(claim, f"{library}, {own[0].network}", preset.judge(own)))
+    return found
+
+
+def atmosphere(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    sections, output = one.claims
+    return [
+        judged(output if "nothing written" in run.times_us else sections, run.title, said)
+        for run, said in ((run, preset.judge(run)) for run in runs)
+    ]
+
+
+JUDGES: dict[str, Callable[[Published, Preset, Sequence[Run]], list[Finding]]] = {
+    "tcc": tcc,
+    "progress-calls": progress_calls,
+    "threads-per-core": series,
+    "atmosphere": atmosphere,
+}
+
+
+def of_programs(one: Published, preset: Preset, found: KernelResult) -> Part:
+    judge = JUDGES.get(one.name, each_run)
+    first = one.claims_by(MEASURED)[0]
+    findings = judge(one, preset, found.runs)
+    findings += [first.untested(MEASURED, why) for why in dict.fromkeys(found.failed)]
+    if preset.series:
+        figures = series_figures(found.runs)
+    else:
+        figures = [times_as_fast(run, FACTORS.get(preset.name, {})) for run in found.runs]
+    return Part(findings, figures)
+
+
+def times_as_fast(run: Run, published: dict[str, float]) -> Figure:
+    """Of each variant, beside the published figures."""
+    names = [BLOCKING, *run.engines]
+    here = [run.blocking.median / run.times_us[name].median for name in names]
+    lines = [Line("here", [], [*here])]
+    if published:
+        lines.append(Line("published", [], [published.get(name) for name in names]))
+    return Figure(run.title, "", "times as fast as blocking", lines, True, names)
+
+
+def series_figures(runs: Sequence[Run]) -> list[Figure]:
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.library, run.series), []).append(run)
+    return [
+        Figure(
+            f"{library}: {name}",
+            "",
+            "ms",
+            [Line("time", [], [time_of(run) / 1000 for run in group])],
+            True,
+            [run.case for run in group],
+        )
+        for (library, name), group in groups.items()
+    ]
+
+
+def time_of(run: Run) -> float:
+    return (run.blocking if run.case == NORMAL else run.times_us["thread"]).median
+
+
+# ---- Presets of the benchmark -----------------------------------------------------------------
+
+
+def nbc_eff(one: Published, preset: Preset, found: Sequence[Result]) -> list[Finding]:
+    _, _, by_amount, by_ranks = one.claims
+    findings = []
+    for each in found:
+        titles = "; ".join(case.title for case in effect.cases(each))
+        findings.append(judged(by_amount, titles, preset.judge(each)))
+    return [*findings, ranks_per_node(by_ranks, preset, found)]
+
+
+def ranks_per_node(claim: Claim, preset: Preset, found: Sequence[Result]) -> Finding:
+    """Whether other libraries lead where a node has more ranks."""
+    leaders: dict[int, set[str]] = {}
+    for each in found:
+        for case in effect.cases(each):
+            ahead = {s.leader.mpi for s in case.standings if not s.tied}
+            leaders.setdefault(case.ranks // case.nodes, set()).update(ahead)
+    here = "; ".join(
+        f"{count} per node: {', '.join(sorted(names)) or 'none beyond the spread'}"
+        for count, names in sorted(leaders.items())
+    )
+    if len(leaders) < 2:
+        lost = "of the numbers of ranks per node only one was measured"
+        why = lost if len(preset.runs) > 1 else claim.here.cores_in_words
+        return claim.found(MEASURED, "", here, CANNOT, why)
+    if not all(leaders.values()):
+        return claim.found(MEASURED, "", here, CANNOT, WITHIN_THE_SPREAD)
+    first, *others = leaders.values()
+    return claim.found(MEASURED, "", here, verdict_if(any(names != first for names in others)))
+
+
+def placement(one: Published, preset: Preset, found: Sequence[Result]) -> list[Finding]:
+    """The first statement is about numa and bind alone."""
+    three_times, half_of_numa, *_ = one.claims
+    findings = []
+    for each in found:
+        on = "; ".join(case.title for case in effect.cases(each))
+        two = [alone for alone in each.alone if alone.placement != "odd-even"]
+        findings.append(judged(three_times, on, preset.judge(replace(each, alone=two))))
+        findings.append(judged(half_of_numa, on, preset.judge(each)))
+    return findings
+
+
+BENCH_JUDGES: dict[str, Callable[[Published, Preset, Sequence[Result]], list[Finding]]] = {
+    "nbc-eff": nbc_eff,
+    "placement": placement,
+}
+
+
+def of_the_benchmark(one: Published, preset: Preset, found: Points) -> Part:
+    figures = [curves(case) for each in found.results for case in effect.cases(each)]
+    findings = BENCH_JUDGES[one.name](one, preset, found.results)
+    said = f"Could not run: {'; '.join(found.failed)}." if found.failed else ""
+    return Part(findings, figures, said)
+
+
+def curves(case: effect.Case) -> Figure:
+    """The time of both together over the computation."""
+    unit, scale = case.unit
+    lines = []
+    for curve in case.curves:
+        amounts = sorted(curve.readings)
+        x = [case.computation_us[amount] / scale for amount in amounts]
+        y = [curve.readings[amount].total.median / scale for amount in amounts]
+        lines.append(Line(curve.name, x, [*y]))
+    return Figure(case.title, f"computation, {unit}", f"both together, {unit}", lines)
+
+
+# ---- Both -------------------------------------------------------------------------------------
+
+
+def part(one: Published, bench: Bench) -> Part:
+    preset = bench.preset(one.preset)
+    if preset.program:
+        found, kept = of_programs(one, preset, bench.runs(preset.name)), "json"
+    else:
+        found, kept = of_the_benchmark(one, preset, bench.points(preset.name)), "sqlite"
+    files = f"{preset.name}.{kept}, {preset.name}.html"
+    said = f"Measured: {one.measured}; samples, and the preset's page, in {bench.folder}: {files}."
+    if preset.not_available:
+        said += f" Not measured here: {preset.not_available}"
+    return replace(found, conditions=f"{said} {found.conditions}".strip())

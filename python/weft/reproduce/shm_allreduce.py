@@ -1,0 +1,193 @@
+"""Jocksch, Piccinali: allreduce through a node's memory, by Weft and by the MPI library.
+
+The benchmark's program `latency` runs without Weft (blocking) and with it (persistent, as in the
+poster) in turn, in jobs of their own. In the simulator only Weft's algorithms can run.
+"""
+
+from __future__ import annotations
+
+import re
+
+from weft import installation, mpi_libraries
+from weft.bench import kernels, places, statistics
+from weft.bench.result import Statistic
+from weft.bench.statistics import leads
+from weft.probe import how_to_build
+from weft.report.effect import duration, size
+from weft.reproduce.findings import (
+    CANNOT,
+    MEASURED,
+    SIMULATED,
+    Figure,
+    Finding,
+    Line,
+    Part,
+    verdict_if,
+)
+from weft.reproduce.measured import WITHIN_THE_SPREAD, Bench, NotMeasured
+from weft.reproduce.published import Claim, named
+from weft.sim import native
+
+PROGRAM = "latency"
+SHORT, LONG = 8, 1 << 20  # bytes
+PUBLISHED_RANKS = 128
+ROUNDS = 7  # jobs with and without Weft, in turn; six have a confidence interval
+LINE = re.compile(r"^(?P<form>blocking|persistent) (?P<bytes>\d+) [\d.]+ (?P<us>[\d.]+)$")
+LIBRARY, WEFT = "MPI library, blocking", "Weft, persistent"
+SIMULATED_RANKS = (61, 64)
+Times = dict[tuple[int, str, int], Statistic]  # by ranks, LIBRARY or WEFT, bytes
+
+
+def ranks_here(cores: int) -> int:
+    """The greatest power of two that has a core for each rank, at most as many as published."""
+    return 1 << (min(cores, PUBLISHED_RANKS).bit_length() - 1)
+
+
+def prime_below(number: int) -> int:
+    """The greatest prime number below."""
+    return next(
+        n for n in range(number - 1, 1, -1) if all(n % d for d in range(2, int(n**0.5) + 1))
+    )
+
+
+def counts(cores: int) -> list[int]:
+    most = ranks_here(cores)
+    return [most, prime_below(most)] if most > 2 else [most]
+
+
+# ---- Measured ---------------------------------------------------------------------------------
+
+
+def times_of(text: str) -> dict[int, float]:
+    """Bytes -> microseconds of a call, from what the program prints."""
+    lines = (LINE.match(line.strip()) for line in text.splitlines())
+    return {int(line["bytes"]): float(line["us"]) for line in lines if line}
+
+
+def job(mpi: str, ranks: int, who: str) -> dict[int, float]:
+    library = mpi_libraries.implementation(mpi)
+    program = library.program(PROGRAM)
+    if not program.exists():
+        raise NotMeasured(f"{program} is missing; {how_to_build(library)}")
+    weft = [installation.weft_command(), "run", "--engine", "function", "--blocking", "--"]
+    words = [*(weft if who == WEFT else []), program, "--bytes", f"{SHORT},{LONG}"]
+    words += ["--forms", "persistent" if who == WEFT else "blocking"]
+    running = places.LauncherPlace("mpiexec").start(mpi, ranks, [str(word) for word in words], {})
+    status = kernels.wait(running)
+    said = running.said()
+    found = times_of(said)
+    if status != 0 or set(found) != {SHORT, LONG}:
+        last = (said.strip().splitlines() or ["no output"])[-1]
+        raise NotMeasured(f"{PROGRAM} under {mpi} ended with status {status}: {last}")
+    return found
+
+
+def measure(mpi: str, ranks: list[int]) -> Times:
+    samples: dict[tuple[int, str, int], list[float]] = {}
+    for _ in range(ROUNDS):
+        for count in ranks:
+            for who in (LIBRARY, WEFT):
+                for bytes_, time_us in job(mpi, count, who).items():
+                    samples.setdefault((count, who, bytes_), []).append(time_us)
+    return {key: statistics.of(values) for key, values in samples.items()}
+
+
+def measured(bench: Bench) -> Part:
+    ranks = counts(bench.cores)
+    findings, figures = [], []
+    for mpi in bench.mpis:
+        times = measure(mpi, ranks)
+        findings += findings_of(mpi, ranks, times)
+        figures += [figure(mpi, count, times) for count in ranks]
+    return Part(
+        findings=findings,
+        figures=figures,
+        conditions=f"Measured: {PROGRAM} --bytes {SHORT},{LONG}, {ROUNDS} jobs without Weft and as"
+        " many with it, in turn; the medians of the jobs are compared. The library is the one at"
+        " hand, and not HPE's.",
+    )
+
+
+def findings_of(mpi: str, ranks: list[int], times: Times) -> list[Finding]:
+    short, long, prime = named("shm-allreduce").claims
+    most = ranks[0]
+    found = [beside(short, mpi, most, SHORT, times), beside(long, mpi, most, LONG, times)]
+    if len(ranks) < 2:
+        return [*found, prime.untested(MEASURED, prime.here.cores_in_words)]
+    return found + [of_prime(prime, mpi, ranks[1], most, bytes_, times) for bytes_ in (SHORT, LONG)]
+
+
+def beside(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Finding:
+    mine, theirs = times[ranks, WEFT, bytes_], times[ranks, LIBRARY, bytes_]
+    on = f"{size(bytes_)}, {ranks} ranks, {mpi}"
+    here = f"Weft {duration(mine.median)}, the library {duration(theirs.median)}"
+    if not leads(mine, theirs) and not leads(theirs, mine):
+        return claim.found(MEASURED, on, here, CANNOT, WITHIN_THE_SPREAD)
+    return claim.found(MEASURED, on, here, verdict_if(leads(mine, theirs)))
+
+
+def of_prime(claim: Claim, mpi: str, prime: int, most: int, bytes_: int, times: Times) -> Finding:
+    """Whether it takes more time than with more ranks, whose number is a power of two."""
+    one, other = times[prime, WEFT, bytes_], times[most, WEFT, bytes_]
+    on = f"Weft, {size(bytes_)}, {mpi}"
+    here = f"{prime} ranks {duration(one.median)}, {most} ranks {duration(other.median)}"
+    return claim.found(MEASURED, on, here, verdict_if(leads(other, one)), OTHER_LIBRARY)
+
+
+OTHER_LIBRARY = "That was found with the poster's own library; here it is Weft's."
+
+
+def figure(mpi: str, ranks: int, times: Times) -> Figure:
+    """Its own time would hide the short message's: each is drawn as a share of the library's."""
+    names = [size(SHORT), size(LONG)]
+    lines = [
+        Line(
+            who,
+            [],
+            [times[ranks, who, b].median / times[ranks, LIBRARY, b].median for b in (SHORT, LONG)],
+        )
+        for who in (LIBRARY, WEFT)
+    ]
+    title = f"Allreduce in shared memory, {ranks} ranks, {mpi}"
+    return Figure(title, "", "in the library's time", lines, True, names)
+
+
+# ---- Simulated --------------------------------------------------------------------------------
+
+
+def simulated_us(ranks: int, bytes_: int) -> float:
+    options = {"collective": "allreduce", "engine": "blocking"}
+    return native.simulate("knl64", ranks=ranks, bytes=bytes_, **options).total_us
+
+
+def simulated() -> Part:
+    times = {(n, b): simulated_us(n, b) for n in SIMULATED_RANKS for b in (SHORT, LONG)}
+    names = [f"{n} ranks" for n in SIMULATED_RANKS]
+    figures = [
+        Figure(
+            f"Allreduce of {size(b)}, simulated on knl64",
+            "",
+            "µs",
+            [Line("Weft", [], [times[n, b] for n in SIMULATED_RANKS])],
+            True,
+            names,
+        )
+        for b in (SHORT, LONG)
+    ]
+    return Part(
+        findings=[
+            simulated_prime(b, *(times[n, b] for n in SIMULATED_RANKS)) for b in (SHORT, LONG)
+        ],
+        figures=figures,
+        conditions="Simulated: knl64, in the memory that the ranks share, by the algorithm that"
+        " Weft takes. An MPI library's own collectives are not simulated.",
+    )
+
+
+def simulated_prime(bytes_: int, prime_us: float, most_us: float) -> Finding:
+    prime, most = SIMULATED_RANKS
+    claim = named("shm-allreduce").claims[2]
+    here = f"{prime} ranks {duration(prime_us)}, {most} ranks {duration(most_us)}"
+    slower = (1 - statistics.NOTICEABLE) * prime_us > most_us
+    on = f"Weft, {size(bytes_)}, knl64"
+    return claim.found(SIMULATED, on, here, verdict_if(slower), OTHER_LIBRARY)
