@@ -119,8 +119,8 @@ class Solver {
   }
   template <class Values, class V>
   auto row(const Values& values, const V& x, int i) const {
-    // By itself the processor asks the memory for too little beforehand: the product is 1.6 times as
-    // fast with this.
+    // By itself the processor asks the memory for too little beforehand: the product is 1.6 times
+    // as fast with this.
     constexpr int kValuesAhead = 256, kColumnsAhead = 512;
     const int first = a_.start[at(i)], past_all = a_.start.back();
     __builtin_prefetch(values.data() + std::min(first + kValuesAhead, past_all));

@@ -37,7 +37,7 @@ complete -c weft -n '__weft_in weft' -a learned -d 'Show what engine auto has le
 complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
 complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how to split trees between both kinds'
 complete -c weft -n '__weft_in weft' -a sim -d 'Simulate a collective over computation on a machine that is not at hand'
-complete -c weft -n '__weft_in weft' -a reproduce -d 'Draw a paper'\''s figures from the simulator'
+complete -c weft -n '__weft_in weft' -a reproduce -d 'Put the papers'\'' findings to the test, on this machine and in the simulator'
 complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
 complete -c weft -n '__weft_in weft' -a compare -d 'Compare two results of weft bench point by point'
 complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
@@ -71,7 +71,7 @@ complete -c weft -n '__weft_in weft bench' -l kernel -d 'The computation' -a 'ge
 complete -c weft -n '__weft_in weft bench' -l working-set -d 'The computation'\''s memory, such as 4MiB' -x
 complete -c weft -n '__weft_in weft bench' -l compute-library -d 'A computation of your own' -r -F
 complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -a 'tcc threads-per-core placement split-tree nbc-eff iallreduce-kernel pipecg fft3d stencil cpals atmosphere gpu-stencil' -x
-complete -c weft -n '__weft_in weft bench' -l lab -d 'Nodes joined by slow links on this machine, as in nodes=2,per-node=1,rate=200mbit,burst=256kb' -x
+complete -c weft -n '__weft_in weft bench' -l lab -d 'Nodes joined by slow links on this machine, as in nodes=2,per-node=1,rate=200mbit,burst=256kb,delay=1ms' -x
 complete -c weft -n '__weft_in weft bench' -l launcher -d 'What starts the ranks in place of the lab' -x
 complete -c weft -n '__weft_in weft bench' -l ranks -d 'Numbers of ranks, separated by commas, such as 2,4' -x
 complete -c weft -n '__weft_in weft bench' -l fixed-work -d 'The same total work on each number of ranks (strong scaling)'
@@ -135,11 +135,14 @@ complete -c weft -n '__weft_in weft sim' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft sim' -s o -l out -d 'Write a page with the runs'\'' timelines' -r -F
 complete -c weft -n '__weft_in weft sim' -l calibrate -d 'Measure this machine, and write its description (-o FILE)'
 complete -c weft -n '__weft_in weft sim' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and where each is tested'
+complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and how each is tested here'
+complete -c weft -n '__weft_in weft reproduce' -l only -d 'Only what is measured on this machine, or only what is simulated' -a 'measured simulated' -x
+complete -c weft -n '__weft_in weft reproduce' -l mpi -d 'MPI libraries to measure, as for weft bench' -x
+complete -c weft -n '__weft_in weft reproduce' -l time-budget -d 'The longest time to measure for each run of presets nbc-eff and placement' -x
 complete -c weft -n '__weft_in weft reproduce' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft reproduce' -s o -l out -d 'Also write a page with the figures' -r -F
 complete -c weft -n '__weft_in weft reproduce' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft reproduce' -a 'placement split-tree threads-per-core'
+complete -c weft -n '__weft_in weft reproduce' -a 'all tcc progress-calls threads-per-core nbc-eff sharp gpu-stencil precision pipecg stencil fft3d cpals atmosphere placement split-tree model iallreduce-kernel shm-allreduce'
 complete -c weft -n '__weft_in weft report' -s o -l out -d 'The page to write' -r -F
 complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for a paper' -r -F
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
@@ -191,6 +194,7 @@ complete -c weft -n '__weft_in weft lab run' -l nodes -d 'Number of nodes' -x
 complete -c weft -n '__weft_in weft lab run' -l per-node -d 'Ranks on each node' -x
 complete -c weft -n '__weft_in weft lab run' -l rate -d 'Rate of each node'\''s link, each way' -x
 complete -c weft -n '__weft_in weft lab run' -l burst -d 'What passes at full speed' -x
+complete -c weft -n '__weft_in weft lab run' -l delay -d 'How much later everything arrives, such as 1ms or 50us' -x
 complete -c weft -n '__weft_in weft lab run' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft lab run' -l check -l no-check -d 'Prove that traffic uses the links'
 complete -c weft -n '__weft_in weft lab run' -l counts -d 'Write the bytes on the links as JSON' -r -F
