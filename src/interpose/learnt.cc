@@ -30,6 +30,13 @@ std::string program_words() {
   return name.starts_with("python") ? name + ' ' + file_name(second) : name;
 }
 
+// Of two sites of one name, one after the other: what was found out goes before what was looked at
+// longer.
+bool tells_more(const Learner::Found& one, const Learner::Found& other) {
+  if (one.is_new() != other.is_new()) return one.is_new();
+  return one.calls > other.calls;
+}
+
 // "4 ranks on 2 nodes, 3+1"; by_messages: which of them share a node has not been found out.
 std::string communicator_words(const Communicator& communicator, bool by_messages) {
   const std::string ranks = std::to_string(communicator.size) + " ranks";
@@ -181,7 +188,7 @@ void Learnt::note(const Communicator& communicator, SiteRecord record) {
   const auto known = records_.find(record.key);
   if (known == records_.end() && records_.size() < kMost)
     records_.emplace(record.key, std::move(record));
-  else if (known != records_.end() && record.found.calls > known->second.found.calls)
+  else if (known != records_.end() && tells_more(record.found, known->second.found))
     known->second = std::move(record);
 }
 

@@ -297,6 +297,7 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
     settings.by_own_time = key.blocking;
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
+    settings.has_free_slots = communicator.sites->has_free_slots();
     return std::make_unique<Site>(call.form, key, std::move(ways), settings, runtime.trial_budget);
   });
 }

@@ -70,6 +70,9 @@ class Sites {
       forgotten(runtime, communicator);
   }
 
+  // Programs that always come with new sites would try most of the time.
+  bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
+
   TrialTurn turn;
   CallsInOrder<std::shared_ptr<HeldOperation>> held;
 

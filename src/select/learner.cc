@@ -83,6 +83,7 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       native_(native),
       by_own_time_(settings.by_own_time),
       switches_(settings.switches),
+      free_slots_(settings.has_free_slots ? kFreeSlots : 0),
       budget_(budget),
       random_state_(settings.seed),
       records_(std::min(ways, kMostWays)) {
@@ -223,7 +224,7 @@ std::int64_t Learner::cost_expected_ns() const {
 bool Learner::may_try(const TrialTurn& turn) const {
   const auto alive = static_cast<int>(
       std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; }));
-  if (switches_ || slots_tried_ + alive * rounds_of_next() <= kFreeSlots) return true;
+  if (switches_ || slots_tried_ + alive * rounds_of_next() <= free_slots_) return true;
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_expected_ns(),
                         turn.elapsed_ns);
 }

@@ -60,7 +60,8 @@ class Learner {
     std::optional<Known> known{};  // the same on all ranks
     bool tries = true;             // else the way is the known one, or the rule's
     bool by_own_time = false;      // a call takes what took() says
-    bool switches = false;         // for tests: another way every few calls, whatever the times
+    bool has_free_slots = true;
+    bool switches = false;  // for tests: another way every few calls, whatever the times
   };
 
   // The first way is the rule's. native: the place of the way that leaves the call to the library;
@@ -151,6 +152,7 @@ class Learner {
   const int native_;
   const bool by_own_time_;
   const bool switches_;
+  const int free_slots_;
   TrialBudget& budget_;
   std::uint64_t random_state_;
 

@@ -135,8 +135,13 @@ std::string cannot_be_read() {
 Contents read_file(const std::string& name) {
   const Descriptor file(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
-  if (file.get() < 0) return {"", cannot_be_read(), errno == EACCES};
   struct stat status;
+  if (file.get() < 0) {
+    const std::string fault = cannot_be_read();
+    const bool is_own =
+        errno == EACCES && stat(name.c_str(), &status) == 0 && status.st_uid == geteuid();
+    return {"", fault, is_own};
+  }
   if (fstat(file.get(), &status) != 0) return {"", cannot_be_read(), false};
   if (!S_ISREG(status.st_mode)) return {"", "is no regular file", false};
   if (status.st_size > kMostBytes) return {"", "is longer than 16 MiB"};
@@ -211,28 +216,42 @@ bool write_all(int file, std::string_view text) {
   return true;
 }
 
-void replace_file(const std::string& name, const std::string& text) {
+// With the lock, so that a file of this name is one that an earlier process has left. False: the
+// old one stays. Some file systems say only at the end that there was no room.
+bool replace_file(const std::string& name, const std::string& text) {
   const std::string fresh = name + "." + std::to_string(getpid());
-  bool written = false;
-  {
-    const Descriptor file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() < 0) return;
-    written = write_all(file.get(), text);
-  }
-  if (!written || rename(fresh.c_str(), name.c_str()) != 0) unlink(fresh.c_str());
+  unlink(fresh.c_str());
+  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return false;
+  const bool written = write_all(file, text);
+  if (close(file) == 0 && written && rename(fresh.c_str(), name.c_str()) == 0) return true;
+  unlink(fresh.c_str());
+  return false;
 }
 
-// Under a name that nothing has. "": it stays where it is, and errno says why.
-std::string move_aside(const std::string& name) {
+// A second name, which nothing has; the file itself goes where the system gives none. "": it has no
+// other name, and errno says why.
+std::string put_aside(const std::string& name) {
   constexpr int kMost = 9;
   for (int i = 1; i <= kMost; ++i) {
     const std::string aside = name + ".aside" + (i > 1 ? std::to_string(i) : "");
+    if (link(name.c_str(), aside.c_str()) == 0) return aside;
+    if (errno == EEXIST) continue;
     struct stat status;
     if (lstat(aside.c_str(), &status) == 0) continue;
     return rename(name.c_str(), aside.c_str()) == 0 ? aside : "";
   }
   errno = EEXIST;
   return "";
+}
+
+// No new file could take its place.
+void put_back(const std::string& aside, const std::string& name) {
+  struct stat status;
+  if (lstat(name.c_str(), &status) == 0)
+    unlink(aside.c_str());
+  else
+    rename(aside.c_str(), name.c_str());
 }
 
 std::string fault_of(const Contents& contents) {
@@ -244,19 +263,23 @@ std::string fault_of(const Contents& contents) {
 
 enum class Says : std::uint8_t { all, what_has_moved };
 
-// What the file says and a new one may go on from, once what is damaged is aside. None: no new one
-// can take its place. One process of all says what has been moved.
-std::optional<std::string> sound_text(const std::string& name, Says says) {
+// What a new file may go on from, and what is said once it is there: the damaged one is aside.
+struct Sound {
+  std::string text, aside{}, sentence{};
+};
+
+// None: no new file can take its place. One process of all says what is put aside.
+std::optional<Sound> sound_text(const std::string& name, Says says) {
   Contents contents = read_file(name);
   const std::string fault = fault_of(contents);
-  if (fault.empty()) return std::move(contents.text);
+  if (fault.empty()) return Sound{std::move(contents.text)};
   const std::string begins = "the file of plans " + name + " " + fault + ": ";
-  const std::string aside = contents.may_go ? move_aside(name) : "";
-  if (!aside.empty()) {
-    say(begins + "it is kept as " + aside +
-        (contents.text.empty() ? ", and a new one is begun" : ", and its other lines hold"));
-    return std::move(contents.text);
-  }
+  const std::string aside = contents.may_go ? put_aside(name) : "";
+  if (!aside.empty())
+    return Sound{
+        std::move(contents.text), aside,
+        begins + "it is kept as " + aside +
+            (contents.text.empty() ? ", and a new one is begun" : ", and its other lines hold")};
   const std::string why = contents.may_go ? std::string(" (") + std::strerror(errno) + ")" : "";
   if (says == Says::all)
     say(begins + "it stays there" + why +
@@ -264,31 +287,52 @@ std::optional<std::string> sound_text(const std::string& name, Says says) {
   return std::nullopt;
 }
 
+void replace_file(const std::string& name, const Sound& before, const std::string& text) {
+  if (replace_file(name, text)) {
+    if (!before.sentence.empty()) say(before.sentence);
+  } else if (!before.aside.empty()) {
+    put_back(before.aside, name);
+  }
+}
+
+// As much as a file may have; the oldest lines come first.
+std::string_view newest(std::string_view lines) {
+  constexpr std::size_t kMost = kMostBytes - (1 << 20);
+  if (lines.size() <= kMost) return lines;
+  lines.remove_prefix(lines.size() - kMost);
+  take_until(lines, '\n');
+  return lines;
+}
+
 // With the lock of the file's directory, if that can be had in time.
+// False: it could not, since others write.
 template <class Do>
-void with_lock(const std::string& name, Milliseconds patience, Do what) {
+bool with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() >= 0 && lock_within(patience, directory.get())) what();
+  if (directory.get() < 0) return true;
+  if (!lock_within(patience, directory.get())) return false;
+  what();
+  return true;
 }
 
 // The lines that are whole have their place in the new file at once.
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
-    const auto text = sound_text(name, Says::all);
-    const std::string kept = text ? without(*text, {}) : "";
-    if (!kept.empty()) replace_file(name, std::string(kHeader) + kept);
+    const auto before = sound_text(name, Says::all);
+    if (!before || before->aside.empty()) return;  // another process has mended it
+    replace_file(name, *before, std::string(kHeader) + without(before->text, {}));
   });
 }
 
-void merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries,
+bool merge_into_file(const std::string& name, const std::vector<PlanCache::Entry>& entries,
                      Milliseconds patience) {
   make_directories(directory_of(name));
-  with_lock(name, patience, [&] {
+  return with_lock(name, patience, [&] {
     const auto before = sound_text(name, Says::what_has_moved);
     if (!before) return;
-    std::string text = std::string(kHeader) + without(*before, entries);
-    for (const auto& [key, plan] : entries) text += line_of(key, plan);
-    replace_file(name, text);
+    std::string lines = without(before->text, entries);
+    for (const auto& [key, plan] : entries) lines += line_of(key, plan);
+    replace_file(name, *before, std::string(kHeader).append(newest(lines)));
   });
 }
 
@@ -360,7 +404,10 @@ void PlanCache::put(const std::string& key, const MeasuredPlan& plan) {
 }
 
 void PlanCache::put_all(const std::vector<Entry>& entries) {
-  if (!file_name_.empty() && !entries.empty()) merge_into_file(file_name_, entries, kAtTheEnd);
+  if (file_name_.empty() || entries.empty()) return;
+  if (!merge_into_file(file_name_, entries, kAtTheEnd))
+    say("what this run has learnt is not kept: other processes have been writing " + file_name_ +
+        " for a second");
 }
 
 void PlanCache::remember(const std::string& key, const MeasuredPlan& plan) {

@@ -58,6 +58,9 @@ class SitesInUse {
     std::erase_if(forgotten_, [&](const auto& site) { return is_done(*site); });
   }
 
+  // The same on all ranks, as the calls are.
+  bool some_were_forgotten() const { return some_were_forgotten_; }
+
   template <class Do>
   void for_each(Do what) const {  // also of those that have been forgotten
     for (const auto& site : sites_) what(*site);
@@ -80,7 +83,7 @@ class SitesInUse {
     });
     unused.resize(std::min(unused.size(), limits_.most_forgotten));
     for (const Site* site : unused) forget(site);
-    return true;
+    return some_were_forgotten_ = true;
   }
 
   void forget(const Site* site) {
@@ -96,6 +99,7 @@ class SitesInUse {
   // Since some were forgotten, a site has been asked for that had no room. A look does not clear
   // it: some ranks remember plans for longer than others, and would not ask again.
   bool was_full_ = false;
+  bool some_were_forgotten_ = false;
 };
 
 }  // namespace weft

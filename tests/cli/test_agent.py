@@ -12,7 +12,7 @@ import pytest
 from weft import installation, mpi_libraries
 
 CORE = min(os.sched_getaffinity(0))
-ON_ONE_CORE = ["--placement", f"list:{CORE}"]
+ON_ONE_CORE = ["--placement", "list:" + ",".join([str(CORE)] * 8)]
 RANKS = 3
 
 

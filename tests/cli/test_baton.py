@@ -14,7 +14,7 @@ CORE = min(os.sched_getaffinity(0))
 def test_conformance_with_all_threads_on_one_core(mpi, transport, tmp_path, capsys, monkeypatch):
     variables = {
         "WEFT_BACKOFF": "baton",
-        "WEFT_PLACEMENT": f"list:{CORE}",
+        "WEFT_PLACEMENT": "list:" + ",".join([str(CORE)] * 8),
         "WEFT_TRANSPORT": transport,
     }
     for name, value in variables.items():

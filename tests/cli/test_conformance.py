@@ -21,7 +21,7 @@ from weft import installation, mpi_libraries
 HANDLED = ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier")
 # An engine with options of its own. Those that may take blocking calls are given them, too.
 # The threads of all ranks on one core have an agent.
-AGENT = f"agent --placement list:{min(os.sched_getaffinity(0))}"
+AGENT = "agent --placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
 ENGINES = ("auto", "native", "function", "thread", "thread --blocking", "tcc", "assist", AGENT)
 TAKE_BLOCKING = ("auto", "thread --blocking")
 WEFT_SCHEDULES = ("auto", "function", "thread", AGENT)

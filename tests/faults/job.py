@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 MPIS = ("mpich", "openmpi")
 ENGINES = ("function", "thread", "tcc", "assist", "agent")
 # The threads of all ranks on one core have an agent.
-OPTIONS = {"agent": ["--placement", f"list:{min(os.sched_getaffinity(0))}"]}
+OPTIONS = {"agent": ["--placement", "list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)]}
 LIMIT_S = 60
 # What the MPI libraries themselves leave when their processes are killed: files in /dev/shm, and
 # UCX's System V segments, of which Weft makes none (test_limits.py).

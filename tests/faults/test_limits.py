@@ -37,7 +37,7 @@ def test_no_thread_to_be_had(mpi, tool, engine, refused):
 @pytest.mark.parametrize("engine", [None, "thread", "tcc"])
 def test_cores_not_to_be_had(mpi, tool, engine):
     core = min(os.sched_getaffinity(0))
-    job = Job(mpi, ["work"], engine, options=["--placement", f"list:{core}"])
+    job = Job(mpi, ["work"], engine, options=["--placement", f"list:{core},{core}"])
     job.variables = {"FAULTS_REFUSE": "affinity"}
     job.tools = [tool(mpi, "refuse")]
     done = job.right()

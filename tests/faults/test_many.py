@@ -119,7 +119,7 @@ def test_as_many_communicators_as_the_library_has(tmp_path):
 
 @pytest.mark.parametrize("core", sorted(os.sched_getaffinity(0))[:2])
 def test_the_thread_is_where_it_was_placed(mpi, core):
-    job = Job(mpi, ["list-threads"], "thread", options=["--placement", f"list:{core}"])
+    job = Job(mpi, ["list-threads"], "thread", options=["--placement", f"list:{core},{core}"])
     job.variables = {"FAULTS_AWAITED_THREAD": "weft-progress"}
     done = job.right()
     placed = re.findall(r"thread weft-progress on cores (\S+)", done.out)

@@ -13,7 +13,7 @@ from shrink import Setting, shrink, smallest
 
 from weft import installation, mpi_libraries
 
-AGENT = f"agent --placement list:{min(os.sched_getaffinity(0))}"
+AGENT = "agent --placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
 ENGINES = ("function", "thread", "tcc", "assist", "auto", AGENT)
 PROGRAMS = 60
 SOURCES = installation.ROOT / "tests" / "random"
