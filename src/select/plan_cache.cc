@@ -275,11 +275,11 @@ std::optional<Sound> sound_text(const std::string& name, Says says) {
   if (fault.empty()) return Sound{std::move(contents.text)};
   const std::string begins = "the file of plans " + name + " " + fault + ": ";
   const std::string aside = contents.may_go ? put_aside(name) : "";
-  if (!aside.empty())
-    return Sound{
-        std::move(contents.text), aside,
-        begins + "it is kept as " + aside +
-            (contents.text.empty() ? ", and a new one is begun" : ", and its other lines hold")};
+  if (!aside.empty()) {
+    const char* const rest =
+        contents.text.empty() ? ", and a new one is begun" : ", and its other lines hold";
+    return Sound{std::move(contents.text), aside, begins + "it is kept as " + aside + rest};
+  }
   const std::string why = contents.may_go ? std::string(" (") + std::strerror(errno) + ")" : "";
   if (says == Says::all)
     say(begins + "it stays there" + why +
