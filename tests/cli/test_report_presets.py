@@ -127,7 +127,7 @@ def test_atmosphere_tells_which_sections_hide_the_gather():
     text = judge(kernel(blocking=1000.0, thread=800.0, **sections))
     assert text.startswith("The finding holds in part")
     assert "behind pressure 10 % less time and behind transform 0 % more time" in text
-    assert "with all of them, thread, 20 % less time" in text
+    assert "where the transposes travel, too (thread), 20 % less time" in text
     sections = dict.fromkeys(sections, 900.0)
     assert "The finding holds (" in judge(kernel(blocking=1000.0, thread=800.0, **sections))
 

@@ -41,10 +41,9 @@ using Address = std::array<std::uint8_t, ETHER_ADDR_LEN>;
   std::exit(1);
 }
 
-// The clock that the kernel stamps frames with.
-std::int64_t now_ns() {
+std::int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(clock, &now);
   return now.tv_sec * 1'000'000'000L + now.tv_nsec;
 }
 
@@ -68,9 +67,9 @@ int listen_on(const char* interface) {
   if (socket < 0) fail("packet socket");
   set(socket, SOL_PACKET, PACKET_VNET_HDR, 1, "PACKET_VNET_HDR");
   set(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
-  // As much as the system permits.
-  setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kPortBuffer_bytes, sizeof kPortBuffer_bytes);
-  setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kPortBuffer_bytes, sizeof kPortBuffer_bytes);
+  // As much as the system permits; what finds no room is lost, and TCP sends it again.
+  for (const int option : {SO_RCVBUF, SO_RCVBUFFORCE, SO_SNDBUF, SO_SNDBUFFORCE})
+    setsockopt(socket, SOL_SOCKET, option, &kPortBuffer_bytes, sizeof kPortBuffer_bytes);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
@@ -136,14 +135,16 @@ class Switch {
     }
   }
 
-  // A clock that was set meanwhile must not hold a frame for ever.
+  // The system stamps frames by a clock that may be set.
   static std::int64_t arrived_ns(const msghdr& message) {
     const std::int64_t now = now_ns();
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (!header || header->cmsg_type != SO_TIMESTAMPNS) return now;
     timespec stamp;
     std::memcpy(&stamp, CMSG_DATA(header), sizeof stamp);
-    return std::min(now, stamp.tv_sec * 1'000'000'000L + stamp.tv_nsec);
+    const std::int64_t stamp_ns = stamp.tv_sec * 1'000'000'000L + stamp.tv_nsec;
+    constexpr std::int64_t kLongest_ns = 1'000'000'000;
+    return now - std::clamp<std::int64_t>(now_ns(CLOCK_REALTIME) - stamp_ns, 0, kLongest_ns);
   }
 
   static Address address_at(const std::vector<char>& bytes, std::size_t offset) {

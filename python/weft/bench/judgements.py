@@ -257,6 +257,7 @@ def judge_cpals(run: Run) -> str:
 
 # atmosphere's labels; those that overlap end with their engine.
 NOTHING_WRITTEN, ROOT_WRITES = "nothing written", "rank 0 writes"
+BEHIND_ALL = "behind all three"
 BEHIND_STEPS, ROOT_BEHIND_STEPS = "behind steps", "rank 0 behind steps"
 
 
@@ -265,16 +266,19 @@ def judge_atmosphere(run: Run) -> str:
         return _judge_output(run)
     whole = {name: time for name, time in run.engines.items() if not name.startswith("behind ")}
     best = min(whole, key=lambda name: whole[name].median)
-    sections = [name for name in run.engines if name.startswith("behind ")]
+    together = [name for name in run.engines if name.startswith(BEHIND_ALL)]
+    sections = [name for name in run.engines if name.startswith("behind ") and name not in together]
     hiding = [name for name in sections if leads(run.engines[name], run.blocking)]
     told = [f"{name.split(',')[0]} {_less(run.engines[name], run.blocking)}" for name in sections]
     if len(hiding) == len(sections):
         verdict = "holds"
     else:
         verdict = "holds in part" if hiding else "does not show beyond the spread"
+    three = "".join(f" with all three {_less(run.engines[n], run.blocking)};" for n in together)
     return (
-        f"The finding {verdict} ({run.title}): than blocking, it takes {listing(told)};"
-        f" with all of them, {best}, {_less(whole[best], run.blocking)}. {_share(run)}"
+        f"The finding {verdict} ({run.title}): than blocking, it takes {listing(told)};{three} and"
+        f" where the transposes travel, too ({best}), {_less(whole[best], run.blocking)}."
+        f" {_share(run)}"
     )
 
 

@@ -86,7 +86,8 @@ class LabPlace:
         self.settings = settings
         self.labs: dict[tuple[str, int], Lab] = {}
         self.checked: set[tuple[str, int]] = set()
-        late = f", {settings['delay']} late" if settings["delay"] != "0" else ""
+        self.delay = settings.get("delay", "0")  # runs stored before have none
+        late = f", {self.delay} late" if self.delay != "0" else ""
         self.description = f"lab, {settings['rate']} links{late}"
 
     def start(self, mpi: str, ranks: int, command: list[str], environment: dict[str, str]) -> Job:
@@ -101,7 +102,7 @@ class LabPlace:
                 self.settings["burst"],
                 mpi,
                 check=key not in self.checked,
-                delay=self.settings["delay"],
+                delay=self.delay,
             )
             self.labs[key] = lab.__enter__()
             self.checked.add(key)

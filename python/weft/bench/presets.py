@@ -390,7 +390,7 @@ def atmosphere() -> Preset:
         runs=[
             {"arguments": words, "engines": "native,thread,auto", "lab": LAB}
             for words in (
-                "--truncation 85 --steps 2",
+                "--truncation 170 --steps 1",
                 f"--truncation 85 --steps 2 --every 1 --output {SCRATCH}/fields",
             )
         ],

@@ -163,11 +163,9 @@ class Network:
 
     def start_switch(self, ports: list[str]) -> None:
         command = [str(installation.native_part(SWITCH)), str(self.plan.delay_ns), *ports]
-        pipe = subprocess.PIPE
-        self.switch = subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True)
-        answer = self.switch.stdout.readline().strip()
-        if answer != "ready":
-            raise OSError(answer or f"{SWITCH} ended early")
+        self.switch = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if self.switch.stdout.readline() != "ready\n":
+            raise OSError(f"{SWITCH} ended early")
 
     def start_node(self, number: int) -> None:
         created_read, created_write = os.pipe()

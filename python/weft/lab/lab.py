@@ -84,7 +84,7 @@ class Lab:
         if not self.mpi.mpiexec.exists():
             raise LabError(f"{self.mpi.prefix} has no mpiexec, which the lab starts its ranks by")
         if self.plan.delay_ns and not installation.native_part(SWITCH).exists():
-            raise LabError(f"--delay needs {SWITCH}, which is not built: make build")
+            raise LabError(f"--delay needs {SWITCH}, which is missing; {installation.REMEDY}")
         self.check = check
         self.process: subprocess.Popen | None = None
         self.channel: socket.socket | None = None

@@ -152,6 +152,8 @@ def carry_out(
         try:
             found.reproductions.append(way.reproduce(one, bench, this, only))
         except (KeyboardInterrupt, typer.Exit):  # weft bench ends so when it is interrupted
+            if path and path.stat().st_size == 0:
+                path.unlink()
             return found, True
         if path:
             page.write(path, found)
@@ -207,5 +209,5 @@ def answer(found: "Reproductions", name: str, as_json: bool, path: Optional[Path
         page.show(each)
     if name == ALL:
         page.show_all(found.reproductions)
-    if path:
+    if path and found.reproductions:
         page.show_page(path)
