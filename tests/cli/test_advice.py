@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.advise import analysis, fragments, places, record, show, store, timeline, verify
+from weft.advise import analysis, fragments, places, record, show, sites, store, timeline, verify
 
 
 def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> store.Stored:
@@ -211,7 +211,7 @@ def test_a_call_stays_where_an_earlier_start_wins_little_or_is_not_known(bounds)
 )
 def test_what_is_said_of_windows(bounds, said):
     site = analysis.analyse(made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
-    site.before = analysis.Windows([low for low, _ in bounds], [high for _, high in bounds])
+    site.before = sites.Windows([low for low, _ in bounds], [high for _, high in bounds])
     assert show.window(site, "before") == said
 
 
@@ -243,7 +243,7 @@ def test_what_was_not_kept_is_shown_as_a_gap():
     assert "of 12 events 2" in timeline.left_out(line, 2)
 
 
-def nonblocking_site(between_us: float, waited_us: float, tests: float) -> analysis.Site:
+def nonblocking_site(between_us: float, waited_us: float, tests: float) -> sites.Site:
     site = analysis.analyse(made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
     site.between_us, site.waited_us, site.tests = between_us, waited_us, tests
     return site
@@ -339,7 +339,7 @@ def test_methods_that_pickle_objects_are_told(call, source):
     assert site.object_method == ""
 
 
-@pytest.mark.parametrize("name", analysis.OBJECT_METHODS)
+@pytest.mark.parametrize("name", sites.OBJECT_METHODS)
 def test_objects_become_arrays(name):
     site = analysis.analyse(made("MPI_Bcast", [(0, 0, 10), (1, 0, 10)])).sites[0]
     site.frames, site.source = [places.Frame("work", "a.py", 3)], f"x = comm.{name}(y)"

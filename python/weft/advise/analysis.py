@@ -9,16 +9,15 @@ of the calls won in three quarters of its samples; without a replay it is not kn
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
-from statistics import fmean, median, quantiles
+from statistics import fmean, median
 
 from weft.advise.places import NO_TOOL, Frame, of_interpreter, unresolved
 from weft.advise.record import BROKEN_OFF, NO_END, UNKNOWNS
+from weft.advise.sites import Site, Windows, base_name, is_nonblocking
 from weft.advise.store import SCHEMA, Stored
 from weft.advise.timeline import Timeline, timeline
 
@@ -29,173 +28,6 @@ FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 BEHIND = 0.1  # of the second call's time: a gap before it that counts as none
 ALWAYS = 3  # times per rank that one call came behind another: that is no chance
 LITTLE = 0.05  # of the run time: less in collectives is not worth a change
-
-
-def base_name(call: str) -> str:
-    """MPI_Iallreduce_c -> allreduce"""
-    name = call.removeprefix("MPI_").removesuffix("_c").lower()
-    return name[1:] if call.startswith("MPI_I") else name
-
-
-def is_nonblocking(call: str) -> bool:
-    return call.startswith("MPI_I")
-
-
-# Of mpi4py's communicators: methods that take any object, which they pickle.
-OBJECT_METHODS = (
-    *("allgather", "allreduce", "alltoall", "bcast", "exscan", "gather", "neighbor_allgather"),
-    *("neighbor_alltoall", "reduce", "scan", "scatter"),
-)
-METHOD = re.compile(rf"\.({'|'.join(OBJECT_METHODS)})\(")
-
-
-def is_vector(name: str) -> bool:
-    """Of a base name: with a count for each rank."""
-    return name in ("allgatherv", "alltoallv", "gatherv", "scatterv")
-
-
-@dataclass
-class Spread:
-    """Of samples, in microseconds of one rank over the run."""
-
-    low: float  # three quarters are above it
-    median: float
-    high: float  # three quarters are below it
-    samples: int
-
-
-def spread(values: list[float], calls: int) -> Spread:
-    low, middle, high = quantiles(values, n=4, method="inclusive")
-    return Spread(low * calls, middle * calls, high * calls, len(values))
-
-
-LITTLE_US, PART = 20.0, 0.02  # bounds that are so close, or so close in proportion, are one figure
-
-
-@dataclass(frozen=True)
-class Windows:
-    """On one side of a site's calls, in microseconds: what is proven of each that was measured."""
-
-    least: list[float] = field(default_factory=list)
-    most: list[float | None] = field(default_factory=list)  # None: not known
-
-    @property
-    def bounds(self) -> tuple[float, float | None] | None:
-        """Of the median of those that are known best, which are half of them or more."""
-        if not self.least:
-            return None
-        pairs = [(low, inf if high is None else high) for low, high in zip(self.least, self.most)]
-        width = median(high - low for low, high in pairs)
-        lows, highs = zip(*((low, high) for low, high in pairs if high - low <= width))
-        most = median(highs)
-        return median(lows), None if most == inf else most
-
-    @property
-    def exact_us(self) -> float | None:
-        if self.bounds is None or self.bounds[1] is None:
-            return None
-        least, most = self.bounds
-        return most if most - least <= max(LITTLE_US, PART * most) else None
-
-
-@dataclass
-class Site:
-    """One place in the program, over all ranks."""
-
-    frames: list[Frame]
-    call: str
-    communicator: str
-    comm_size: int
-    nodes: int
-    bytes: float  # of one call
-    calls: int  # of one rank
-    time_us: float  # of one rank, in all its calls
-    share: float  # of the run time
-    waiting: float | None  # part of the time spent waiting for others to come
-    arrivals: int  # calls from which that is known
-    after: Windows
-    before: Windows
-    unknown: dict[str, dict[str, int]]  # for each side
-    gain_high_us: float | None  # of one rank, over the run
-    why_no_gain: str
-    between_us: float | None = None  # of non-blocking calls: from the start to the completing call
-    waited_us: float | None = None
-    tests: float = 0
-    repeated: float = 0  # part of the calls with the arguments of the one before
-    members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
-    changed: Spread | None = None  # what the change won in the replay
-    unchanged: Spread | None = None  # what Weft won in the replay without a change
-    earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
-    source: str = ""  # the line of the program; "": not known
-
-    @property
-    def function(self) -> str:
-        return self.frames[0].function
-
-    @property
-    def place(self) -> str:
-        frame = self.frames[0]
-        return f"{frame.file}:{frame.line}" if frame.file else ""
-
-    @property
-    def window_us(self) -> float | None:
-        """From the return to the first touch of the result, where that is known well."""
-        return self.after.exact_us
-
-    @property
-    def gain_low_us(self) -> float | None:
-        return max(0.0, self.changed.low) if self.changed else None
-
-    @property
-    def transfer_us(self) -> float | None:
-        """Of one call."""
-        if self.waiting is None or not self.calls:
-            return None
-        return self.time_us / self.calls * (1 - self.waiting)
-
-    def why_unknown(self, side: str) -> str:
-        """The commonest reason, but that a rank has no buffer only where there is no other."""
-        found = self.unknown.get(side, {})
-        whys = sorted(found.items(), key=lambda one: (one[0] != UNKNOWNS[3], one[1]))
-        return whys[-1][0] if whys else "its calls were too few or too long to be sampled"
-
-    @property
-    def language(self) -> str:
-        file = self.frames[0].file.lower()
-        if file.endswith(".py"):
-            return "python"
-        if file.endswith((".f", ".f90", ".f03", ".f08", ".for", ".ftn", ".f77", ".f95")):
-            return "fortran"
-        return "c++" if file.endswith((".cc", ".cpp", ".cxx", ".hpp", ".hh")) else "c"
-
-    @property
-    def object_method(self) -> str:
-        """The method of mpi4py that pickled what this call carries; "": it was given buffers."""
-        upper = self.call.removeprefix("MPI_").removesuffix("_c")
-        if self.language != "python" or f".{upper}(" in self.source:
-            return ""
-        found = METHOD.findall(self.source)
-        # An object's length and the object itself are two calls, as of allgather and allgatherv.
-        name = base_name(self.call)
-        return next((one for one in found if name.startswith(one)), found[0] if found else "")
-
-    def add_replay(self, times: dict[str, list[float]]) -> None:
-        """Sample by sample, since what disturbs one form disturbs those beside it."""
-
-        def won(form: str) -> Spread | None:
-            pairs = list(zip(times.get("library", []), times.get(form, [])))
-            # More than the call's time cannot be won, whatever disturbed the machine.
-            most = self.time_us / max(1, self.calls)
-            found = [min(a - b, most) for a, b in pairs]
-            return spread(found, self.calls) if len(found) > 1 else None
-
-        self.unchanged = won("auto")
-        if self.gain_high_us is None:
-            return
-        self.changed = won("auto-nonblocking")
-        if self.changed:
-            # The bound rests on the recorded run, and must not deny what was seen since.
-            self.gain_high_us = max(self.gain_high_us, self.changed.median)
 
 
 LEAST_WORTH = 0.005  # of the run time; less is no change to propose

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from weft.advise.analysis import Advice, base_name
+from weft.advise.analysis import Advice
 from weft.advise.fragments import microseconds
+from weft.advise.sites import base_name
 
 
 @dataclass

@@ -5,7 +5,8 @@ A rank starts the collective where it was called, computes, and waits where the 
 
 from __future__ import annotations
 
-from weft.advise.analysis import LITTLE, Advice, Site, base_name
+from weft.advise.analysis import LITTLE, Advice
+from weft.advise.sites import Site, base_name
 
 MANY_TESTS, OFTEN_US = 10, 5.0
 

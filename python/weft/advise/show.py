@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.advise import fragments
-from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice, Site, Windows
+from weft.advise.analysis import LEAST_WORTH, LITTLE, Advice
 from weft.advise.fragments import microseconds
+from weft.advise.sites import Site, Windows
 
 MOST_SITES, MOST_CHANGES = 12, 2
 

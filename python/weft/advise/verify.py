@@ -15,7 +15,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from weft import installation
-from weft.advise.analysis import Advice, Site, base_name, is_nonblocking, is_vector
+from weft.advise.analysis import Advice
+from weft.advise.sites import Site, base_name, is_nonblocking, is_vector
 from weft.advise.store import Stored
 
 SITES, ROUNDS, SAMPLES = 8, 3, 10  # samples: of one site and round
