@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+from python_weft import weft
 
 from weft import installation, stored
 from weft.sim import native, runs
@@ -14,15 +13,6 @@ from weft.sim import native, runs
 pytestmark = pytest.mark.skipif(
     not installation.native_part("weft-sim").exists(), reason="needs make build"
 )
-
-
-def weft(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "weft", *map(str, words)],
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(installation.PACKAGE.parent), "COLUMNS": "180", "PATH": ""},
-    )
 
 
 def told(*words: object, machine: str = "knl64") -> dict:

@@ -1,0 +1,410 @@
+"""`weft reproduce`: what is measured, from judgements to verdicts. Its results are made up."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+from reproductions import LARGE, run, verdicts
+from synthetic import hides, points, result, statistic
+
+from weft.bench import command as bench_command
+from weft.bench import kernels, places, presets, store
+from weft.bench.kernels import KernelResult
+from weft.bench.result import Alone, Candidate, Result
+from weft.bench.settings import SettingsError
+from weft.reproduce import (
+    carry_out,
+    measured,
+    precision,
+    published,
+    shm_allreduce,
+)
+from weft.reproduce.findings import CANNOT, DOES_NOT_HOLD, HOLDS, MEASURED
+from weft.reproduce.measured import Bench, Points
+
+# ---- Verdicts from judgements -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("judgement", "verdict", "why"),
+    [
+        ("The finding holds: function, thread and TCC gain (x).", HOLDS, ""),
+        ("The finding holds in direction (x): …, which holds.", HOLDS, "in direction"),
+        ("The finding holds in part: of the three, tcc gain (x).", DOES_NOT_HOLD, "in part"),
+        ("The finding holds for the output in part (x): …", DOES_NOT_HOLD, "in part"),
+        ("The finding holds for the output (x): …", HOLDS, ""),
+        ("The finding does not hold here: none of the three gains.", DOES_NOT_HOLD, ""),
+        ("The finding does not show beyond the spread (x): …", DOES_NOT_HOLD, ""),
+        ("MPICH, 16 B: that Prog2 is the fastest holds here (…).", HOLDS, ""),
+        ("MPICH, 16 B: that Prog2 is the fastest cannot be judged here (…).", CANNOT, ""),
+        ("MPICH, 16 B: that Prog2 is the fastest is not decided: …", CANNOT, ""),
+        ("Not decided: fewer than two MPI libraries were measured.", CANNOT, ""),
+        ("The finding gives no figures. Of the forms, thread is fastest.", CANNOT, ""),
+        ("Without graphs there is no finding to judge (x); best is notify.", CANNOT, ""),
+    ],
+)
+def test_a_judgement_becomes_a_verdict(judgement, verdict, why):
+    found = measured.judged(published.named("fft3d").claims[0], "x", judgement)
+    assert found.verdict == verdict and why in found.why
+    assert judgement in ((found.why,) if verdict == CANNOT else (found.here,))
+
+
+SECTIONS = {"behind pressure, auto": 900.0, "behind transform, auto": 900.0}
+OUTPUT = {"behind steps, auto": 700.0, "rank 0 writes": 1000.0}
+OUTPUT |= {"rank 0 behind steps, auto": 700.0, "nothing written": 600.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "verdict"),
+    [
+        ("pipecg", {"halo only": 900.0, "thread": 700.0}, HOLDS),
+        ("pipecg", {"halo only": 700.0, "thread": 900.0}, DOES_NOT_HOLD),
+        ("pipecg", {"halo only": 990.0, "thread": 1000.0}, DOES_NOT_HOLD),
+        ("stencil", {"thread": 800.0}, HOLDS),
+        ("stencil", {"thread": 1100.0}, DOES_NOT_HOLD),
+        ("fft3d", {"thread": 900.0}, DOES_NOT_HOLD),
+        ("cpals", {"thread": 700.0, "messages": 900.0}, CANNOT),
+        ("iallreduce-kernel", {"thread": 500.0}, HOLDS),
+        ("iallreduce-kernel", {"thread": 1500.0}, DOES_NOT_HOLD),
+        ("gpu-stencil", {"notify": 60.0, "graphs": 40.0}, HOLDS),
+        ("gpu-stencil", {"notify": 30.0, "graphs": 40.0}, DOES_NOT_HOLD),
+        ("gpu-stencil", {"notify": 30.0}, CANNOT),
+        ("atmosphere", {"auto": 800.0, **SECTIONS}, HOLDS),
+        ("atmosphere", {"auto": 800.0, **OUTPUT}, HOLDS),
+        ("atmosphere", {"auto": 800.0, **dict.fromkeys(SECTIONS, 1001.0)}, DOES_NOT_HOLD),
+    ],
+)
+def test_runs_are_judged_as_the_benchmark_judges_them(tmp_path, name, times, verdict):
+    """Also every form of the benchmark's own sentences is one of the three verdicts."""
+    one = published.named(name)
+    bench = Bench(tmp_path, 4, known={name: KernelResult(name, {}, [run(blocking=1e3, **times)])})
+    part = measured.part(one, bench)
+    (found,) = part.findings
+    judgement = bench.preset(name).judge(run(blocking=1e3, **times))
+    assert found.verdict == verdict
+    assert judgement in (found.here, found.why)
+    (figure,) = part.figures
+    assert figure.names[0] == "blocking" and figure.lines[0].y[0] == 1.0
+    assert part.conditions.startswith(f"Measured: weft bench --preset {name};")
+
+
+def test_output_and_sections_of_the_atmosphere_are_two_statements(tmp_path):
+    runs = [run(blocking=1e3, auto=800.0, **SECTIONS), run(blocking=1e3, auto=800.0, **OUTPUT)]
+    bench = Bench(tmp_path, 2, known={"atmosphere": KernelResult("atmosphere", {}, runs)})
+    found = measured.part(published.named("atmosphere"), bench).findings
+    assert ["sphere" in one.where for one in found] == [True, True]
+    assert "Allgather" in found[0].published and "output" in found[1].published
+
+
+TCC = {
+    "overlapped, call per row, function": 700.0,
+    "overlapped, inner calls, function": 900.0,
+    "overlapped, no calls, function": 990.0,
+    "thread": 850.0,
+    "tcc": 800.0,
+}
+
+
+def test_tcc_and_the_calls_of_the_progress_function_share_their_runs(tmp_path):
+    bench = Bench(tmp_path, 2, known={"tcc": KernelResult("tcc", {}, [run(blocking=1e3, **TCC)])})
+    found = carry_out.reproduce(published.named("tcc"), bench, LARGE)
+    assert verdicts(found.findings) == [HOLDS, CANNOT, HOLDS]
+    assert "32 nodes" in found.findings[1].why and found.findings[1].how == ""
+    (figure,) = found.figures
+    by_name = dict(zip(figure.names, figure.lines[1].y))
+    assert figure.lines[1].name == "published" and by_name["tcc"] == 1.166
+    assert by_name["blocking"] is None
+    found = carry_out.reproduce(published.named("progress-calls"), bench, LARGE)
+    assert verdicts(found.findings) == [HOLDS, CANNOT, HOLDS]
+    assert "call per row, function 0.7 ms" in found.findings[0].here
+
+
+def test_calls_that_make_no_difference_do_not_hold(tmp_path):
+    times = {**TCC, "overlapped, no calls, function": 700.0}
+    del times["overlapped, inner calls, function"]
+    bench = Bench(tmp_path, 2, known={"tcc": KernelResult("tcc", {}, [run(blocking=1e3, **times)])})
+    found = measured.part(published.named("progress-calls"), bench).findings
+    assert verdicts(found) == [DOES_NOT_HOLD, CANNOT]
+    assert "No difference" in found[0].why and "inner calls, function was not" in found[1].why
+
+
+def test_threads_per_core_has_a_verdict_for_each_figure_and_library(tmp_path):
+    def case(name, series, library, time_us):
+        normal = name == "Normal"
+        one = run(blocking=time_us if normal else 9e6, thread=9e6 if normal else time_us)
+        return replace(one, case=name, series=series, mpi=library)
+
+    half, twice = (f"16 B, computation {ratio} of communication" for ratio in ("1/2", "2"))
+    times = {"Normal": 30.0, "Prog1": 25.0, "Prog2": 20.0, "Prog4": 40.0}
+    runs = [
+        case(name, series, library, time)
+        for library in ("MPICH 5.0.2", "Open MPI 5")
+        for series in (half, twice)
+        for name, time in times.items()
+    ]
+    known = {"threads-per-core": KernelResult("threads-per-core", {}, runs)}
+    part = measured.part(published.named("threads-per-core"), Bench(tmp_path, 5, known=known))
+    assert [(one.where, one.verdict) for one in part.findings] == [
+        ("topic 1, figure 1", HOLDS),
+        ("topic 1, figure 1", HOLDS),
+        ("topic 1, figure 2", DOES_NOT_HOLD),
+        ("topic 1, figure 2", DOES_NOT_HOLD),
+    ]
+    assert len(part.figures) == 4 and part.figures[0].lines[0].y == [0.03, 0.025, 0.02, 0.04]
+
+
+def test_nbc_eff_tells_the_libraries_apart_by_ranks_per_node(tmp_path):
+    found = result({"native": hides(0.9)})
+    found.points += points("native", hides(0.3), mpi="openmpi 5.0.10")
+    bench = Bench(tmp_path, 2, known={"nbc-eff": Points([found], ["intelmpi: not here"])})
+    one = published.named("nbc-eff")
+    part = measured.part(one, bench)
+    assert verdicts(part.findings) == [DOES_NOT_HOLD, CANNOT]
+    assert "needs 4 cores" in part.findings[1].why
+    assert "Could not run: intelmpi: not here." in part.conditions
+    assert len(part.figures) == 1 and part.figures[0].x == "computation, ms"
+
+    told = measured.nbc_eff(one, presets.presets(16)["nbc-eff"], [found])
+    assert "only one was measured" in told[-1].why
+
+    def more_ranks(mpi_ahead: str, mpi_behind: str) -> Result:
+        there = {"ranks": 8, "nodes": 2}
+        ahead = points("native", hides(0.9), mpi=mpi_ahead, **there)
+        behind = points("native", hides(0.3), mpi=mpi_behind, **there)
+        return Result(machine={}, points=ahead + behind)
+
+    for mpis, verdict in (
+        (("openmpi 5.0.10", "mpich 5.0.2"), HOLDS),
+        (("mpich 5.0.2", "openmpi 5.0.10"), DOES_NOT_HOLD),
+    ):
+        results = [found, more_ranks(*mpis)]
+        told = measured.nbc_eff(one, bench.preset("nbc-eff"), results)
+        assert told[-1].verdict == verdict
+        assert told[-1].here.startswith("1 per node: mpich 5.0.2; 4 per node: ")
+
+
+def test_the_measured_placement_has_two_statements(tmp_path):
+    def alone(policy: str, time_us: float) -> Alone:
+        where = ("mpich 5.0.2", "thread", policy, "yield", "selected", "scan", 1000000, 2, 2)
+        return Alone(*where, statistic(900.0), statistic(time_us))
+
+    found = result({"thread": hides(0.5)})
+    found.alone = [alone("bind", 1000.0), alone("numa", 3000.0), alone("odd-even", 3000.0)]
+    bench = Bench(tmp_path, 4, known={"placement": Points([found])})
+    part = measured.part(published.named("placement"), bench)
+    assert verdicts(part.findings) == [HOLDS, DOES_NOT_HOLD]
+    assert "3.00 times as long as bind" in part.findings[0].here
+
+
+# ---- Carrying out -----------------------------------------------------------------------------
+
+
+def test_a_preset_with_a_program_is_run_as_weft_bench_runs_it(tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def measure(program, options, mpi):
+        asked.append((program, mpi))
+        if mpi == "openmpi":
+            raise SettingsError("fft3d under openmpi ended with status 1: no output")
+        return replace(run(blocking=1e3, thread=900.0), communication_share=0.9)
+
+    monkeypatch.setattr(kernels, "measure", measure)
+    monkeypatch.setattr(places, "lab_problem", lambda: "")
+    bench = Bench(tmp_path / "samples", 2, mpi="mpich,openmpi")
+    found = carry_out.reproduce(published.named("fft3d"), bench, LARGE)
+    assert asked == [("fft3d", "mpich"), ("fft3d", "openmpi")]
+    assert verdicts(found.findings) == [HOLDS, CANNOT]
+    assert found.findings[1].why == "fft3d under openmpi ended with status 1: no output"
+    assert sorted(path.name for path in bench.folder.iterdir()) == ["fft3d.html", "fft3d.json"]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_preset_of_which_nothing_runs_is_named_with_its_reason_and_not_tried_again(
+    tmp_path, monkeypatch
+):
+    tries, folder = [], "/a/long/way" * 20
+    monkeypatch.setenv("COLUMNS", "70")
+
+    def measure(program, options, mpi):
+        tries.append(program)
+        raise SettingsError(f"{folder}/{program} is missing; build it with: make build")
+
+    monkeypatch.setattr(kernels, "measure", measure)
+    monkeypatch.setattr(places, "lab_problem", lambda: "")
+    bench = Bench(tmp_path, 2, mpi="mpich")
+    for name in ("tcc", "progress-calls"):
+        found = carry_out.reproduce(published.named(name), bench, LARGE)
+        assert verdicts(found.findings) == [CANNOT] * 3
+        why = f"it failed: {folder}/gemv_alltoall is missing; build it with: make build"
+        assert found.findings[0].why == why
+    assert len(tries) == len(presets.presets(2)["tcc"].runs) and os.environ["COLUMNS"] == "70"
+
+
+def test_a_preset_of_the_benchmark_leaves_its_runs_in_a_file(tmp_path, monkeypatch):
+    budgets = []
+
+    def start(wanted, out, *files):
+        budgets.append(wanted.time_budget_s)
+        with store.Store(out) as file:
+            number = file.new_run({"cpu": "x"}, wanted.to_json())
+            case = file.case(number, ("scan", 1000000, 2, 2), "gemm", [100])
+            job = file.job(number, case, "mpich 5.0.2", False, 1)
+            rows = [(None, "blocking", None, 900.0, None), (None, "computation", 0, 500.0, None)]
+            for policy, time_us in (("bind", 1000.0), ("numa", 3000.0), ("odd-even", 1500.0)):
+                candidate = Candidate("mpich 5.0.2", "thread", policy, "yield", "selected")
+                identity = file.candidate(number, candidate)
+                rows.append((identity, "immediate", None, time_us, None))
+                rows.append((identity, "overlapped", 0, time_us, 500.0))
+            file.samples(job, [row for row in rows for _ in range(9)])
+            file.complete(number)
+        return 0
+
+    monkeypatch.setattr(bench_command, "start", start)
+    monkeypatch.setattr(places, "lab_problem", lambda: "")
+    bench = Bench(tmp_path, 4, mpi="mpich", time_budget="7s")
+    one = published.named("placement")
+    assert verdicts(measured.part(one, bench).findings) == [HOLDS, HOLDS]
+    assert (tmp_path / "placement.sqlite").exists() and budgets == [7.0]
+    # Another day: only the new run counts.
+    again = Bench(tmp_path, 4, mpi="mpich")
+    assert len(again.points("placement").results) == 1 and budgets == [7.0, 120.0]
+
+
+def test_a_benchmark_without_a_point_says_which_candidates_could_not_run(tmp_path, monkeypatch):
+    def start(wanted, out, *files):
+        with store.Store(out) as file:
+            number = file.new_run({"cpu": "x"}, {})
+            lost = Candidate("mpich", "thread", status="cannot run", reason="mpich is not here")
+            file.candidate(number, lost)
+        return 1
+
+    monkeypatch.setattr(bench_command, "start", start)
+    monkeypatch.setattr(places, "lab_problem", lambda: "")
+    bench = Bench(tmp_path, 4, mpi="mpich")
+    found = carry_out.reproduce(published.named("placement"), bench, LARGE, only=MEASURED)
+    assert verdicts(found.findings) == [CANNOT, CANNOT]
+    assert found.findings[0].why == "it failed: mpich thread: mpich is not here"
+
+
+# ---- Programs without a preset ----------------------------------------------------------------
+
+TABLE = """pipelined, poisson 40x40x40, 1 ranks
+| precision | stabilised by | iterations | time of one | true residual | end |
+| --- | --- | --- | --- | --- | --- |
+| double | none | 90 | 1.00 | 9.3e-09 | converged |
+| mixed | replacement | {mixed} | 0.75 | 7.7e-09 | converged |
+| mixed-vectors | replacement | 92 | 1.68 | 2.8e-05 | breakdown in iteration 93: x |
+| single | refinement | {refined} | {time} | 4.6e-09 | converged |
+| single | both | {both} | 0.60 | 4.8e-09 | converged |
+processor time of one iteration, in that of double precision: 1234 us
+"""
+
+
+def test_the_table_of_precisions_is_read():
+    found = precision.table(TABLE.format(mixed=91, refined=125, time=0.5, both=100))
+    assert len(found) == 5
+    assert found["single", "refinement"] == precision.Outcome(125, 0.5, "converged")
+    assert not found["mixed-vectors", "replacement"].converged
+
+
+@pytest.mark.parametrize(
+    ("well", "ill", "expected"),
+    [
+        ((91, 125, 0.5, 90), (100, 300, 0.5, 400), [HOLDS, HOLDS, HOLDS]),
+        ((99, 125, 0.9, 200), (100, 300, 0.5, 400), [DOES_NOT_HOLD] * 3),
+        ((91, 125, 0.5, 200), (400, 300, 0.5, 100), [HOLDS, DOES_NOT_HOLD, DOES_NOT_HOLD]),
+    ],
+)
+def test_precisions_are_judged_by_time_and_iterations(well, ill, expected):
+    names = ("mixed", "refined", "time", "both")
+    tables = [precision.table(TABLE.format(**dict(zip(names, row)))) for row in (well, ill)]
+    found = precision.findings(*tables)
+    assert verdicts(found) == expected
+    assert "mixed 9" in found[0].here and "breakdown in iteration 93" in found[0].here
+    figure = precision.figure(dict(zip((precision.WELL, precision.ILL), tables)))
+    assert [line.name for line in figure.lines][-1] == "published"
+
+
+def test_precisions_that_the_program_left_out_are_not_judged():
+    found = precision.findings({}, {})
+    assert verdicts(found) == [CANNOT] * 3
+    assert "single with refinement" in found[1].why and "is missing" in found[1].why
+
+
+def test_ranks_of_the_allreduce_are_powers_of_two_and_prime_numbers_below():
+    assert [shm_allreduce.counts(n) for n in (2, 3, 4, 16, 24, 200)] == [
+        [2],
+        [2],
+        [4, 3],
+        [16, 13],
+        [16, 13],
+        [128, 127],
+    ]
+
+
+def test_what_latency_prints_is_read():
+    text = "blocking 8 0.4010 0.4230\nblocking 1048576 250.1 260.2\nweft: a remark\n"
+    assert shm_allreduce.times_of(text) == {8: 0.423, 1048576: 260.2}
+
+
+def test_allreduces_are_judged_beyond_the_spread():
+    short, long = shm_allreduce.SHORT, shm_allreduce.LONG
+    library, own = shm_allreduce.LIBRARY, shm_allreduce.WEFT
+    times = {
+        (4, library, short): statistic(1.0),
+        (4, own, short): statistic(0.5),
+        (4, library, long): statistic(100.0),
+        (4, own, long): statistic(100.1),
+        (3, own, short): statistic(0.6),
+        (3, own, long): statistic(90.0),
+        (3, library, short): statistic(1.0),
+        (3, library, long): statistic(100.0),
+    }
+    found = shm_allreduce.findings_of("mpich", [4, 3], times)
+    assert verdicts(found) == [HOLDS, CANNOT, HOLDS, DOES_NOT_HOLD]
+    assert found[1].why == measured.WITHIN_THE_SPREAD
+    two = {(2, who, size): times[4, who, size] for _, who, size in times}
+    found = shm_allreduce.findings_of("mpich", [2], two)
+    assert verdicts(found) == [HOLDS, CANNOT, CANNOT] and "needs 4 cores" in found[2].why
+    assert shm_allreduce.figure("mpich", 4, times).lines[1].y[0] == 0.5
+
+
+def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
+    """Stand-ins for the program and for what starts it."""
+    started = []
+
+    class Job:
+        def __init__(self, words):
+            self.form = words[words.index("--forms") + 1]
+
+        def status(self):
+            return 0
+
+        def said(self):
+            return f"{self.form} 8 1.0 1.0\n{self.form} {1 << 20} 100.0 100.0\n"
+
+    def start(self, mpi, ranks, words, environment):
+        started.append((ranks, "run" in words))
+        return Job(words)
+
+    monkeypatch.setattr(places.LauncherPlace, "start", start)
+    monkeypatch.setattr(kernels, "wait", lambda job: job.status())
+    monkeypatch.setattr(shm_allreduce, "ROUNDS", 2)
+    program = tmp_path / "latency"
+    program.touch()
+    monkeypatch.setattr("weft.mpi_libraries.Implementation.program", lambda *_: program)
+    part = shm_allreduce.measured(Bench(tmp_path, 4, mpi="mpich"))
+    assert started == [(4, False), (4, True), (3, False), (3, True)] * 2
+    assert verdicts(part.findings)[:2] == [CANNOT, CANNOT]  # as fast
+
+
+def test_a_program_that_is_missing_is_named(tmp_path, monkeypatch):
+    missing = tmp_path / "nothing"
+    monkeypatch.setattr("weft.mpi_libraries.Implementation.program", lambda *_: missing)
+    for name in ("precision", "shm-allreduce"):
+        bench = Bench(tmp_path, 4, mpi="mpich")
+        found = carry_out.reproduce(published.named(name), bench, LARGE, only=MEASURED)
+        assert set(verdicts(found.findings)) == {CANNOT}
+        assert f"it failed: {missing} is missing; " in found.findings[0].why

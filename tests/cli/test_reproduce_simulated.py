@@ -1,0 +1,97 @@
+"""`weft reproduce`: what is simulated and what is computed by the model."""
+
+from __future__ import annotations
+
+import pytest
+from python_weft import weft
+from reproductions import verdicts
+
+from weft import installation, stored
+from weft.cores import native as cores
+from weft.reproduce import (
+    findings,
+    model,
+    placement,
+    shm_allreduce,
+    split_tree,
+    threads_per_core,
+)
+from weft.reproduce.findings import DOES_NOT_HOLD, HOLDS
+
+needs_simulator = pytest.mark.skipif(
+    not installation.native_part("weft-sim").exists(), reason="needs make build"
+)
+
+
+# ---- Simulated --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [((10, 30, 15), [True, True, True]), ((10, 20, 19), [False, False, True])],
+)
+def test_verdicts_follow_the_figures(times, expected):
+    assert [finding.holds for finding in placement.findings(2, *times)] == expected
+
+
+def test_switches_of_the_best_split_are_where_it_stays():
+    by_split = {0: [1, 1, 9, 9], 1: [2, 2, 2, 9], 2: [3, 3, 3, 3], 3: [4, 4, 4, 4]}
+    assert split_tree.switches([50, 51, 52, 53], by_split) == [52, 53, 0]
+    assert split_tree.least_at([50, 51, 52, 53], {**by_split, 0: [2, 1, 9, 9]}) == 51
+
+
+def test_split_trees_are_judged_by_switches_and_least_total():
+    assert split_tree.of_switches("x", [52, 58, 62]).verdict == HOLDS
+    found = split_tree.of_switches("x", [52, 57, 0])
+    assert found.verdict == DOES_NOT_HOLD and found.here == "52, 57, never"
+    assert [split_tree.of_least("x", 64, at).verdict for at in (50, 51, 53)] == [
+        HOLDS,
+        HOLDS,
+        DOES_NOT_HOLD,
+    ]
+    assert "Skylake" in split_tree.of_least("x", 48, 38).published
+
+
+def test_threads_per_core_is_judged_by_the_order():
+    times = {"Normal": 4.0, "Prog1": 3.0, "Prog2": 1.0, "Prog4": 2.0}
+    found = [
+        threads_per_core.finding("x", size, ratio, times)
+        for size in ("16", "1MiB")
+        for ratio in (0.5, 2.0)
+    ]
+    assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, DOES_NOT_HOLD, HOLDS]
+    assert [one.where for one in found] == [f"topic 1, figure {n}" for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.skipif(not installation.native_part("weft-cores").exists(), reason="needs make build")
+def test_the_model_is_the_papers():
+    found = model.asked()
+    assert isinstance(found, cores.Model)
+    assert model.of_the_model(found).verdict == HOLDS
+    assert model.switches(found) == split_tree.SWITCHES
+    assert model.beside_the_paper([52, 58, 62]).verdict == HOLDS
+    apart = model.beside_the_simulator("reduce", [52, 58, 62], [52, 57, 0])
+    assert apart.verdict == DOES_NOT_HOLD
+    assert apart.here == "model 52, 58, 62; found 52, 57, never"
+
+
+def test_a_prime_number_of_simulated_ranks_is_not_ideal_where_it_takes_longer():
+    assert shm_allreduce.simulated_prime(8, 20.0, 18.0).verdict == HOLDS
+    assert shm_allreduce.simulated_prime(8, 18.1, 18.0).verdict == DOES_NOT_HOLD
+
+
+@needs_simulator
+def test_placements_of_the_paper_are_simulated_with_a_verdict(tmp_path):
+    written = tmp_path / "pages" / "placement.html"
+    done = weft("reproduce", "placement", "--only", "simulated", "--json", "--out", written)
+    assert done.returncode == 0, done.stderr
+    found = stored.parse(findings.Reproduction, done.stdout, "found", findings.SCHEMA)
+    assert [line.name for line in found.figures[0].lines] == [
+        "messages of one copy",
+        "messages of two copies",
+        "published",
+    ]
+    assert set(verdicts(found.findings)) <= {HOLDS, DOES_NOT_HOLD} and len(found.findings) == 8
+    shown = written.read_text()
+    assert shown.count("<canvas") == 0 and 'id="figure0-0"' in shown
+    assert "https://" not in shown.split("<main>")[1]
