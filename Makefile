@@ -4,6 +4,9 @@ ifneq ($(word 2,$(CURDIR)),)
 $(error weft: the compilers of MPI libraries cannot work in a folder with a space in its path: move this one)
 endif
 ifeq ($(MAKELEVEL),0)
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+ALONE := $(shell tools/alone)
+endif
 MOVED := $(shell tools/forget-old-place)
 endif
 
@@ -78,10 +81,7 @@ test: develop
 	$(say) "unit and MPI tests"
 	@ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
 	$(say) "command line, faults, callers, random programs"
-	@-tools/setup-debian-mpi
-	@-tools/setup-references
-	@-$(BIN)/python tools/real-programs lammps --rounds 0
-	@-tools/setup-modules
+	@tools/setup-for-tests
 	@tools/run-tests
 
 # The whole ways through Weft, once each.

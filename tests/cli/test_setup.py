@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -210,6 +211,40 @@ def test_library_whose_set_up_was_interrupted(tmp_path, monkeypatch):
     assert not list(mpi_libraries.embedded())
     (half / ".installed").touch()
     assert [mpi.name for mpi in mpi_libraries.embedded()] == ["mpich"]
+
+
+@pytest.mark.parametrize(
+    ("macros", "sentence"),
+    [
+        ("8 __clang_major__", "is GCC 8, and Weft needs GCC 10 or later: name one with CXX="),
+        ("4 11", "is Clang 11, and Weft needs Clang 12 or later: name one with CXX="),
+    ],
+)
+def test_compiler_that_is_too_old(script, macros, sentence):
+    place = script("c++-old", f"echo {macros}")
+    path = f"{place}:{os.environ['PATH']}"
+    assert sentence in fails([TOOLS / "setup-deps", "build"], CXX="c++-old", PATH=path)
+
+
+def test_two_makes_in_one_folder(tmp_path):
+    """The second one waits until the first has ended, and says so."""
+    (tmp_path / "tools").mkdir()
+    shutil.copy(TOOLS / "alone", tmp_path / "tools")
+    makefile = """
+ALONE := $(shell tools/alone)
+all:
+\t@echo began >>order; until [ -e go ]; do sleep 0.05; done; echo ended >>order
+"""
+    (tmp_path / "Makefile").write_text(makefile)
+    first = subprocess.Popen(["make", "-s"], cwd=tmp_path)
+    while not (tmp_path / "order").exists():
+        assert first.poll() is None
+        time.sleep(0.02)
+    second = subprocess.Popen(["make", "-s"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert "another make is at work in this folder" in second.stderr.readline()
+    (tmp_path / "go").touch()
+    assert first.wait(60) == 0 and second.wait(60) == 0
+    assert (tmp_path / "order").read_text().split() == ["began", "ended"] * 2
 
 
 def test_no_such_c_compiler():
