@@ -173,7 +173,7 @@ def run(tmp_path):
         front = []
         if engine:
             front = [installation.weft_command(), "run", "--mpi", library.family]
-            front += ["--engine", engine, f"--summary=json:{summary}", "--"]
+            front += ["--engine", *engine.split(), f"--summary=json:{summary}", "--"]
         command = [*library.mpiexec, "-n", ranks, *front, program, *options]
         done = subprocess.run(
             [str(word) for word in command],

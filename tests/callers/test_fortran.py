@@ -42,6 +42,17 @@ def test_every_engine(built, run, name, interface, engine):
     check_all_handled(summary)
 
 
+@pytest.mark.parametrize("engine", ["auto", "thread --blocking"])
+@pytest.mark.parametrize(("name", "interface"), CALLERS)
+def test_what_may_take_blocking_calls(built, run, name, interface, engine):
+    """The program's own blocking calls are Weft's, too, so that both forms are held against each
+    other; the test above holds them against the library's."""
+    library, program = built["fortran"](name, interface)
+    output, summary = run(library, program, 3, engine)
+    assert equal_cases(output) > 400
+    assert sum(entry["handled"] for entry in summary["calls"]) > 0
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
     ("name", "interface"), [caller for caller in CALLERS if "F08" in caller[1]]

@@ -23,7 +23,7 @@ from weft import installation, mpi_libraries
 
 HERE = Path(__file__).parent
 MPIS = ("mpich", "openmpi")
-ENGINES = ("function", "thread", "tcc", "assist", "agent")
+ENGINES = ("auto", "function", "thread", "tcc", "assist", "agent")
 # The threads of all ranks on one core have an agent.
 OPTIONS = {"agent": ["--placement", "list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)]}
 LIMIT_S = 60

@@ -98,7 +98,7 @@ def test_an_empty_block_of_one_rank_changes_no_way(mpi, engine, options):
 
 
 @pytest.mark.parametrize("options", [[], ["--blocking"]])
-@pytest.mark.parametrize("engine", [None, "auto", *ENGINES])
+@pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_profiling_may_be_controlled_on_one_rank(mpi, engine, options):
     if engine or not options:
         Job(mpi, ["profiling-controlled-on-one-rank"], engine, options=options).right()

@@ -11,7 +11,7 @@ import time
 import pytest
 from job import ENGINES, Job, launcher_of, stop_and_continue
 
-SOME = (None, "thread", "tcc", "agent")
+SOME = (None, "auto", "thread", "tcc", "agent")
 SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
 
 

@@ -6,7 +6,7 @@ from job import ENGINES, Job
 CASES = ("freed-by-delete-callback", "freed-by-operator", "freed-in-finalize")
 SETTINGS = [
     (None, []),
-    *((engine, []) for engine in ("auto", *ENGINES)),
+    *((engine, []) for engine in ENGINES),
     *((engine, ["--blocking"]) for engine in ("auto", "function", "thread")),
 ]
 

@@ -3,7 +3,7 @@
 import pytest
 from job import ENGINES, Job
 
-OF_WEFT = (*ENGINES, "auto")
+OF_WEFT = ENGINES
 
 
 @pytest.mark.parametrize(
