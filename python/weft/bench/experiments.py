@@ -124,6 +124,7 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
             if not preset.series:
                 tell(f"Found: {preset.judge(run)}")
     if not found.runs:
+        kernels.save(found, file)  # why there is none
         return 1
     if preset.series:
         tell(f"Found: {preset.judge(found.runs)}")

@@ -7,12 +7,29 @@ is less than another where the intervals do not meet (weft.bench.statistics).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from weft.bench.kernels import BLOCKING, Run
 from weft.bench.result import Result, Statistic
 from weft.bench.statistics import leads
 from weft.report import effect
 from weft.report.effect import duration, listing, percent
+
+HOLDS, IN_DIRECTION, IN_PART = "holds", "holds in direction", "holds in part"
+DOES_NOT_HOLD, OPEN = "does not hold", "open"
+Verdict = Literal["holds", "holds in direction", "holds in part", "does not hold", "open"]
+
+
+class Judgement(str):
+    """What is said of a finding; `verdict` is the same in one of five words."""
+
+    verdict: Verdict
+
+    def __new__(cls, verdict: Verdict, text: str) -> Judgement:
+        made = super().__new__(cls, text)
+        made.verdict = verdict
+        return made
+
 
 LAB_BURST_BYTES = 256_000  # what a link of the lab passes at full speed
 ELEMENTS = 10000  # of the kernel of three arrays
@@ -23,7 +40,7 @@ THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress th
 TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc": 1.166}
 
 
-def judge_tcc(run: Run) -> str:
+def judge_tcc(run: Run) -> Judgement:
     present = {name: run.times_us[name] for name in TCC_CASES if name in run.times_us}
     gains = [name for name, time in present.items() if leads(time, run.blocking)]
     told = [
@@ -31,13 +48,16 @@ def judge_tcc(run: Run) -> str:
         for name, time in present.items()
     ]
     if len(gains) == len(TCC_CASES):
+        verdict: Verdict = HOLDS
         text = "The finding holds: function, thread and TCC gain"
     elif gains:
+        verdict = IN_PART
         text = f"The finding holds in part: of the three, {listing(gains)} gain"
     else:
+        verdict = DOES_NOT_HOLD
         text = "The finding does not hold here: none of the three gains beyond the spread"
     measured = f" Times as fast as without overlap: {listing(told)}." if told else ""
-    return f"{text} ({run.title}).{measured} {_share(run)}"
+    return Judgement(verdict, f"{text} ({run.title}).{measured} {_share(run)}")
 
 
 def _share(run: Run) -> str:
@@ -60,7 +80,8 @@ THREADS_PUBLISHED = {
 }
 
 
-def judge_threads_per_core(runs: Sequence[Run]) -> str:
+def judge_threads_per_core(runs: Sequence[Run]) -> Judgement:
+    """Of several series together: open, since each has its own verdict in its own sentence."""
     sentences = []
     for mpi in dict.fromkeys(run.library for run in runs):
         for series, expected in THREADS_PUBLISHED.items():
@@ -71,34 +92,34 @@ def judge_threads_per_core(runs: Sequence[Run]) -> str:
             }
             if times:
                 sentences.append(_judge_series(mpi, series, expected, times))
-    return " ".join(sentences)
+    return sentences[0] if len(sentences) == 1 else Judgement(OPEN, " ".join(sentences))
 
 
 def _judge_series(
     mpi: str, series: str, expected: tuple[str, ...], times: dict[str, Statistic]
-) -> str:
+) -> Judgement:
     first = expected[0]
     rivals = expected[1:] or [name for name in (NORMAL, *THREADS) if name in {*times} - {first}]
     claim = f"{first} is faster than {expected[1]}" if expected[1:] else f"{first} is the fastest"
     order = sorted(times, key=lambda name: times[name].median)
     told = listing([f"{name} {duration(times[name].median)}" for name in order])
     if not rivals or not {first, *rivals} <= times.keys():
-        verdict = "cannot be judged here"
+        verdict, words = OPEN, "cannot be judged here"
     elif all(leads(times[first], times[name]) for name in rivals):
-        verdict = "holds here"
+        verdict, words = HOLDS, "holds here"
     elif any(leads(times[name], times[first]) for name in rivals):
-        verdict = "does not hold here"
+        verdict, words = DOES_NOT_HOLD, "does not hold here"
     else:
-        verdict = "is not decided: the times lie within the spread"
-    return f"{mpi}, {series}: that {claim} {verdict} ({told})."
+        verdict, words = OPEN, "is not decided: the times lie within the spread"
+    return Judgement(verdict, f"{mpi}, {series}: that {claim} {words} ({told}).")
 
 
-def judge_placement(result: Result) -> str:
+def judge_placement(result: Result) -> Judgement:
     times: dict[str, Statistic] = {
         a.placement: a.immediate_us for a in result.alone if a.collective == "scan"
     }
     if not {"bind", "numa"} <= times.keys():
-        return "Not decided: placements bind and numa were not both measured."
+        return Judgement(OPEN, "Not decided: placements bind and numa were not both measured.")
     bind, numa, odd_even = times["bind"], times["numa"], times.get("odd-even")
     ratio = numa.median / bind.median
     told = f"numa takes {ratio:.2f} times as long as bind (published: 3 times)"
@@ -106,18 +127,19 @@ def judge_placement(result: Result) -> str:
         ratio = numa.median / odd_even.median
         told += f", {ratio:.2f} times as long as odd-even (published: 2 times)"
     if leads(bind, numa) and (odd_even is None or leads(odd_even, numa)):
-        return f"The finding holds in direction: {told}."
-    return (
+        return Judgement(IN_DIRECTION, f"The finding holds in direction: {told}.")
+    return Judgement(
+        DOES_NOT_HOLD,
         f"The finding does not show here: {told}. Without a core that has no rank, numa leaves each"
-        " thread on its rank's core, as bind does."
+        " thread on its rank's core, as bind does.",
     )
 
 
-def judge_nbc_eff(result: Result) -> str:
+def judge_nbc_eff(result: Result) -> Judgement:
     cases = effect.cases(result)
     libraries = {curve.mpi for case in cases for curve in case.candidates}
     if len(libraries) < 2:
-        return "Not decided: fewer than two MPI libraries were measured."
+        return Judgement(OPEN, "Not decided: fewer than two MPI libraries were measured.")
     sentences, winners = [], set()
     for case in cases:
         leaders = {s.leader.name for s in case.standings if not s.tied}
@@ -134,24 +156,27 @@ def judge_nbc_eff(result: Result) -> str:
     per_node = {case.ranks // case.nodes for case in cases}
     if len(per_node) < 2:
         sentences.append("Whether it depends on the ranks per node was not measured.")
-    verdict = "The finding holds" if len(winners) > 1 else "The finding does not hold here"
-    return f"{verdict}: " + " ".join(sentences)
+    holds = len(winners) > 1
+    text = "The finding holds" if holds else "The finding does not hold here"
+    return Judgement(_if(holds), f"{text}: " + " ".join(sentences))
 
 
-def judge_iallreduce_kernel(run: Run) -> str:
+def judge_iallreduce_kernel(run: Run) -> Judgement:
     best, blocking = run.best, run.blocking
     saved = 1 - run.engines[best].median / blocking.median
     if leads(run.engines[best], blocking):
-        return (
+        return Judgement(
+            IN_DIRECTION,
             f"The finding holds in direction ({run.title}): overlapped with engine {best} the"
             f" kernel takes {percent(saved)} less time than blocking (published: 54 %). Two of the"
-            " four reductions overlap, with each other and with one update of an array."
+            " four reductions overlap, with each other and with one update of an array.",
         )
     if leads(blocking, run.engines[best]):
         found = f"even the best engine, {best}, takes {percent(-saved)} more time than blocking"
     else:
         found = f"the best engine, {best}, makes no difference to blocking beyond the spread"
-    return f"The finding does not hold here ({run.title}): {found}. {_little_to_hide(run)}"
+    text = f"The finding does not hold here ({run.title}): {found}. {_little_to_hide(run)}"
+    return Judgement(DOES_NOT_HOLD, text)
 
 
 def _little_to_hide(run: Run) -> str:
@@ -170,7 +195,7 @@ def _little_to_hide(run: Run) -> str:
 HALO_ONLY = "halo only"  # pipecg's label
 
 
-def judge_pipecg(run: Run) -> str:
+def judge_pipecg(run: Run) -> Judgement:
     whole = {name: time for name, time in run.engines.items() if name != HALO_ONLY}
     best = min(whole, key=lambda name: whole[name].median)
     fast = run.blocking.median / whole[best].median
@@ -182,13 +207,24 @@ def judge_pipecg(run: Run) -> str:
         told.append(f"{fast:.2f} times as fast as with the halo alone (published: 1.06)")
         wins.append(leads(whole[best], halo))
     if all(wins):
-        verdict = "holds in direction"
+        verdict, words = IN_DIRECTION, "holds in direction"
     else:
-        verdict = "holds in part" if any(wins) else "does not show beyond the spread"
-    return (
-        f"The finding {verdict} ({run.title}): overlapped, {best}, it is {listing(told)}."
-        f" {_share(run)}"
+        verdict, words = _part_if(any(wins))
+    return Judgement(
+        verdict,
+        f"The finding {words} ({run.title}): overlapped, {best}, it is {listing(told)}."
+        f" {_share(run)}",
     )
+
+
+def _if(holds: bool) -> Verdict:
+    return HOLDS if holds else DOES_NOT_HOLD
+
+
+def _part_if(holds: bool) -> tuple[Verdict, str]:
+    if holds:
+        return IN_PART, "holds in part"
+    return DOES_NOT_HOLD, "does not show beyond the spread"
 
 
 def _less(time: Statistic, other: Statistic) -> str:
@@ -196,62 +232,68 @@ def _less(time: Statistic, other: Statistic) -> str:
     return f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'} time"
 
 
-def judge_fft3d(run: Run) -> str:
+def judge_fft3d(run: Run) -> Judgement:
     best = run.best
     share = run.communication_share
-    verdict = "The finding holds" if share > 0.5 else "The finding does not hold here"
+    holds = share > 0.5
+    text = "The finding holds" if holds else "The finding does not hold here"
     auto = run.times_us.get("auto")
     beside = ""
     if auto is not None:
         slower = leads(run.blocking, auto)
         beside = f" Under auto it is {'' if slower else 'not '}slower than blocking"
         beside += f": {_less(auto, run.blocking)}." if slower else " beyond the spread."
-    return (
-        f"{verdict} ({run.title}): communication is {percent(share)} of the blocking transform."
+    return Judgement(
+        _if(holds),
+        f"{text} ({run.title}): communication is {percent(share)} of the blocking transform."
         f" Overlapped, {best}, it takes {_less(run.engines[best], run.blocking)}.{beside}"
-        f" {_share(run)}"
+        f" {_share(run)}",
     )
 
 
-def judge_gpu_stencil(run: Run) -> str:
+def judge_gpu_stencil(run: Run) -> Judgement:
     best = run.best
     graphs = run.times_us.get("graphs")
     if graphs is None:
-        return f"Without graphs there is no finding to judge ({run.title}); best is {best}."
+        text = f"Without graphs there is no finding to judge ({run.title}); best is {best}."
+        return Judgement(OPEN, text)
     slower_than = [
         name for name, time in run.times_us.items() if name != "graphs" and leads(time, graphs)
     ]
-    verdict = "does not hold" if slower_than else "holds"
+    words = "does not hold" if slower_than else "holds"
     others = f"; faster: {', '.join(slower_than)}" if slower_than else ""
-    return (
-        f"The finding {verdict} ({run.title}): with graphs a step takes {duration(graphs.median)},"
-        f" synchronising {duration(run.blocking.median)}{others}."
+    return Judgement(
+        _if(not slower_than),
+        f"The finding {words} ({run.title}): with graphs a step takes {duration(graphs.median)},"
+        f" synchronising {duration(run.blocking.median)}{others}.",
     )
 
 
-def judge_stencil(run: Run) -> str:
+def judge_stencil(run: Run) -> Judgement:
     best = run.best
     fast = run.blocking.median / run.engines[best].median
     if leads(run.engines[best], run.blocking):
-        verdict = "holds in direction"
+        verdict, words = IN_DIRECTION, "holds in direction"
     else:
-        verdict = "does not show beyond the spread"
-    return (
-        f"The finding {verdict} ({run.title}): with the interior first, {best}, it is {fast:.2f}"
-        f" times as fast as blocking (published: about 1.20). {_share(run)}"
+        verdict, words = _part_if(False)
+    return Judgement(
+        verdict,
+        f"The finding {words} ({run.title}): with the interior first, {best}, it is {fast:.2f}"
+        f" times as fast as blocking (published: about 1.20). {_share(run)}",
     )
 
 
-def judge_cpals(run: Run) -> str:
+def judge_cpals(run: Run) -> Judgement:
     best, rest = run.best, [name for name in run.engines if name != run.best]
     leaves = [name for name in rest if leads(run.engines[best], run.engines[name])]
     if len(leaves) == len(rest):
         found = f"{best} is fastest"
     else:
         found = f"the fastest, {best}, does not lead all others beyond the spread"
-    return (
+    return Judgement(
+        OPEN,
         f"The finding gives no figures. Of the forms of the exchange, {found} ({run.title}): it"
-        f" takes {_less(run.engines[best], run.blocking)} than blocking. {_share(run)}"
+        f" takes {_less(run.engines[best], run.blocking)} than blocking. {_share(run)}",
     )
 
 
@@ -261,7 +303,7 @@ BEHIND_ALL = "behind all three"
 BEHIND_STEPS, ROOT_BEHIND_STEPS = "behind steps", "rank 0 behind steps"
 
 
-def judge_atmosphere(run: Run) -> str:
+def judge_atmosphere(run: Run) -> Judgement:
     if NOTHING_WRITTEN in run.times_us:
         return _judge_output(run)
     whole = {name: time for name, time in run.engines.items() if not name.startswith("behind ")}
@@ -271,18 +313,19 @@ def judge_atmosphere(run: Run) -> str:
     hiding = [name for name in sections if leads(run.engines[name], run.blocking)]
     told = [f"{name.split(',')[0]} {_less(run.engines[name], run.blocking)}" for name in sections]
     if len(hiding) == len(sections):
-        verdict = "holds"
+        verdict, words = HOLDS, "holds"
     else:
-        verdict = "holds in part" if hiding else "does not show beyond the spread"
+        verdict, words = _part_if(bool(hiding))
     three = "".join(f" with all three {_less(run.engines[n], run.blocking)};" for n in together)
-    return (
-        f"The finding {verdict} ({run.title}): than blocking, it takes {listing(told)};{three} and"
+    return Judgement(
+        verdict,
+        f"The finding {words} ({run.title}): than blocking, it takes {listing(told)};{three} and"
         f" where the transposes travel, too ({best}), {_less(whole[best], run.blocking)}."
-        f" {_share(run)}"
+        f" {_share(run)}",
     )
 
 
-def _judge_output(run: Run) -> str:
+def _judge_output(run: Run) -> Judgement:
     """By how much the output behind the next steps saves time, for each way of writing."""
     nothing = run.times_us[NOTHING_WRITTEN]
     wins, told = [], []
@@ -302,7 +345,9 @@ def _judge_output(run: Run) -> str:
             + ("" if wins[-1] else ", within the spread")
         )
     if wins and all(wins):
-        verdict = "holds for the output"
+        verdict, words = HOLDS, "holds for the output"
+    elif any(wins):
+        verdict, words = IN_PART, "holds for the output in part"
     else:
-        verdict = "holds for the output in part" if any(wins) else "does not show for the output"
-    return f"The finding {verdict} ({run.title}): {'; '.join(told)}."
+        verdict, words = DOES_NOT_HOLD, "does not show for the output"
+    return Judgement(verdict, f"The finding {words} ({run.title}): {'; '.join(told)}.")

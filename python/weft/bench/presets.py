@@ -14,7 +14,9 @@ from typing import Any
 from weft.bench.judgements import (
     ELEMENTS,
     NORMAL,
+    OPEN,
     THREADS,
+    Judgement,
     judge_atmosphere,
     judge_cpals,
     judge_fft3d,
@@ -48,7 +50,7 @@ class Preset:
     name: str
     title: str
     published: str
-    judge: Callable[[Any], str]
+    judge: Callable[[Any], Judgement]
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_available: str | None = None
     program: str = ""
@@ -220,7 +222,7 @@ def split_tree() -> Preset:
             " (KNL) and 38 of 48 (Skylake); the best number S of levels on application cores"
             " changes at 52, 58 and 62 ranks of 64."
         ),
-        judge=lambda result: "Nothing was measured: this preset has no run.",
+        judge=lambda result: Judgement(OPEN, "Nothing was measured: this preset has no run."),
         not_available=(
             "the whole experiment: 64 and 48 cores; weft reproduce split-tree simulates it, and"
             " weft run --split S carries it out."

@@ -9,16 +9,14 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
 from weft import mpi_libraries
-from weft.bench import command, kernels, presets, result
-from weft.bench.judgements import NORMAL, TCC_CASES, THREADS_PUBLISHED
+from weft.bench import command, judgements, kernels, presets, result
+from weft.bench.judgements import NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
 from weft.bench.kernels import BLOCKING, KernelResult, Run
 from weft.bench.presets import Preset
 from weft.bench.result import Result
@@ -47,7 +45,6 @@ from weft.reproduce.published import Claim, Published
 from weft.sim.native import SimError
 from weft.stored import ResultError
 
-LINE = 10000  # characters
 WITHIN_THE_SPREAD = "not decided: the times lie within the spread"
 
 
@@ -109,10 +106,10 @@ class Bench:
 
     def run_program(self, name: str) -> KernelResult:
         file = self.folder / f"{name}.json"
-        status, said = self.carry_out(name, file)
-        found = kernels.load(file) if status == 0 else None
-        if found is None:
-            raise NotMeasured("; ".join(reasons(said)))
+        self.carry_out(name, file)
+        found = kernels.load(file)
+        if found is None or not found.runs:
+            raise NotMeasured("; ".join(why_none(found)))
         return found
 
     def run_benchmark(self, name: str) -> Points:
@@ -131,32 +128,15 @@ class Bench:
             raise NotMeasured("; ".join(failed) or "no run came to a result")
         return Points(measured, failed)
 
-    def carry_out(self, name: str, out: Path, **more: str) -> tuple[int, str]:
-        """`weft bench --preset NAME -o OUT`: the exit status, and what it would have printed."""
+    def carry_out(self, name: str, out: Path, **more: str) -> None:
+        """`weft bench --preset NAME -o OUT`; what it would print is not shown."""
         parameters = inspect.signature(command.bench).parameters
         usual = {key: one.default for key, one in parameters.items() if key != "context"}
         asked: dict[str, Any] = {"preset": name, "out": out, **more}
         if self.mpi:
             asked["mpi"] = self.mpi
-        with printed() as text:
-            status = command.carry_out_options({**usual, **asked}, set(asked))
-        return status, " ".join(text.getvalue().split())
-
-
-@contextlib.contextmanager
-def printed() -> Iterator[io.StringIO]:
-    """What is printed meanwhile, in lines so long that no name is broken."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(LINE)
-    text = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(text):
-            yield text
-    finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
+        with contextlib.redirect_stdout(io.StringIO()):
+            command.carry_out_options({**usual, **asked}, set(asked))
 
 
 def results_after(file: Path, before: int) -> list[Result]:
@@ -174,10 +154,9 @@ def last_run(file: Path) -> int:
     return 0
 
 
-def reasons(said: str) -> list[str]:
-    """Why a preset's program did not run, from what the preset has printed."""
-    found = [part.strip() for part in said.split("Not measured: ")[1:]]
-    return list(dict.fromkeys(found)) or ["the preset has no run on this machine"]
+def why_none(found: Optional[KernelResult]) -> list[str]:
+    failed = found.failed if found else []
+    return list(dict.fromkeys(failed)) or ["the preset has no run on this machine"]
 
 
 def not_run(found: Sequence[Result]) -> list[str]:
@@ -192,36 +171,24 @@ def not_run(found: Sequence[Result]) -> list[str]:
 
 # ---- From a judgement to a verdict ------------------------------------------------------------
 
-# The words of weft.bench.judgements; the first that stand in a sentence count.
-WORDS = re.compile(
-    r"(?P<open>cannot be judged|not decided|gives no figures|no finding to judge|nothing was"
-    r" measured)|(?P<part>holds( for the output)? in part)|(?P<no>does not (hold|show))"
-    r"|(?P<yes>holds)",
-    re.IGNORECASE,
-)
-CAUTIONS = {
-    "part": "It holds in part.",
-    "direction": "It holds in direction; the figures are this machine's.",
+VERDICTS: dict[str, tuple[Verdict, str]] = {
+    judgements.HOLDS: (HOLDS, ""),
+    judgements.IN_DIRECTION: (
+        HOLDS,
+        "It holds in direction; the figures are this machine's.",
+    ),
+    judgements.IN_PART: (DOES_NOT_HOLD, "It holds in part."),
+    judgements.DOES_NOT_HOLD: (DOES_NOT_HOLD, ""),
+    judgements.OPEN: (CANNOT, ""),
 }
 
 
-def judged(claim: Claim, on: str, judgement: str) -> Finding:
-    """A sentence of weft.bench.judgements as a finding."""
-    verdict, why = verdict_of(judgement)
+def judged(claim: Claim, on: str, judgement: Judgement) -> Finding:
+    """The benchmark's judgement as a finding."""
+    verdict, why = VERDICTS[judgement.verdict]
     if verdict == CANNOT:
         return claim.found(MEASURED, on, "", CANNOT, judgement)
     return claim.found(MEASURED, on, judgement, verdict, why)
-
-
-def verdict_of(judgement: str) -> tuple[Verdict, str]:
-    """And what is to be said of it."""
-    found = WORDS.search(judgement)
-    if found is None or found["open"]:
-        return CANNOT, ""
-    if found["yes"]:
-        in_direction = judgement[found.end() :].startswith(" in direction")
-        return HOLDS, CAUTIONS["direction"] if in_direction else ""
-    return DOES_NOT_HOLD, CAUTIONS["part"] if found["part"] else ""
 
 
 # ---- Presets with a program of their own ------------------------------------------------------
