@@ -126,14 +126,12 @@ def wrappers_cc(calls, library):
         OWN_NOTICE.format(what="What the application calls while the advisor watches.")
         + f"""\
 #include "advise/visit.h"
-#include "interpose/generated/call_ids.h"
-#include "interpose/generated/next_calls.h"
-#include "interpose/hooks.h"
+#include "library/generated/call_ids.h"
+#include "library/generated/next_calls.h"
+#include "library/search.h"
 
-{BOUND}using advise::Visit;
-
-{lines(calls, wrapper)}
-}}  // namespace weft::interpose
+{BOUND.replace("weft::interpose", "weft::advise")}{lines(calls, wrapper)}
+}}  // namespace weft::advise
 """
     )
 

@@ -103,7 +103,7 @@ def interface_cc(calls):
 
 using namespace weft;
 using namespace weft::gpu;
-using weft::interpose::CallId;
+using weft::CallId;
 
 extern "C" {
 

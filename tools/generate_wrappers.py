@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/interpose/generated/ from api/calls.json, the one table of MPI calls.
+"""Writes the folders generated/ of src/library, src/interpose and src/transport/mpi.
+
+From api/calls.json, the one table of MPI calls.
 
 Why: some 300 wrappers in a handful of shapes; a table cannot forget one. What is generated is
 checked in, so a build needs no Python; --check says whether it is up to date.
@@ -15,7 +17,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "api" / "calls.json"
-OUT = ROOT / "src" / "interpose" / "generated"
+OUT = ROOT / "src"
 FAMILIES = ("mpich", "openmpi", "abi")
 
 # Class of a call -> what its wrapper does (the functions and types are in interpose/hooks.h).
@@ -439,10 +441,10 @@ def next_calls_h(calls, library):
 
 #include <mpi.h>
 
-#include "interpose/older_mpi.h"
-#include "interpose/this_thread.h"
+#include "library/older_mpi.h"
+#include "library/this_thread.h"
 
-namespace weft::interpose {{
+namespace weft {{
 
 // MPI_X goes on to the next MPI_X in the chain of tools, PMPI_X to the MPI library's own. Null
 // until bound, and for good where no library in the chain has the call.
@@ -468,7 +470,7 @@ void bind_next_calls(void* (*find)(const char* name));
 // Whether all that may go straight on goes to the library: no other tool is between.
 bool library_is_next(bool (*is_library)(const void* function));
 
-}}  // namespace weft::interpose
+}}  // namespace weft
 """
     )
 
@@ -483,9 +485,9 @@ def next_calls_cc(calls, library):
     return (
         NOTICE.format(what="Binds the next definition of each intercepted call.")
         + f"""\
-#include "interpose/generated/next_calls.h"
+#include "library/generated/next_calls.h"
 
-namespace weft::interpose {{
+namespace weft {{
 namespace {{
 
 template <class Function>
@@ -520,7 +522,7 @@ bool library_is_next(bool (*is_library)(const void* function)) {{
   return all;
 }}
 
-}}  // namespace weft::interpose
+}}  // namespace weft
 """
     )
 
@@ -535,7 +537,7 @@ def library_calls_h(calls, library):
 
 #include <vector>
 
-namespace weft::interpose {{
+namespace weft {{
 
 struct LibraryCalls {{
 {lines(library, pointer)}
@@ -547,7 +549,7 @@ extern LibraryCalls library_calls;  // null until bound, and for good where the 
 // names them. Must be done before any other thread makes one of these calls.
 bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*>& missing);
 
-}}  // namespace weft::interpose
+}}  // namespace weft
 """
     )
 
@@ -562,9 +564,9 @@ def library_calls_cc(calls, library):
     return (
         NOTICE.format(what="Binds the calls that Weft itself makes.")
         + f"""\
-#include "interpose/generated/library_calls.h"
+#include "library/generated/library_calls.h"
 
-namespace weft::interpose {{
+namespace weft {{
 namespace {{
 
 template <class Function>
@@ -585,7 +587,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   return missing.empty();
 }}
 
-}}  // namespace weft::interpose
+}}  // namespace weft
 """
     )
 
@@ -599,7 +601,7 @@ def call_ids_h(calls, library):
 
 #include <cstdint>
 
-namespace weft::interpose {{
+namespace weft {{
 
 enum class CallId : std::uint16_t {{
 {names}
@@ -609,7 +611,7 @@ inline constexpr int kCalls = {len(calls)};
 
 const char* call_name(CallId id);  // "MPI_Iallreduce"
 
-}}  // namespace weft::interpose
+}}  // namespace weft
 """
     )
 
@@ -619,9 +621,9 @@ def call_ids_cc(calls, library):
     return (
         NOTICE.format(what="The names of the calls.")
         + f"""\
-#include "interpose/generated/call_ids.h"
+#include "library/generated/call_ids.h"
 
-namespace weft::interpose {{
+namespace weft {{
 namespace {{
 
 constexpr const char* kNames[kCalls] = {{
@@ -632,7 +634,7 @@ constexpr const char* kNames[kCalls] = {{
 
 const char* call_name(CallId id) {{ return kNames[static_cast<int>(id)]; }}
 
-}}  // namespace weft::interpose
+}}  // namespace weft
 """
     )
 
@@ -677,12 +679,10 @@ def library_steps_cc(calls, library):
         + f"""\
 #include "transport/mpi/library_step.h"
 
-#include "interpose/generated/library_calls.h"
+#include "library/generated/library_calls.h"
 
 namespace weft {{
 
-using interpose::CallId;
-using interpose::library_calls;
 
 int library_blocking(const Call& c, MPI_Comm comm) {{
   switch (c.form) {{
@@ -777,10 +777,13 @@ def wrappers_cc(calls, library):
         NOTICE.format(what="What the application calls instead of the MPI library.")
         + f"""\
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/call_ids.h"
-#include "interpose/generated/next_calls.h"
+#include "library/generated/call_ids.h"
+#include "library/generated/next_calls.h"
+#include "runtime/blocking_call.h"
 #include "interpose/hooks.h"
-#include "interpose/runtime.h"
+#include "runtime/runtime.h"
+#include "library/search.h"
+#include "runtime/start.h"
 
 {BOUND}{lines(calls, lambda call: wrapper(call, by_name))}
 }}  // namespace weft::interpose
@@ -804,16 +807,16 @@ def exports_map(calls, library):
 
 
 FILES = {
-    "next_calls.h": next_calls_h,
-    "next_calls.cc": next_calls_cc,
-    "library_calls.h": library_calls_h,
-    "library_calls.cc": library_calls_cc,
-    "call_ids.h": call_ids_h,
-    "call_ids.cc": call_ids_cc,
-    "library_steps.cc": library_steps_cc,
-    "bodies.h": bodies_h,
-    "wrappers.cc": wrappers_cc,
-    "exports.map": exports_map,
+    "library/generated/next_calls.h": next_calls_h,
+    "library/generated/next_calls.cc": next_calls_cc,
+    "library/generated/library_calls.h": library_calls_h,
+    "library/generated/library_calls.cc": library_calls_cc,
+    "library/generated/call_ids.h": call_ids_h,
+    "library/generated/call_ids.cc": call_ids_cc,
+    "transport/mpi/generated/library_steps.cc": library_steps_cc,
+    "interpose/generated/bodies.h": bodies_h,
+    "interpose/generated/wrappers.cc": wrappers_cc,
+    "interpose/generated/exports.map": exports_map,
 }
 
 
@@ -834,7 +837,7 @@ def bring_up_to_date(files, out):
             continue
         stale.append(path.relative_to(ROOT))
         if not check:
-            out.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     for path in stale if check else []:
         script = pathlib.Path(sys.argv[0]).name

@@ -70,7 +70,7 @@ def cache_file(named: Optional[Path] = None) -> Optional[Path]:
 
 
 def remarks_of(text: str) -> dict[str, str]:
-    """ "trials=18 cost_ns=1200000", as src/interpose/learnt.cc writes it."""
+    """ "trials=18 cost_ns=1200000", as src/runtime/learnt.cc writes it."""
     return dict(word.split("=", 1) for word in text.split(" ") if "=" in word)
 
 

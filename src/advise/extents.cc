@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <climits>
 
-#include "interpose/generated/library_calls.h"
-#include "transport/mpi/handles.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
 
 namespace weft::advise {
 namespace {
-
-using interpose::library_calls;
 
 struct Span {
   std::int64_t low = INT64_MAX, high = INT64_MIN;

@@ -23,14 +23,12 @@
 #include "advise/variables.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "interpose/generated/library_calls.h"
-#include "interpose/search.h"
-#include "transport/mpi/handles.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "library/search.h"
 
 namespace weft::advise {
 namespace {
-
-using interpose::library_calls;
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
@@ -59,16 +57,15 @@ std::uint64_t boot() {
 
 bool bind_all() {
   std::vector<const char*> missing;
-  if (const auto family = interpose::check_family(); !family) {
+  if (const auto family = check_family(); !family) {
     say("advise records nothing: " + family.error().message);
     return false;
   }
-  if (!interpose::bind_library_calls(interpose::find, missing) ||
-      !bind_handles(interpose::find_variable)) {
+  if (!bind_library_calls(find, missing) || !bind_handles(find_variable)) {
     say("advise records nothing: the MPI library lacks calls that it needs");
     return false;
   }
-  interpose::note_library();
+  note_library();
   return true;
 }
 
@@ -81,10 +78,10 @@ std::string host_name() {
 void describe_this_rank(Header& header) {
   std::copy_n(kMagic, sizeof kMagic, header.magic);
   header.layout = kLayout;
-  header.calls = interpose::kCalls;
-  for (int i = 0; i < interpose::kCalls; ++i)
+  header.calls = kCalls;
+  for (int i = 0; i < kCalls; ++i)
     std::snprintf(header.totals[i].name, sizeof header.totals[i].name, "%s",
-                  interpose::call_name(static_cast<interpose::CallId>(i)));
+                  call_name(static_cast<CallId>(i)));
   header.rank = static_cast<std::uint32_t>(rank);
   header.ranks = static_cast<std::uint32_t>(ranks);
   header.cores = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "interpose/generated/call_ids.h"
+#include "library/generated/call_ids.h"
 
 namespace weft::advise {
 
@@ -144,7 +144,7 @@ struct Header {
   char host[64];
   char program[kPath];
   char library[kPath];  // of MPI
-  CallTotal totals[interpose::kCalls];
+  CallTotal totals[kCalls];
 };
 
 // A rank's file. The job's file holds one of them for each rank, without what is free.

@@ -40,7 +40,7 @@ void* map_file(const char* path, std::size_t bytes) {
   return nullptr;
 }
 
-std::uint64_t key_of(const Caller& caller, interpose::CallId call, const Communicator& comm,
+std::uint64_t key_of(const Caller& caller, CallId call, const Communicator& comm,
                      std::uint32_t size_class) {
   std::uint64_t key = caller.address;
   for (const char* at = caller.where; *at; ++at) key = key * 131 + static_cast<unsigned char>(*at);
@@ -79,7 +79,7 @@ std::uint32_t Recorder::module_of(const char* file) {
   return header.modules++;
 }
 
-Site& Recorder::site(const Caller& caller, interpose::CallId call, const Communicator& comm,
+Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm,
                      std::uint64_t bytes) {
   const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
   const std::uint64_t key = key_of(caller, call, comm, size_class);
@@ -102,7 +102,7 @@ Site& Recorder::site(const Caller& caller, interpose::CallId call, const Communi
   return site;
 }
 
-Site& Recorder::another(const Caller& caller, interpose::CallId call, const Communicator& comm) {
+Site& Recorder::another(const Caller& caller, CallId call, const Communicator& comm) {
   Site& site = record_->sites[record_->header.sites];
   const Place place = place_of(caller.address);
   site.offset = place.offset;

@@ -31,8 +31,7 @@ class Recorder {
   std::mutex& lock() { return lock_; }
 
   // With the lock held.
-  Site& site(const Caller& caller, interpose::CallId call, const Communicator& comm,
-             std::uint64_t bytes);
+  Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
   // At any time, in a signal handler, too.
@@ -42,7 +41,7 @@ class Recorder {
 
  private:
   std::uint32_t module_of(const char* file);
-  Site& another(const Caller& caller, interpose::CallId call, const Communicator& comm);
+  Site& another(const Caller& caller, CallId call, const Communicator& comm);
   void thin_out();
 
   Record* record_ = nullptr;

@@ -21,7 +21,7 @@
 
 #include "advise/guard.h"
 #include "advise/system_calls.h"
-#include "interpose/this_thread.h"
+#include "library/this_thread.h"
 
 #define WEFT_SHOWN extern "C" __attribute__((visibility("default")))
 
@@ -294,7 +294,7 @@ WEFT_SHOWN int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   using weft::advise::Start;
   auto* start = static_cast<Start*>(malloc(sizeof(Start)));
   if (!start) return call(thread, attributes, routine, argument);
-  *start = {routine, argument, (weft::interpose::this_thread & weft::interpose::kInside) != 0};
+  *start = {routine, argument, (weft::this_thread & weft::kInside) != 0};
   const MayBlock announced;
   const int code = call(thread, attributes, weft::advise::begin_thread, start);
   if (code != 0) free(start);

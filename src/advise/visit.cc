@@ -10,19 +10,12 @@
 #include "advise/recorder.h"
 #include "advise/requests.h"
 #include "base/clock.h"
-#include "interpose/hooks.h"
-#include "transport/mpi/handles.h"
-
-namespace weft::interpose {
-constinit thread_local std::uint8_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
-}
+#include "library/handles.h"
+#include "library/search.h"
+#include "library/this_thread.h"
 
 namespace weft::advise {
 namespace {
-
-using interpose::kInside;
-using interpose::kProfiling;
-using interpose::this_thread;
 
 int one_sided = 0;  // windows; with the recorder's lock held
 
@@ -91,7 +84,7 @@ void finish(Pending& pending, std::int64_t began_ns, std::int64_t left_ns) {
 Visit::Visit(CallId id, bool profiling, const void* return_address)
     : before_(this_thread),
       records_(!(before_ & kInside) && recorder.recording() &&
-               !(profiling && interpose::from_library(return_address))),
+               !(profiling && from_library(return_address))),
       watching_(records_ && guards_exist()),
       id_(id),
       return_address_(return_address),

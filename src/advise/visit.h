@@ -10,13 +10,11 @@
 
 #include "advise/callers.h"
 #include "advise/guard.h"
-#include "interpose/generated/call_ids.h"
-#include "interpose/generated/next_calls.h"
+#include "library/generated/call_ids.h"
+#include "library/generated/next_calls.h"
 #include "transport/mpi/call.h"
 
 namespace weft::advise {
-
-using interpose::CallId;
 
 class Visit {
  public:

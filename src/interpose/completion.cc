@@ -7,12 +7,14 @@
 
 #include "base/clock.h"
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/library_calls.h"
-#include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
-#include "interpose/persistent.h"
-#include "interpose/runtime.h"
-#include "transport/mpi/handles.h"
+#include "library/generated/library_calls.h"
+#include "library/generated/next_calls.h"
+#include "library/handles.h"
+#include "runtime/blocking_call.h"
+#include "runtime/persistent.h"
+#include "runtime/runtime.h"
+#include "runtime/watchdog.h"
 
 namespace weft::interpose {
 namespace {

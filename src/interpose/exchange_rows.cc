@@ -4,14 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "interpose/freed_later.h"
-#include "interpose/generated/library_calls.h"
 #include "interpose/hooks.h"
-#include "interpose/persistent.h"
-#include "interpose/runtime.h"
-#include "interpose/shape.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/freed_later.h"
+#include "runtime/persistent.h"
+#include "runtime/runtime.h"
+#include "runtime/shape.h"
 #include "select/selector.h"
-#include "transport/mpi/handles.h"
 
 #define WEFT_API __attribute__((visibility("default")))
 #include "weft.h"
@@ -145,6 +145,7 @@ int weft_exchange_rows_init(const void* from, int sends, const weft_rows sent[],
                             int receives, const weft_rows received[], MPI_Datatype row,
                             MPI_Comm comm, MPI_Request* request) {
   using namespace weft::interpose;
+  using weft::Runtime;
   const Entry entry;
   Runtime* runtime = Runtime::active();
   if (!runtime || sends < 0 || receives < 0 || !request) return MPI_ERR_ARG;

@@ -5,23 +5,22 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "interpose/bind.h"
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/library_calls.h"
-#include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 #include "interpose/nothing_called.h"
-#include "interpose/runtime.h"
-#include "interpose/search.h"
-#include "interpose/whole_collectives.h"
+#include "library/generated/library_calls.h"
+#include "library/generated/next_calls.h"
+#include "library/search.h"
+#include "runtime/bind.h"
+#include "runtime/runtime.h"
+#include "runtime/whole_collectives.h"
 #include "topo/job.h"
 // Weak in programs; here they are defined for good.
 #define WEFT_API __attribute__((visibility("default")))
+#include "runtime/watchdog.h"
 #include "weft.h"
 
 namespace weft::interpose {
-
-constinit thread_local std::uint8_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
 
 namespace {
 
@@ -66,43 +65,6 @@ int initialise(const Beginning& beginning, int* argc, char*** argv, int required
 
 }  // namespace
 
-BlockingCall::BlockingCall(CallId id) : id_(id) {
-  Runtime* runtime = Runtime::active();
-  if (!runtime) return;
-  handed_over_ = runtime->progress.caller_blocks();
-  alone_ = runtime->callers_only();
-  if (runtime->application_track()) began_ns_ = now_ns();
-}
-
-BlockingCall::~BlockingCall() {
-  if (!handed_over_ && began_ns_ == 0) return;
-  Runtime* runtime = Runtime::active();
-  if (!runtime) return;
-  if (handed_over_) runtime->progress.caller_returns();
-  if (auto* track = began_ns_ ? runtime->application_track() : nullptr)
-    track->span(call_name(id_), began_ns_, now_ns());
-}
-
-int BlockingCall::drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status) {
-  MPI_Request request;
-  const int code = post(&request);
-  if (code != MPI_SUCCESS) return code;
-  MPI_Status* kept = status ? status : MPI_STATUS_IGNORE;
-  return repeat([&](int* completed) { return next_calls.Test(&request, completed, kept); });
-}
-
-int BlockingCall::repeat(const std::function<int(int*)>& ask) {
-  int code = MPI_SUCCESS;
-  Runtime::active()->progress.drive_until(
-      [&] {
-        int flag = 0;
-        code = ask(&flag);
-        return flag != 0 || code != MPI_SUCCESS;
-      },
-      [] { sched_yield(); });
-  return code;
-}
-
 void poll() {
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->progress.under_way() > 0) runtime->progress.poll();
@@ -145,7 +107,7 @@ const char* weft_version(void) {
 }
 
 int weft_progress(void) {
-  using weft::interpose::Runtime;
+  using weft::Runtime;
   const weft::interpose::Entry entry;
   Runtime* runtime = Runtime::active();
   if (!runtime) return 0;

@@ -2,10 +2,10 @@
 // collectives on it need no copy. What is small, or asked for with an info, is the library's.
 #include "coll/algorithm.h"
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/next_calls.h"
-#include "interpose/node_heaps.h"
-#include "interpose/runtime.h"
-#include "transport/mpi/handles.h"
+#include "library/generated/next_calls.h"
+#include "library/handles.h"
+#include "runtime/node_heaps.h"
+#include "runtime/runtime.h"
 
 namespace weft::interpose {
 namespace special {

@@ -4,17 +4,18 @@
 #include <optional>
 
 #include "base/log.h"
-#include "interpose/epoch.h"
-#include "interpose/freed_later.h"
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/library_calls.h"
-#include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
-#include "interpose/persistent.h"
-#include "interpose/runtime.h"
-#include "interpose/shape.h"
-#include "interpose/sites.h"
-#include "transport/mpi/handles.h"
+#include "library/generated/library_calls.h"
+#include "library/generated/next_calls.h"
+#include "library/handles.h"
+#include "runtime/blocking_call.h"
+#include "runtime/epoch.h"
+#include "runtime/freed_later.h"
+#include "runtime/persistent.h"
+#include "runtime/runtime.h"
+#include "runtime/shape.h"
+#include "runtime/sites.h"
 
 namespace weft::interpose {
 namespace {

@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/library_calls.h"
-#include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
-#include "interpose/node_heaps.h"
-#include "interpose/node_memory.h"
-#include "interpose/runtime.h"
-#include "interpose/shared_buffers.h"
-#include "transport/mpi/handles.h"
+#include "library/generated/library_calls.h"
+#include "library/generated/next_calls.h"
+#include "library/handles.h"
+#include "runtime/blocking_call.h"
+#include "runtime/node_heaps.h"
+#include "runtime/node_memory.h"
+#include "runtime/runtime.h"
+#include "runtime/shared_buffers.h"
 
 namespace weft::interpose {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/hint_keys.h"
+#include "base/kind.h"
 #include "launch/option_table.h"
-#include "schedule/collective.h"
 
 namespace weft::launch {
 namespace {

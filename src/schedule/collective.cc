@@ -1,36 +1,10 @@
-// Names of the collectives, and what a shape says of its payload.
+// What a shape says of its payload.
 #include "schedule/collective.h"
 
 #include <algorithm>
-#include <array>
 
 namespace weft {
 namespace {
-
-constexpr std::array<const char*, kKinds> kNames = {
-    "barrier",
-    "bcast",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "reduce",
-    "allreduce",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "scan",
-    "exscan",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
-};
 
 const Layout& layout_of_block(const Shape& shape, Unit unit) {
   if (unit < Unit::first_of_many) return unit == Unit::send ? shape.send : shape.recv;
@@ -45,18 +19,6 @@ std::int64_t bytes_of(const Shape& shape, const std::vector<Block>& blocks) {
 }
 
 }  // namespace
-
-const char* kind_name(Kind kind) {
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-bool reduces(Kind kind) {
-  return kind >= Kind::reduce && kind <= Kind::exscan;
-}
-
-bool is_neighborhood(Kind kind) {
-  return kind >= Kind::neighbor_allgather;
-}
 
 std::optional<std::int64_t> agreed_bytes(const Shape& shape) {
   const bool root = shape.rank == shape.root;

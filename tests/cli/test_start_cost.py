@@ -98,7 +98,7 @@ def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program,
     counted = profile(program, 1, tmp_path / "out", *options)
     called = set(re.findall(r"^cfn=(?:PMPI_)?(\w+)$", counted, re.MULTILINE))
     assert "Recv_init" in called
-    assert "weft::interpose::memory_of_request" in counted
+    assert "weft::memory_of_request" in counted
     # MPI_Allreduce is called on one rank, to see whether operator and type fit.
     assert not called & {"Bcast", "Scan", "Allgather", "Barrier", "Comm_split", "Comm_create"}
     assert not called & {"memfd_create", "ftruncate"}

@@ -130,7 +130,7 @@ class World {
     return key;
   }
 
-  // The way of the next call of a site, as next_way() in interpose/sites.cc.
+  // The way of the next call of a site, as next_way() in runtime/sites.cc.
   std::optional<int> next_way(int rank, Site* site) {
     const auto way = site ? next_way(rank, *site) : std::optional(0);
     if (way && fault_ == Fault::counts_late) count_call(rank, site);

@@ -3,14 +3,14 @@
 // What the application calls while the advisor watches.
 // clang-format off
 #include "advise/visit.h"
-#include "interpose/generated/call_ids.h"
-#include "interpose/generated/next_calls.h"
-#include "interpose/hooks.h"
+#include "library/generated/call_ids.h"
+#include "library/generated/next_calls.h"
+#include "library/search.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
 #define RETURN_ADDRESS __builtin_return_address(0)
 
-namespace weft::interpose {
+namespace weft::advise {
 namespace {
 
 // The next definition, looked up now if that has not happened yet.
@@ -29,8 +29,6 @@ inline Function* bound(Next<Function>& slot, CallId id) {
 }
 
 }  // namespace
-
-using advise::Visit;
 
 static int Alloc_mem([[maybe_unused]] Visit& visit, MPI_Aint size, MPI_Info info, void* baseptr) {
   const auto next = bound(next_calls.Alloc_mem, CallId::Alloc_mem);
@@ -6622,4 +6620,4 @@ WEFT_WRAPPER int PMPI_Win_wait(MPI_Win win) {
   return Win_wait(visit, win);
 }
 
-}  // namespace weft::interpose
+}  // namespace weft::advise

@@ -6,7 +6,7 @@
 
 using namespace weft;
 using namespace weft::gpu;
-using weft::interpose::CallId;
+using weft::CallId;
 
 extern "C" {
 

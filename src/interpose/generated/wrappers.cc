@@ -3,10 +3,13 @@
 // What the application calls instead of the MPI library.
 // clang-format off
 #include "interpose/generated/bodies.h"
-#include "interpose/generated/call_ids.h"
-#include "interpose/generated/next_calls.h"
+#include "library/generated/call_ids.h"
+#include "library/generated/next_calls.h"
+#include "runtime/blocking_call.h"
 #include "interpose/hooks.h"
-#include "interpose/runtime.h"
+#include "runtime/runtime.h"
+#include "library/search.h"
+#include "runtime/start.h"
 
 #define WEFT_WRAPPER extern "C" __attribute__((visibility("default")))
 #define RETURN_ADDRESS __builtin_return_address(0)

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "interpose/generated/call_ids.h"
+#include "library/generated/call_ids.h"
 #include "schedule/collective.h"
 
 namespace weft {
@@ -59,7 +59,7 @@ class Numbers {
 // Reductions, scan and bcast fill both sides with the same count, type and, for bcast, buffer.
 struct Call {
   Kind kind = Kind::barrier;
-  interpose::CallId form{};  // the non-blocking call with the same arguments
+  CallId form{};  // the non-blocking call with the same arguments
   int root = 0;
   const void* sendbuf = nullptr;  // may be MPI_IN_PLACE
   void* recvbuf = nullptr;        // of a scatter: may be MPI_IN_PLACE

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "interpose/generated/library_calls.h"
+#include "library/generated/library_calls.h"
 
 namespace weft {
 namespace {
@@ -122,9 +122,8 @@ Kernel kernel_for(MPI_Op op, MPI_Datatype type) {
   const Operator* meaning = meaning_of(operators, op);
   if (!element || !meaning) return nullptr;
   MPI_Aint lb = 0, extent = 0;
-  const bool as_expected =
-      interpose::library_calls.Type_get_extent(type, &lb, &extent) == MPI_SUCCESS &&
-      extent == bytes_of(*element);
+  const bool as_expected = library_calls.Type_get_extent(type, &lb, &extent) == MPI_SUCCESS &&
+                           extent == bytes_of(*element);
   return as_expected ? find_kernel(*element, *meaning) : nullptr;
 }
 

@@ -5,14 +5,12 @@
 #include <cstring>
 
 #include "base/buffer_pool.h"
-#include "interpose/generated/library_calls.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
 #include "shm/copy.h"
-#include "transport/mpi/handles.h"
 #include "transport/mpi/library_step.h"
 
 namespace weft {
-
-using interpose::library_calls;
 
 namespace {
 

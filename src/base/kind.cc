@@ -1,0 +1,47 @@
+#include "base/kind.h"
+
+#include <array>
+
+namespace weft {
+namespace {
+
+constexpr std::array<const char*, kKinds> kNames = {
+    "barrier",
+    "bcast",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "exscan",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+};
+
+}  // namespace
+
+const char* kind_name(Kind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool reduces(Kind kind) {
+  return kind >= Kind::reduce && kind <= Kind::exscan;
+}
+
+bool is_neighborhood(Kind kind) {
+  return kind >= Kind::neighbor_allgather;
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// The kinds of collectives.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+enum class Kind : std::uint8_t {
+  barrier,
+  bcast,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  reduce,
+  allreduce,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  exscan,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
+};
+inline constexpr int kKinds = 22;
+
+const char* kind_name(Kind kind);  // "allreduce"
+bool reduces(Kind kind);           // it has an operator
+bool is_neighborhood(Kind kind);
+
+}  // namespace weft

@@ -1,0 +1,150 @@
+// Wrappers are bound to the next definition in the chain (MPI_X), so that other PMPI tools keep
+// working; those called as PMPI_X, and Weft's own calls, to the library's PMPI_X, past our own. An
+// interpreter loads the MPI library late and in a local scope, where a plain look-up finds nothing:
+// then it is asked for by its name.
+#include "library/search.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "library/generated/next_calls.h"
+#include "library/this_thread.h"
+
+namespace weft {
+
+constinit thread_local std::uint8_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
+
+namespace {
+
+#if defined(WEFT_FAMILY_OPENMPI)
+constexpr const char* kLibraryNames[] = {"libmpi.so.40"};
+#elif defined(WEFT_FAMILY_ABI)
+constexpr const char* kLibraryNames[] = {"libmpi_abi.so.1", "libmpi_abi.so.0"};
+#else
+constexpr const char* kLibraryNames[] = {"libmpi.so.12"};
+#endif
+
+void* late_library() {
+  static void* library = nullptr;
+  for (std::size_t i = 0; !library && i < std::size(kLibraryNames); ++i)
+    library = dlopen(kLibraryNames[i], RTLD_LAZY | RTLD_NOLOAD);
+  return library;
+}
+
+}  // namespace
+
+void* find(const char* name) {
+  if (void* next = dlsym(RTLD_NEXT, name)) return next;
+  void* library = late_library();
+  return library ? dlsym(library, name) : nullptr;
+}
+
+// Variables by the global order, not the next one: the program may hold the copy that counts.
+void* find_variable(const char* name) {
+  if (void* first = dlsym(RTLD_DEFAULT, name)) return first;
+  void* library = late_library();
+  return library ? dlsym(library, name) : nullptr;
+}
+
+namespace {
+
+// The MPI library in memory. Written once, before the end that makes it visible.
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::atomic<std::uintptr_t> end = 0;  // 0: not known; pairs with the acquire in from_library()
+};
+Extent library_extent;
+
+// The loaded object that holds `address`, or no extent.
+std::pair<std::uintptr_t, std::uintptr_t> object_around(void* address) {
+  struct Search {
+    std::uintptr_t address, begin = 0, end = 0;
+  } search{reinterpret_cast<std::uintptr_t>(address)};
+  const auto visit = [](dl_phdr_info* object, std::size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
+    std::uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD) continue;
+      begin = std::min(begin, object->dlpi_addr + segment.p_vaddr);
+      end = std::max(end, object->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+    }
+    if (wanted.address < begin || wanted.address >= end) return 0;
+    wanted.begin = begin;
+    wanted.end = end;
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  return {search.begin, search.end};
+}
+
+}  // namespace
+
+// Where the Fortran layer is part of the library itself, its calls cannot be told from the
+// library's own: then none are taken for the library's.
+void note_library() {
+  void* const init = find("PMPI_Init");
+  if (!init) return;
+  const auto [begin, end] = object_around(init);
+  void* const fortran = find("mpi_init_");
+  const auto address = reinterpret_cast<std::uintptr_t>(fortran);
+  if (begin <= address && address < end) return;
+  library_extent.begin = begin;
+  library_extent.end.store(end, std::memory_order_release);
+}
+
+std::string file_of(void* address) {
+  Dl_info info;
+  if (!address || !dladdr(address, &info)) return "";
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  return slash ? slash + 1 : info.dli_fname;
+}
+
+namespace {
+
+bool of_this_family(const std::string& file) {
+  for (const char* name : kLibraryNames)
+    if (file.compare(0, std::strlen(name), name) == 0) return true;
+  // Implementations that link the library under a name of their own (libmpich.so, libpmpi.so).
+  return file.find(".so.12") != std::string::npos && std::string(WEFT_FAMILY) == "mpich";
+}
+
+}  // namespace
+
+void bind_now() {
+  static std::once_flag once;
+  std::call_once(once, [] { bind_next_calls(find); });
+  // A first attempt before the library was there is repeated.
+  if (!next_calls.Init) bind_next_calls(find);
+}
+
+bool from_library(const void* caller) {
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  const auto end = library_extent.end.load(std::memory_order_acquire);
+  return address < end && address >= library_extent.begin;
+}
+
+void missing_call(CallId id) {
+  say(std::string(call_name(id)) + " is not in the MPI library of this program");
+  std::abort();
+}
+
+Result<bool> check_family() {
+  const std::string file = file_of(find("PMPI_Init"));
+  if (file.empty()) return Error{"no MPI library found in this process"};
+  if (!of_this_family(file))
+    return Error{"this program runs with " + file + ", but Weft was loaded for " +
+                 kLibraryNames[0] + ": use 'weft run --mpi ...' to name the right one"};
+  return true;
+}
+
+}  // namespace weft

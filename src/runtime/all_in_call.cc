@@ -1,0 +1,91 @@
+// Collective calls without a non-blocking form, where no thread of Weft's can help: a rank that is
+// inside one advances nothing, so it waits before until all others are inside, too, helping
+// meanwhile those that come later. Files and windows say their group only; so the communicator that
+// each was made on is kept by its shadow.
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "library/generated/library_calls.h"
+#include "runtime/blocking_call.h"
+#include "runtime/runtime.h"
+#include "runtime/sites.h"
+
+namespace weft {
+namespace {
+
+// Never destroyed: programs close files and free windows while the process exits.
+template <class Handle>
+class Places {
+ public:
+  void add(Handle handle, MPI_Comm comm) {
+    Communicator* const known = Runtime::active()->communicators.find(comm);
+    if (!known) return;
+    const std::lock_guard lock(mutex_);
+    communicators_[handle] = known->shared_from_this();
+  }
+  void remove(Handle handle) {
+    const std::lock_guard lock(mutex_);
+    communicators_.erase(handle);
+  }
+  // nullptr: none.
+  std::shared_ptr<Communicator> of(Handle handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = communicators_.find(handle);
+    return found == communicators_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::mutex mutex_;  // guards the rest
+  std::map<Handle, std::shared_ptr<Communicator>> communicators_;
+};
+
+Places<MPI_File>& files() {
+  static auto* instance = new Places<MPI_File>;
+  return *instance;
+}
+
+Places<MPI_Win>& windows() {
+  static auto* instance = new Places<MPI_Win>;
+  return *instance;
+}
+
+}  // namespace
+
+void BlockingCall::after_held(MPI_Comm comm) {
+  if (Runtime* runtime = Runtime::active()) let_held_go(*runtime, comm);
+}
+
+void BlockingCall::meet(MPI_Comm comm) {
+  after_held(comm);
+  if (!alone_) return;
+  drive([&](MPI_Request* request) { return library_calls.Ibarrier(comm, request); }, nullptr);
+}
+
+void BlockingCall::meet_of_file(MPI_File file) {
+  if (!alone_) return;
+  if (const auto place = files().of(file)) meet(place->shadow);
+}
+
+void BlockingCall::meet_of_window(MPI_Win window) {
+  if (!alone_) return;
+  if (const auto place = windows().of(window)) meet(place->shadow);
+}
+
+void BlockingCall::opened_file(MPI_File file, MPI_Comm comm) {
+  if (alone_) files().add(file, comm);
+}
+
+void BlockingCall::closed_file(MPI_File file) {
+  if (alone_) files().remove(file);
+}
+
+void BlockingCall::opened_window(MPI_Win window, MPI_Comm comm) {
+  if (alone_) windows().add(window, comm);
+}
+
+void BlockingCall::freed_window(MPI_Win window) {
+  if (alone_) windows().remove(window);
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+#include "runtime/blocking_call.h"
+
+#include <sched.h>
+
+#include "base/clock.h"
+#include "library/generated/next_calls.h"
+#include "runtime/runtime.h"
+
+namespace weft {
+
+BlockingCall::BlockingCall(CallId id) : id_(id) {
+  Runtime* runtime = Runtime::active();
+  if (!runtime) return;
+  handed_over_ = runtime->progress.caller_blocks();
+  alone_ = runtime->callers_only();
+  if (runtime->application_track()) began_ns_ = now_ns();
+}
+
+BlockingCall::~BlockingCall() {
+  if (!handed_over_ && began_ns_ == 0) return;
+  Runtime* runtime = Runtime::active();
+  if (!runtime) return;
+  if (handed_over_) runtime->progress.caller_returns();
+  if (auto* track = began_ns_ ? runtime->application_track() : nullptr)
+    track->span(call_name(id_), began_ns_, now_ns());
+}
+
+int BlockingCall::drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status) {
+  MPI_Request request;
+  const int code = post(&request);
+  if (code != MPI_SUCCESS) return code;
+  MPI_Status* kept = status ? status : MPI_STATUS_IGNORE;
+  return repeat([&](int* completed) { return next_calls.Test(&request, completed, kept); });
+}
+
+int BlockingCall::repeat(const std::function<int(int*)>& ask) {
+  int code = MPI_SUCCESS;
+  Runtime::active()->progress.drive_until(
+      [&] {
+        int flag = 0;
+        code = ask(&flag);
+        return flag != 0 || code != MPI_SUCCESS;
+      },
+      [] { sched_yield(); });
+  return code;
+}
+
+}  // namespace weft

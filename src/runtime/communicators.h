@@ -1,0 +1,163 @@
+// Communicators: what Weft keeps of each of the application's communicators.
+// Why a communicator of Weft's own beside each (the shadow): its messages must not meet the
+// application's. It is made inside calls that are collective anyway, never inside MPI_I*.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/config.h"
+#include "engine/worker.h"
+#include "runtime/hints.h"
+#include "runtime/neighbors.h"
+#include "runtime/node_memory.h"
+#include "schedule/schedule_cache.h"
+#include "transport/mpi/leaders.h"
+
+namespace weft {
+
+class Sites;
+
+// One of Weft's own, of the same ranks; the null one where the library has none to give. By
+// MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
+// attribute callbacks and takes over no info. Collective over `comm`.
+MPI_Comm communicator_like(MPI_Comm comm);
+
+// A communicator of Weft's own. To free it is collective, while its ranks are done with it at
+// different times: it is freed when the same ranks make another one and find that all of them are.
+struct Shadow {
+  MPI_Comm comm{};
+  std::int64_t number = 0;     // different from those of all others of the same ranks
+  std::vector<int> members{};  // who free it together, by their ranks in MPI_COMM_WORLD, in order
+};
+
+// Collective over `comm`, a communicator of Weft's own with these members. nullptr on all ranks
+// where not all nodes have as many, or where there is no communicator to spare.
+std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
+                                      const Nodes& nodes);
+
+// Whose a call is, Weft's or the library's, as measured: of a collective of up to so many bytes
+// and, if it reduces, of one operator and type. By facts that all ranks know alike.
+struct Verdict {
+  Kind kind;
+  std::uint64_t most_bytes;
+  bool blocking;   // else persistent
+  bool by_kernel;  // Weft's way is one copy by the kernel
+  MPI_Op op;
+  MPI_Datatype type;
+  bool won = false;  // Weft's
+
+  bool is_about(const Verdict& other) const {
+    return kind == other.kind && most_bytes == other.most_bytes && blocking == other.blocking &&
+           by_kernel == other.by_kernel && op == other.op && type == other.type;
+  }
+};
+
+// Shared by the registry and every operation under way, so that MPI_Comm_free with a collective
+// pending is deferred until that has completed.
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  // The shadow is `user`: there is none, for the library's own non-blocking calls only.
+  Communicator(MPI_Comm user, Shadow shadow, int rank, int size);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  const MPI_Comm user;
+  const MPI_Comm shadow;
+  const std::int64_t shadow_number;
+  const std::vector<int> members;
+  const int rank;
+  const int size;
+  const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
+  // Collective, once: finds out which ranks share memory, and makes it.
+  void share_memory();
+
+  // A request has been made for a collective on it, which may outlive it. The same on all ranks.
+  void lend() { is_lent_.store(true, std::memory_order_relaxed); }
+
+  Hints hints;
+  std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
+  // The application has freed `user`. Where nothing was lent, nothing is under way on any rank, and
+  // the shadow goes in that call, as on the other ranks.
+  std::atomic<bool> freed{false};
+  // Gives each collective its tag. Taken for each on all ranks, also where one has nothing to send.
+  // No two threads start collectives on one communicator at a time.
+  std::uint32_t next_in_sequence() {
+    const std::uint32_t number = sequence_.load(std::memory_order_relaxed);
+    sequence_.store(number + 1, std::memory_order_relaxed);
+    return number;
+  }
+  std::atomic<std::uint32_t> initialised{0};  // the same for persistent ones
+
+  // A schedule for this shape, from the cache or by `build`.
+  template <class Build>
+  std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build) {
+    const std::lock_guard lock(mutex_);
+    return schedules_.find_or(shape, algorithm, build);
+  }
+
+  std::unique_ptr<Worker> worker;          // of engine tcc only
+  std::shared_ptr<const Nodes> nodes;      // nullptr where no ranks share memory
+  std::shared_ptr<const Domains> domains;  // of one node; nullptr where it has one only
+  std::unique_ptr<NodeMemory> memory;      // of this rank's node; nullptr where it shares none
+  Processor processor = Processor::other;  // of all its ranks, where some share memory
+  SegmentRoom room;                        // for persistent requests; none where it shares none
+  std::shared_ptr<Leaders> leaders;        // where an algorithm asks for them; else nullptr
+  std::vector<Verdict> verdicts;           // by blocking calls and initialisations only
+  const std::unique_ptr<Sites> sites;      // where engine auto learns
+  bool on_one_node() const { return nodes && nodes->count() == 1; }
+
+ private:
+  std::atomic<std::uint32_t> sequence_{0};
+  std::atomic<bool> is_lent_{false};
+  std::mutex mutex_;  // guards schedules_
+  ScheduleCache schedules_;
+};
+
+class Communicators {
+ public:
+  // Neither two groups, nor one rank, nor processes of other jobs. The same on all its ranks.
+  static bool may_have_shadow(MPI_Comm user);
+
+  // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
+  // (it may have none, there are too many communicators, a worker is wanted that some rank cannot
+  // start): its calls pass on untouched. worker_for: null where no worker is
+  // wanted; worker_core: -1 where the observer places it.
+  void add(MPI_Comm user, const Hints& hints, bool with_leaders, Observer* worker_for,
+           int worker_core);
+  // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
+  Communicator* find(MPI_Comm user);
+  std::shared_ptr<Communicator> remove(MPI_Comm user);
+  // It has been removed, but not freed.
+  void put_back(std::shared_ptr<Communicator> removed);
+
+  std::vector<std::shared_ptr<Communicator>> all();
+
+  // Collective over all ranks, in MPI_Finalize: forgets all, and frees the shadows if all ranks are
+  // done with them.
+  void free_all();
+
+  // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
+  // kept; nullptr where none can be made.
+  std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
+
+ private:
+  // The last communicator that this thread found.
+  struct Found {
+    std::uint64_t epoch = 0;
+    MPI_Comm user{};
+    Communicator* communicator = nullptr;
+  };
+
+  std::mutex mutex_;  // guards known_
+  std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
+};
+
+}  // namespace weft

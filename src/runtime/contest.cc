@@ -1,0 +1,190 @@
+// Rank 0 knows the cache; what is measured is agreed on after each trial, as in tuning.cc.
+#include "runtime/contest.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/clock.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/call_on_trial.h"
+#include "runtime/runtime.h"
+#include "select/candidates.h"
+#include "transport/mpi/kernels.h"
+#include "transport/mpi/library_step.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kLibrary = "library";
+constexpr std::int64_t kNever_ns = INT64_MAX / 16;
+// Both ways take turns, so often at most, for about so long at a time.
+// Fewer rounds tell nothing, the first one being cold.
+constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1, kMostRepetitions = 100;
+constexpr std::int64_t kTime_ns = 20'000;
+// A contest is held again in the next run, until one has been won twice and clearly, or so often.
+constexpr int kMostDoubts = 4;
+
+class Contest {
+ public:
+  Contest(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
+          Kernel kernel, Rival rival)
+      : runtime_(runtime),
+        meeting_(meeting),
+        call_(call),
+        schedule_(schedule),
+        kernel_(kernel),
+        rival_(rival) {}
+
+  bool is_won() {
+    if (is_first()) before_ = runtime_.plans.find(key_ = key());
+    // The greatest is what rank 0 knows: the others say the least.
+    const std::int64_t known = !is_first() ? 0 : !before_ ? 1 : before_->doubts > 0 ? 2 : 3;
+    const std::int64_t was_won = is_first() && before_ && before_->algorithm != kLibrary;
+    const auto told = meeting_.greatest({known, was_won});
+    began_ns_ = now_ns();
+    if (!told) return true;  // ranks make different calls, which Weft's way finds out
+    const bool won = (*told)[1] != 0;
+    return (*told)[0] == 3 ? won : measured((*told)[0] == 2, won);
+  }
+
+ private:
+  bool is_first() const { return schedule_.shape.rank == 0; }
+
+  std::string key() const {
+    const Shape& shape = schedule_.shape;
+    const auto bytes = static_cast<std::uint64_t>(agreed_bytes(shape).value_or(0));
+    const std::string operation =
+        reduces(shape.kind) ? reduction_words(call_.op, call_.recvtype) : "";
+    const std::string level = runtime_.in_memory_only() ? "level kept" : "any level";
+    return plan_key({"weft " WEFT_VERSION, runtime_.platform, std::to_string(shape.size) + " ranks",
+                     kind_name(shape.kind), "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes",
+                     operation, level + (schedule_.is_direct ? ", one copy by the kernel" : ""),
+                     rival_ == Rival::blocking ? "or the library's blocking call"
+                                               : "or the library's start and wait"});
+  }
+
+  bool by_library(const Call& call) const {
+    const MPI_Comm comm = meeting_.communicator().shadow;
+    if (rival_ == Rival::blocking) return library_blocking(call, comm) == MPI_SUCCESS;
+    MPI_Request request;
+    return library_nonblocking(call, comm, &request) == MPI_SUCCESS &&
+           library_calls.Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  }
+
+  struct Side {
+    bool is_library;
+    int repetitions = kOfFirstRound;
+    std::int64_t least_ns = kNever_ns;  // per call, on the slowest rank
+  };
+
+  bool run(const Side& side, const Schedule& schedule, const CallOnTrial& call) {
+    for (int i = 0; i < side.repetitions; ++i)
+      if (side.is_library ? !by_library(call.call())
+                          : !meeting_.carry_out(schedule, call.call(), kernel_))
+        return false;
+    return true;
+  }
+
+  // One time, agreed on, of so many calls that it does not matter who came first. The budget's part
+  // that is spent on the slowest rank; none: ranks make different calls.
+  std::optional<std::int64_t> time(Side& side, const Schedule& schedule, const CallOnTrial& call,
+                                   bool is_warm) {
+    const std::int64_t began = now_ns();
+    if (!run(side, schedule, call)) return std::nullopt;
+    const std::int64_t each_ns = (now_ns() - began) / side.repetitions;
+    const auto agreed = meeting_.greatest({each_ns, now_ns() - began_ns_});
+    if (!agreed) return std::nullopt;
+    const std::int64_t slowest_ns = std::max<std::int64_t>((*agreed)[0], 1);
+    if (is_warm) side.least_ns = std::min(side.least_ns, slowest_ns);
+    side.repetitions =
+        static_cast<int>(std::clamp<std::int64_t>(kTime_ns / slowest_ns, 1, kMostRepetitions));
+    return (*agreed)[1];
+  }
+
+  // was_measured: before, and then it was `won`.
+  bool measured(bool was_measured, bool won) {
+    const Shape shape = shape_on_trial(schedule_.shape);
+    const Schedule schedule =
+        build(*find_algorithm(shape.kind, schedule_.algorithm), shape, schedule_.tuning);
+    const CallOnTrial call(shape, call_, schedule.temp_bytes);
+    const auto all_there = meeting_.greatest({call.there() ? 0 : 1});
+    if (!all_there || (*all_there)[0] != 0) return true;
+    Side library{true}, weft{false};
+    std::int64_t spent_ns = 0;
+    int round = 0;
+    for (; round < kRounds && spent_ns < budget_ns(); ++round) {
+      for (Side* side : {&library, &weft}) {
+        const auto spent = time(*side, schedule, call, round > 0);
+        if (!spent) return true;
+        spent_ns = *spent;
+      }
+      const bool takes_long = round >= kEnough && spent_ns > budget_ns() / 4;
+      if (takes_long && is_clear(library.least_ns, weft.least_ns)) break;
+    }
+    if (round < kEnough) return !was_measured || won;  // on a busy machine
+    // Weft is to be faster by a tenth: what is as fast stays where it is.
+    const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
+    keep(wins, library.least_ns, weft.least_ns);
+    return wins;
+  }
+
+  std::int64_t budget_ns() const { return runtime_.config.init_budget_us * 1'000; }
+
+  static bool is_clear(std::int64_t one_ns, std::int64_t other_ns) {
+    return std::max(one_ns, other_ns) >= 2 * std::min(one_ns, other_ns);
+  }
+
+  void keep(bool wins, std::int64_t library_ns, std::int64_t weft_ns) {
+    if (!is_first()) return;
+    const int doubts = (before_ ? before_->doubts : 0) + 1;
+    const std::string name = schedule_.algorithm, winner = wins ? name : kLibrary;
+    const bool again = before_ && before_->algorithm == winner && is_clear(library_ns, weft_ns);
+    runtime_.plans.put(key_, {winner,
+                              schedule_.tuning,
+                              {{kLibrary, {}, library_ns}, {name, schedule_.tuning, weft_ns}},
+                              again || doubts >= kMostDoubts ? 0 : doubts});
+  }
+
+  Runtime& runtime_;
+  Meeting& meeting_;
+  const Call& call_;
+  const Schedule& schedule_;
+  const Kernel kernel_;
+  const Rival rival_;
+  std::string key_;                     // of rank 0 only
+  std::optional<MeasuredPlan> before_;  // the same
+  std::int64_t began_ns_ = 0;
+};
+
+}  // namespace
+
+bool may_be_contested(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+                      Kernel kernel, bool tries_direct) {
+  if (tries_direct && (runtime.config.shared_heap_bytes > 0 || process_memory())) return false;
+  const std::string* hint = communicator.hints.algorithm_for(shape.kind);
+  return shape.on_one_node && runtime.engine_for(communicator) == Engine::automatic &&
+         runtime.config.init_budget_us > 0 && !runtime.callers_only() && agreed_bytes(shape) &&
+         (kernel || !reduces(shape.kind)) && !why_settled(runtime.config, shape, hint);
+}
+
+bool is_won(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
+            Kernel kernel, Rival rival) {
+  const Kind kind = schedule.shape.kind;
+  const std::int64_t bytes = *agreed_bytes(schedule.shape);
+  const bool reduction = reduces(kind);  // else types may differ between ranks
+  std::vector<Verdict>& known = meeting.communicator().verdicts;
+  const Verdict asked{kind,
+                      std::bit_ceil(static_cast<std::uint64_t>(bytes)),
+                      rival == Rival::blocking,
+                      schedule.is_direct,
+                      reduction ? call.op : handles.op_null,
+                      reduction ? call.recvtype : handles.byte};
+  for (const Verdict& verdict : known)
+    if (verdict.is_about(asked)) return verdict.won;
+  known.push_back(asked);
+  known.back().won = Contest(runtime, meeting, call, schedule, kernel, rival).is_won();
+  return known.back().won;
+}
+
+}  // namespace weft

@@ -1,0 +1,19 @@
+// FreedLater: frees a handle when the last operation that uses it lets go of it.
+#pragma once
+
+namespace weft {
+
+template <class Handle>
+class FreedLater {
+ public:
+  FreedLater(Handle handle, int (*free)(Handle*)) : handle_(handle), free_(free) {}
+  ~FreedLater() { free_(&handle_); }
+  FreedLater(const FreedLater&) = delete;
+  FreedLater& operator=(const FreedLater&) = delete;
+
+ private:
+  Handle handle_;
+  int (*free_)(Handle*);
+};
+
+}  // namespace weft

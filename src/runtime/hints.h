@@ -1,0 +1,28 @@
+// Hints: what the application asks for one communicator by info keys (MPI_Comm_set_info,
+// MPI_Comm_dup_with_info). They come before the options of the whole program.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "base/config.h"
+
+namespace weft {
+
+struct Hints {
+  std::optional<Engine> engine;                 // weft_engine
+  std::array<std::string, kKinds> algorithm{};  // weft_algorithm; empty: none
+  std::optional<PlacementPolicy> placement;     // weft_placement; of threads that serve no other
+
+  bool any() const;
+  const std::string* algorithm_for(Kind kind) const;  // nullptr: none
+};
+
+// A wrong value is named and ignored. Collective over `comm`: where its ranks give different hints,
+// one of them says so, and there are none.
+Hints read_hints(MPI_Info info, MPI_Comm comm);
+
+}  // namespace weft

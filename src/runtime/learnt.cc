@@ -1,0 +1,210 @@
+// Keys are Weft's version, the machine and the MPI library, "learnt", the program and its ranks;
+// then the communicator and the site. The first part is rank 0's, and all that the others get are
+// the lines of the second.
+#include "runtime/learnt.h"
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/communicators.h"
+#include "runtime/runtime.h"
+#include "runtime/sites.h"
+
+namespace weft {
+namespace {
+
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// "app"; of a program that is interpreted also its script, "python3 app.py".
+std::string program_words() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string first, second;
+  std::getline(file, first, '\0');
+  std::getline(file, second, '\0');
+  const std::string name = file_name(first);
+  return name.starts_with("python") ? name + ' ' + file_name(second) : name;
+}
+
+// Of two sites of one name, one after the other: what was found out goes before what was looked at
+// longer.
+bool tells_more(const Learner::Found& one, const Learner::Found& other) {
+  if (one.is_new() != other.is_new()) return one.is_new();
+  return one.calls > other.calls;
+}
+
+// "4 ranks on 2 nodes, 3+1"; by_messages: which of them share a node has not been found out.
+std::string communicator_words(const Communicator& communicator, bool by_messages) {
+  const std::string ranks = std::to_string(communicator.size) + " ranks";
+  if (communicator.nodes) return ranks + " on " + layout_words(*communicator.nodes);
+  if (by_messages) return ranks + " by messages";
+  return ranks + " on " + std::to_string(communicator.size) + " nodes";
+}
+
+// " at=0x11c9:/home/user/app|0x1200:/home/user/app"; the names of files have no such sign in them,
+// or become one that does no harm.
+std::string places_words(const SiteRecord& record) {
+  std::string words;
+  for (const std::string& place : record.places)
+    if (!place.empty()) words += (words.empty() ? " at=" : "|") + plan_key({place});
+  return words;
+}
+
+MeasuredPlan plan_of_site(const SiteRecord& record) {
+  const Learner::Found& found = record.found;
+  MeasuredPlan plan;
+  plan.algorithm = record.ways[static_cast<std::size_t>(found.way)];
+  for (std::size_t way = 0; way < record.ways.size(); ++way)
+    if (found.median_ns[way] > 0)
+      plan.candidates.push_back({record.ways[way], {}, found.median_ns[way]});
+  plan.doubts = found.pairs - found.won;
+  plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
+                 " cost_ns=" + std::to_string(found.trials_cost_ns) + places_words(record);
+  return plan;
+}
+
+std::int64_t period_of(const MeasuredPlan& plan) {
+  for (const MeasuredCandidate& candidate : plan.candidates)
+    if (candidate.algorithm == plan.algorithm) return candidate.ns;
+  return 0;
+}
+
+// "23 % less time than native (in 5 of 5 rounds)"; "" where nothing was compared.
+std::string gain_words(const SiteRecord& record) {
+  const Learner::Found& found = record.found;
+  if (found.pairs == 0) return "";
+  const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.way)];
+  const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
+  char text[160];
+  std::snprintf(text, sizeof text, ", %.0f %% less time than %s (in %d of %d rounds)",
+                100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival)),
+                record.ways[static_cast<std::size_t>(found.rival)].c_str(), found.won, found.pairs);
+  return text;
+}
+
+std::string cost_words(std::int64_t ns) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const LearntReport& report, double seconds) {
+  std::string text;
+  for (const SiteRecord& record : report.sites) {
+    const Learner::Found& found = record.found;
+    if (!found.settled) continue;
+    text += "    " + words_of(record.site_key) + ", " + std::to_string(record.ranks) +
+            " ranks: " + record.ways[static_cast<std::size_t>(found.way)] + gain_words(record) +
+            "; " + std::to_string(found.calls_on_trial) + " of " + std::to_string(found.calls) +
+            " calls on trial, which cost " + cost_words(found.trials_cost_ns) + "\n";
+  }
+  if (text.empty()) return text;
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f %%",
+                static_cast<double>(report.trials_cost_ns) / (seconds * 1e7));
+  return "  learnt, by the time from one call to the next (of a blocking call: its own) on the "
+         "slowest "
+         "rank:\n" +
+         text + "    all that was tried cost " + cost_words(report.trials_cost_ns) + ", " + share +
+         " of the time\n";
+}
+
+std::string json_of(const LearntReport& report) {
+  std::string text;
+  for (const SiteRecord& record : report.sites) {
+    const Learner::Found& found = record.found;
+    text += std::string(text.empty() ? "" : ",") + "\n{\"call\":\"" + call_name(record.id) +
+            "\",\"site\":\"" + words_of(record.site_key) +
+            "\",\"ranks\":" + std::to_string(record.ranks) + ",\"way\":\"" +
+            record.ways[static_cast<std::size_t>(found.way)] +
+            "\",\"settled\":" + (found.settled ? "true" : "false") +
+            ",\"calls\":" + std::to_string(found.calls) +
+            ",\"calls_on_trial\":" + std::to_string(found.calls_on_trial) +
+            ",\"trials_cost_us\":" + std::to_string(found.trials_cost_ns / 1000) +
+            ",\"rounds\":" + std::to_string(found.pairs) +
+            ",\"rounds_won\":" + std::to_string(found.won) + ",\"ways\":[";
+    for (std::size_t way = 0; way < record.ways.size(); ++way)
+      text += std::string(way ? "," : "") + "{\"way\":\"" + record.ways[way] +
+              "\",\"period_us\":" + std::to_string(found.median_ns[way] / 1000) + "}";
+    text += "]}";
+  }
+  return text;
+}
+
+std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
+  return plan_key({communicator_words(communicator, by_messages_), words_of(key)});
+}
+
+void Learnt::read(Runtime& runtime) {
+  by_messages_ = !runtime.config.node_memory;
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  prefix_ = plan_key({"weft " WEFT_VERSION, runtime.platform, "learnt", program_words(),
+                      std::to_string(ranks) + " ranks"}) +
+            '|';
+  std::string text;
+  if (rank == 0)
+    for (const auto& [key, plan] : runtime.plans.with_prefix(prefix_))
+      text += key.substr(prefix_.size()) + '\t' + plan.algorithm + '\t' +
+              std::to_string(period_of(plan)) + '\n';
+  std::int64_t bytes = static_cast<std::int64_t>(text.size());
+  library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
+  text.resize(static_cast<std::size_t>(bytes));
+  if (bytes > 0)
+    library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
+  std::istringstream lines(text);
+  std::string key, way, period;
+  while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&
+         std::getline(lines, period))
+    known_[key] = {way, std::stoll(period)};
+}
+
+std::optional<Learner::Known> Learnt::find(const Communicator& communicator, const SiteKey& key,
+                                           const std::vector<Choice>& ways) const {
+  const auto found = known_.find(words_of_site(communicator, key));
+  if (found == known_.end()) return std::nullopt;
+  const auto& [words, period_ns] = found->second;
+  const auto way = find_way(ways, words);
+  if (!way || period_ns <= 0) return std::nullopt;
+  return Learner::Known{*way, period_ns};
+}
+
+void Learnt::note(const Communicator& communicator) {
+  for (SiteRecord& record : communicator.sites->records(communicator))
+    note(communicator, std::move(record));
+}
+
+void Learnt::note(const Communicator& communicator, SiteRecord record) {
+  constexpr std::size_t kMost = 1000;  // a program with more repeats itself
+  record.key = words_of_site(communicator, record.site_key);
+  const std::lock_guard lock(mutex_);
+  const auto known = records_.find(record.key);
+  if (known == records_.end() && records_.size() < kMost)
+    records_.emplace(record.key, std::move(record));
+  else if (known != records_.end() && tells_more(record.found, known->second.found))
+    known->second = std::move(record);
+}
+
+LearntReport Learnt::report(const TrialBudget& budget) const {
+  LearntReport report;
+  for (const auto& [key, record] : records_) report.sites.push_back(record);
+  report.trials_cost_ns = budget.spent_ns();
+  return report;
+}
+
+void Learnt::keep(Runtime& runtime) {
+  std::vector<PlanCache::Entry> entries;
+  for (const auto& [key, record] : records_)
+    if (record.rank == 0 && record.found.is_new())
+      entries.emplace_back(prefix_ + key, plan_of_site(record));
+  runtime.plans.put_all(entries);
+}
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+// OneCopyTrial: two ranks of a node find out from how many bytes on a copy by the kernel is faster
+// than two by way of the node's memory, by the schedules that calls will take: a bcast and an
+// allgather between the two.
+// Why two ranks and not all: what differs by processor and system is what a copy costs, and the
+// others have nothing to wait for but the answer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "select/one_copy_rule.h"
+#include "shm/one_copy.h"
+
+namespace weft {
+
+class OneCopyTrial {
+ public:
+  // Of a block.
+  static constexpr std::array<std::int64_t, 6> kSizes_bytes = {1 << 20,   512 << 10, 256 << 10,
+                                                               128 << 10, 64 << 10,  32 << 10};
+  struct Time {
+    std::int64_t bytes = 0, one_copy_ns = 0, two_copies_ns = 0;  // the least of a few
+  };
+  // Of one kind of traffic: what is as fast stays as it is.
+  struct Found {
+    std::int64_t least_bytes = OneCopyRule::kNever;
+    std::vector<Time> times;  // the longest first; none: there was no time to measure
+  };
+  struct Result {
+    Found of_one, of_all;
+    bool there() const { return !of_one.times.empty() && !of_all.times.empty(); }
+  };
+
+  // area: shared by the two, page-aligned, of bytes(), zero at first. place: 0 or 1. world_ranks:
+  // of both, in MPI_COMM_WORLD.
+  OneCopyTrial(std::byte* area, int place, const std::array<int, 2>& world_ranks, OneCopy& copies);
+  ~OneCopyTrial();
+  OneCopyTrial(const OneCopyTrial&) = delete;
+  OneCopyTrial& operator=(const OneCopyTrial&) = delete;
+  static std::int64_t bytes();
+
+  // By place 0, while place 1 follows. From the longest size, where one copy is most likely to win,
+  // down to where it loses; after budget_ns no further size.
+  Result measure(std::int64_t budget_ns);
+  void follow();
+
+ private:
+  enum class Way : std::uint8_t { one_copy, two_copies };
+  // What both do next.
+  struct Step {
+    bool of_all = false;
+    Way way{};
+    std::int64_t bytes = 0;  // 0: it is over
+  };
+  struct Board;
+  struct Buffers;
+
+  bool wins(bool of_all, std::int64_t bytes, Found& found);
+  std::int64_t timed_ns(const Step& step);
+  void meet();
+  void prepare(const Step& step);
+  void carry_out(const Step& step);
+
+  Board& board_;
+  const int place_;
+  OneCopy& copies_;
+  const std::unique_ptr<Buffers> buffers_;
+  std::uint32_t met_ = 0;
+  std::int64_t until_ns_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,141 @@
+// PersistentOperation: one MPI_*_init, built once and replayed by every MPI_Start (MPI-4.1, 6.13).
+// One that is worth no thread stays in the hand of the application's own start and wait.
+// Its request is a persistent receive on Weft's own one-rank communicator, the carrier: started
+// only where a call of the library's has to look at it, and completed by a message to this rank
+// itself. Completion calls that reach Weft are answered without it.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "engine/alone.h"
+#include "runtime/runtime.h"
+
+namespace weft {
+
+class PersistentOperation final : public CollectiveOperation,
+                                  public std::enable_shared_from_this<PersistentOperation> {
+ public:
+  // Whether its caller alone goes on with it, in start, test and wait.
+  enum class InHand : std::uint8_t {
+    no,
+    until_needed,  // others may wait for this rank's later help: who advances others takes it over
+    yes            // no other thread and no list knows of it
+  };
+
+  PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
+                      std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
+                      Engine engine, std::unique_ptr<NodeMemory> node = nullptr,
+                      std::unique_ptr<PeerBuffers> peers = nullptr,
+                      std::shared_ptr<Leaders> leaders = nullptr, InHand stays = InHand::no)
+      : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag),
+        engine(engine),
+        node_(std::move(node)),
+        leaders_(std::move(leaders)),
+        stays_in_hand_(is_staged() ? InHand::no : stays),
+        alone_(this->schedule(), operands(), turn()) {
+    reach(std::move(peers));
+  }
+
+  const Engine engine;
+  PersistentOperation* persistent() override { return this; }
+
+  // Makes the request that the application gets. MPI error code.
+  int make_request();
+  // The request has been freed by the application, or MPI ends.
+  void free_request();
+
+  // Turns active; false: it already is, or an earlier start failed.
+  bool restart(Runtime& runtime);
+  // Only its caller advances it; from hand_over() or taken_over() on, all that advance others.
+  bool in_hand() const { return in_hand_.load(std::memory_order_relaxed); }
+  // One go at what is in hand. True once it is done.
+  bool go_on_in_hand(int polls = 1) {
+    if (advance_in_hand(polls)) return true;
+    if (stays_in_hand_ == InHand::until_needed) offer();
+    return false;
+  }
+  // The first one. Where nobody waits for more than this rank's signal, it is not for the others'
+  // signals, either: whoever looks at a line early gets it late.
+  void begin_in_hand() { go_on_in_hand(stays_in_hand_ == InHand::yes ? 0 : 1); }
+  // It is in hand and nobody will take it over any more; what it needs is advance_in_hand(), which
+  // is true once it is done. polls: as for an AloneCall.
+  bool hold() { return offered_ ? withdraw() : in_hand(); }
+  bool advance_in_hand(int polls) {
+    if (done()) return true;
+    const AloneCall::State state = alone_.go_on(polls);
+    if (state == AloneCall::State::held_up) return false;
+    end_in_hand(state);
+    return true;
+  }
+  void hand_over();
+  void taken_over() override;
+  bool active() const override { return active_.load(std::memory_order_acquire); }
+  // From now on the library's completion calls see the request as active, until it is done.
+  void show_to_library();
+  // The application has completed it, which is done.
+  void deactivate() {
+    if (!in_hand()) end_carrier();
+    active_.store(false, std::memory_order_release);
+    if (counted_) Runtime::active()->requests.deactivated();
+  }
+
+ private:
+  void offer();
+  bool withdraw();
+  void end_in_hand(AloneCall::State state) {
+    if (state != AloneCall::State::over || Runtime::active()->observing()) [[unlikely]]
+      observe_end(state);
+    announced_ = true;
+    Operation::end_in_hand();
+  }
+  void observe_end(AloneCall::State state);
+  void announce() override;
+  bool one_shot() const override { return false; }
+  void complete_carrier();
+  void end_carrier();
+
+  const std::unique_ptr<NodeMemory> node_;  // of this request alone: others start in other orders
+  const std::shared_ptr<Leaders> leaders_;
+  const InHand stays_in_hand_;
+  AloneCall alone_;                   // what is done in hand
+  std::atomic<bool> in_hand_{false};  // turns false in taken_over(); hold() finds out
+  bool offered_ = false;              // to those that advance others
+  bool counted_ = false;              // as active
+  bool started_before_ = false;
+  std::atomic<bool> active_{false};  // written by start and completion calls of the application
+  int carrier_tag_ = 0;
+  std::mutex carrier_mutex_;  // guards the rest: announce() may run on a thread of Weft's
+  bool announced_ = false;
+  bool carrier_started_ = false;
+};
+
+[[gnu::always_inline]] inline bool PersistentOperation::restart(Runtime& runtime) {
+  if (active()) [[unlikely]] {
+    if (!done() || runtime.completions_are_ours()) return false;
+    deactivate();  // another tool has completed it, past Weft
+  }
+  if (error_code() != MPI_SUCCESS) return false;
+  if (started_before_) {
+    if (!in_hand()) wait_done();  // the library may have seen the carrier's end a moment before
+    rewind();
+    alone_.rewind();
+  }
+  started_before_ = true;
+  offered_ = false;
+  if (node_) take_turn(node_->windows(), Ends::in_order, schedule());
+  if (leaders_) lead(*leaders_);
+  announced_ = false;
+  carrier_started_ = false;
+  active_.store(true, std::memory_order_release);
+  const bool in_hand = stays_in_hand_ != InHand::no && runtime.completions_are_ours();
+  in_hand_.store(in_hand, std::memory_order_relaxed);
+  counted_ = !in_hand || stays_in_hand_ == InHand::until_needed;
+  if (counted_) {
+    runtime.requests.activated();
+    bring_in();
+  }
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,451 @@
+// The choice of engine and algorithm for a call, the schedule, and what is remembered of both.
+#include "runtime/plans.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "coll/algorithm.h"
+#include "coll/split_tree.h"
+#include "library/handles.h"
+#include "runtime/blocking_call.h"
+#include "runtime/contest.h"
+#include "runtime/device_memory.h"
+#include "runtime/epoch.h"
+#include "runtime/operator_check.h"
+#include "runtime/shape.h"
+#include "runtime/sites.h"
+#include "schedule/verify.h"
+#include "select/split_rule.h"
+#include "transport/mpi/kernels.h"
+
+namespace weft {
+namespace {
+
+// Set where a call is declined.
+thread_local Reason declined_for = Reason::engine_native;
+
+#ifndef NDEBUG
+// One rank's shape tells those of the others.
+bool all_ranks_known(Kind kind) {
+  const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
+                         kind == Kind::allgatherv || kind == Kind::reduce_scatter;
+  return !one_sided && agreed_bytes({.kind = kind}).has_value();
+}
+
+void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
+  std::vector<Schedule> schedules;
+  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank)
+    schedules.push_back(build(algorithm, shape, tuning));
+  if (const auto verified = verify(schedules); !verified) {
+    say("wrong schedule: " + verified.error().message);
+    std::abort();
+  }
+}
+#endif
+
+// The schedule of this rank; in debug builds those of all ranks are verified together.
+Schedule built(const Algorithm& algorithm, const Shape& shape, const Tuning& tuning = {}) {
+#ifndef NDEBUG
+  // A direct one whose data is not plain ends at once, when the ranks have met.
+  const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
+  if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
+#endif
+  return build(algorithm, shape, tuning);
+}
+
+int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
+  const int asked = runtime.config.split_levels;
+  if (asked != Config::kByModel) return asked;
+  const bool is_knomial = std::string_view(algorithm.name) == "k-nomial";
+  return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
+}
+
+}  // namespace
+
+std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
+                                             const Shape& shape, const Choice& choice) {
+  static const char library_blocking = 0, library_nonblocking = 0;
+  if (choice.algorithm)
+    return communicator.schedule(shape, choice.algorithm, [&] {
+      Tuning tuning = default_tuning(shape, communicator.processor);
+      tuning.split_levels = split_levels(runtime, shape, *choice.algorithm);
+      return built(*choice.algorithm, shape, tuning);
+    });
+  if (choice.engine == Engine::tcc)
+    return communicator.schedule(shape, &library_blocking,
+                                 [&] { return build_library(shape, StepKind::library_blocking); });
+  return communicator.schedule(shape, &library_nonblocking,
+                               [&] { return build_library(shape, StepKind::library_nonblocking); });
+}
+
+namespace {
+
+// All that the plan of a call without arrays rests on. Field by field, and no more than that: this
+// is done for every call.
+bool same_plan(const Call& a, const Call& b) {
+  return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
+         a.recvcounts.one<std::int64_t>() == b.recvcounts.one<std::int64_t>() &&
+         a.sendcounts.one<std::int64_t>() == b.sendcounts.one<std::int64_t>() &&
+         a.sendtype == b.sendtype && a.root == b.root;
+}
+
+// And of its buffers, whether they are none or one.
+int buffers_of(const Call& call) {
+  return (call.sendbuf == MPI_IN_PLACE) + 2 * (call.recvbuf == MPI_IN_PLACE) +
+         4 * (call.sendbuf == call.recvbuf);
+}
+
+// The plans of the calls that this thread made last: programs repeat themselves.
+class RecentPlans {
+ public:
+  const Plan* find(const Call& call, Use use) {
+    const std::uint64_t now = epoch();
+    const int buffers = buffers_of(call);
+    const auto fits = [&](const Entry& entry) {
+      return entry.epoch == now && entry.use == use && entry.buffers == buffers &&
+             same_plan(entry.call, call);
+    };
+    if (fits(*found_last_)) return &found_last_->plan;
+    for (Entry& entry : entries_)
+      if (fits(entry)) return &(found_last_ = &entry)->plan;
+    return nullptr;
+  }
+  // made_at: the epoch in which the plan's making began.
+  const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
+    Entry& entry = entries_[next_++ % entries_.size()];
+    entry = {made_at, use, buffers_of(call), call, plan};
+    return &entry.plan;
+  }
+  // Not to be found again: a call with arrays, which may come with other contents.
+  const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
+
+ private:
+  struct Entry {
+    std::uint64_t epoch = 0;  // 0: there is none
+    Use use{};
+    int buffers = 0;
+    Call call{};
+    Plan plan{};
+  };
+  std::array<Entry, 8> entries_{};
+  Entry* found_last_ = entries_.data();  // most likely the next one, too
+  Plan unremembered_;
+  unsigned next_ = 0;
+};
+
+// On the heap, since the space that libraries have for threads is small, and made again where the
+// program still calls MPI when its threads' objects are gone.
+thread_local RecentPlans* plans_of_this_thread = nullptr;
+
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    delete plans_of_this_thread;
+    plans_of_this_thread = nullptr;
+  }
+};
+
+[[gnu::noinline]] RecentPlans& first_plans() {
+  static thread_local AtThreadEnd at_thread_end;
+  plans_of_this_thread = new RecentPlans;
+  return *plans_of_this_thread;
+}
+
+RecentPlans& recent_plans() {
+  return plans_of_this_thread ? *plans_of_this_thread : first_plans();
+}
+
+// A whole collective of the library's must be started in the same order on all ranks, which
+// persistent ones need not be.
+Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_callers) {
+  const bool by_caller = use == Use::blocking || runtime.in_memory_only() || by_callers;
+  if (by_caller) return Engine::function;
+  const bool whole = asked == Engine::tcc || asked == Engine::assist;
+  return whole && use == Use::persistent ? Engine::thread : asked;
+}
+
+Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
+                  const Shape& shape, bool by_callers) {
+  const Engine asked = possible_engine(runtime, runtime.engine_for(communicator), use, by_callers);
+  const std::string* hint = communicator.hints.algorithm_for(shape.kind);
+  const bool replayed = use == Use::persistent;
+  const Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
+  if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
+  return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
+}
+
+// One copy by the kernel that the user has asked for is taken whatever the length.
+const Algorithm* direct_of(const Shape& shape) {
+  if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
+    return direct_algorithm(shape);
+  const Algorithm* algorithm = find_algorithm(shape.kind, "node-direct");
+  return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
+}
+
+// Where the ranks see each other's heaps, and no other algorithm was asked for. All ranks come to
+// the same answer, whether or not their own buffers are shared.
+std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Shape& shape,
+                                           const Choice& choice, Kernel kernel) {
+  const bool share = communicator.memory && !communicator.memory->sharing().empty();
+  const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
+  if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
+  if (reduces(shape.kind) && !kernel) return nullptr;
+  return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
+}
+
+// All ranks know alike what calls of this kind move, and they come without arrays: else each is
+// planned anew, which may cost more than there is to win.
+bool is_planned_once(Kind kind) {
+  Shape shape;
+  shape.kind = kind;
+  return agreed_bytes(shape) && kind != Kind::allgatherv && kind != Kind::reduce_scatter;
+}
+
+// Whether blocking calls on it may be learnt about: they are not what the node's memory serves.
+bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
+  return runtime.learns() && runtime.config.blocking == Config::Blocking::by_rule &&
+         runtime.engine_for(communicator) == Engine::automatic && !communicator.on_one_node();
+}
+
+// The call is Weft's only if the node's memory serves it.
+bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use) {
+  const bool by_rule = runtime.config.blocking == Config::Blocking::by_rule;
+  return runtime.in_memory_only() ||
+         (use == Use::blocking && by_rule && !learns_blocking(runtime, communicator));
+}
+
+// Why such a call is not Weft's: it needs MPI calls of a thread's, or is a blocking one.
+Reason outside_memory(const Runtime& runtime) {
+  return runtime.in_memory_only() ? Reason::level_kept : Reason::outside_memory;
+}
+
+// Below MPI_THREAD_MULTIPLE: its caller alone can bring it to its end, or the thread can go on with
+// it in the memory of the node. Rank-invariant.
+bool can_do_without_level(const Runtime& runtime, const Plan& plan, Use use) {
+  const Schedule& schedule = *plan.schedule;
+  if (schedule.node_bytes == 0) return false;
+  if (use == Use::persistent && needs_no_later_help(schedule, false)) return true;
+  return use == Use::blocking || (runtime.has_memory_thread() &&
+                                  needs_no_library(schedule.shape.kind, plan.kernel != nullptr));
+}
+
+// Who goes on with a call in memory while the application computes: a thread costs the application
+// more than it wins where the call is short or no core is left for it.
+Engine engine_in_memory(const Runtime& runtime, const Plan& plan) {
+  constexpr std::int64_t kWorthAThread = 128 * 1024;
+  const bool is_long = agreed_bytes(plan.schedule->shape).value_or(0) >= kWorthAThread;
+  const bool may = plan.alone && runtime.has_memory_thread() && runtime.has_spare_core();
+  return is_long && may ? Engine::thread : Engine::function;
+}
+
+// The user wants Weft's algorithm, whether or not the library's is faster.
+bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape) {
+  const std::string* hint = communicator.hints.algorithm_for(shape.kind);
+  return why_settled(runtime.config, shape, hint) != nullptr;
+}
+
+// The library would refuse buffers that overlap. Persistent calls are Weft's all the same, since
+// what the library says of the others may not hold for them.
+bool is_refused(const Call& call, const Communicator& communicator, Use use) {
+  if (use == Use::persistent) return false;
+  const auto doubtful = doubtful_alone(call, communicator);
+  return doubtful && !library_accepts(*doubtful, use == Use::blocking);
+}
+
+bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
+  if (plan.by_kernel && one_copy_rule().asked_for) return true;
+  const Schedule& schedule = plan.by_kernel ? *plan.direct : *plan.schedule;
+  if (!may_be_contested(runtime, *plan.communicator, schedule.shape, plan.kernel,
+                        plan.direct != nullptr))
+    return true;
+  const BlockingCall guard(call.form);
+  Meeting meeting(runtime, call.form, *plan.communicator);
+  return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
+}
+
+// What the user leaves open, and may change from call to call. The same on all ranks.
+bool may_learn(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+               Use use, bool by_callers) {
+  const bool may = use == Use::blocking ? learns_blocking(runtime, communicator)
+                                        : use == Use::request && runtime.learns() &&
+                                              runtime.engine_for(communicator) == Engine::automatic;
+  return may && !by_callers && !is_named(runtime, communicator, shape);
+}
+
+SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
+  const auto bytes = agreed_bytes(shape);
+  return {shape.kind,
+          bytes ? static_cast<int>(std::bit_width(static_cast<std::uint64_t>(*bytes))) : -1,
+          kernel != nullptr, use == Use::blocking};
+}
+
+// nullptr: nothing is learnt about such calls.
+Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Use use,
+              const Shape& shape, const Choice& rule) {
+  const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  const SiteKey key = key_of(shape, use, kernel);
+  return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
+    auto ways = key.blocking ? ways_for_blocking(runtime.config, runtime.library, shape)
+                             : ways_for(runtime.config, runtime.library, shape, rule);
+    const Learn learn = runtime.config.learn;
+    Learner::Settings settings;
+    settings.seed =
+        static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
+    settings.known = runtime.learnt.find(communicator, key, ways);
+    settings.by_own_time = key.blocking;
+    settings.switches = learn == Learn::switching;
+    settings.tries = learn != Learn::use;
+    settings.has_free_slots = communicator.sites->has_free_slots();
+    return std::make_unique<Site>(call.form, key, std::move(ways), settings, runtime.trial_budget);
+  });
+}
+
+// Rank-invariant.
+std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
+                              const Choice& choice, Plan* plan);
+
+// Rank-invariant but for arguments that the library refuses on this rank, before anything travels.
+std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
+  Communicator& communicator = *plan->communicator;
+  if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
+  if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
+  const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
+  if (learns && !is_planned_once(call.kind)) return outside_memory(runtime);
+  if (!arguments_look_right(call, communicator) || is_refused(call, communicator, use))
+    return Reason::arguments;
+  const Shape shape = shape_of(call, communicator);
+  const auto agreed = agreed_bytes(shape);
+  if (agreed == 0 && call.kind != Kind::barrier) return Reason::empty;
+  if (agreed > INT32_MAX) return Reason::large;
+  plan->by_callers = runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
+  const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
+  if (may_learn(runtime, communicator, shape, use, plan->by_callers)) {
+    if (Site* site = site_of(runtime, call, communicator, use, shape, choice)) {
+      plan->ways =
+          std::make_shared<Ways>(site, std::vector<std::optional<Plan>>(site->ways.size()));
+      return std::nullopt;
+    }
+  }
+  if (learns) return outside_memory(runtime);
+  return plan_by(runtime, call, use, shape, choice, plan);
+}
+
+std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
+                              const Choice& choice, Plan* plan) {
+  Communicator& communicator = *plan->communicator;
+  if (choice.engine == Engine::native) return Reason::rule;
+  plan->engine = choice.engine;
+  plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  plan->use(schedule_for(runtime, communicator, shape, choice));
+  plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
+  plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
+  if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, *plan, use))
+    return outside_memory(runtime);
+  if (use != Use::blocking && runtime.in_memory_only())
+    plan->engine = engine_in_memory(runtime, *plan);
+  if (use == Use::request && runtime.in_memory_only() && !is_named(runtime, communicator, shape) &&
+      !wins_as_request(runtime.library, shape))
+    return Reason::rule;
+  const bool in_order = runtime.config.reproducible && reduces(call.kind);
+  if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
+  plan->by_kernel = plan->direct && one_copy() && one_copy_rule().takes(shape);
+  if (plan->direct) plan->shows = BuffersToShow(*plan->direct, plan->by_kernel);
+  plan->at_once = plan->alone && !plan->direct && !devices_possible();
+  if (use == Use::blocking && in_memory_only(runtime, communicator, use) &&
+      !wins_as_blocking(runtime, call, *plan))
+    return Reason::library_wins;
+  plan->bytes = local_bytes(shape);
+  return std::nullopt;
+}
+
+const Plan* decline(Reason reason) {
+  declined_for = reason;
+  return nullptr;
+}
+
+// What needs no look at the arguments.
+std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
+                                      Kind kind, Use use) {
+  if (runtime.native())
+    return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
+  if (!communicator) return Reason::communicator;
+  if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
+  const bool possible = use != Use::request || runtime.has_memory_thread();
+  const bool served = communicator->on_one_node() && possible && node_serves(kind);
+  return served ? std::nullopt : std::optional(outside_memory(runtime));
+}
+
+// What differs by the shape within one class of sizes: what the rule says, and what applies.
+Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+                 const Site& site, std::size_t way) {
+  if (way == 0) return choice_for(runtime, communicator, Use::request, shape, false);
+  const Choice& choice = site.ways[way];
+  const bool is_right = !choice.algorithm || applies(*choice.algorithm, shape);
+  return is_right ? choice : choose(runtime.config, runtime.library, choice.engine, shape);
+}
+
+[[gnu::noinline]] const Plan* plan_made(Runtime& runtime, const Call& call, Use use) {
+  if (holding.load() > 0 && use != Use::request) let_held_go(runtime, call.comm);
+  const std::uint64_t began_at = epoch();
+  Communicator* communicator = runtime.communicators.find(call.comm);
+  if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
+    return decline(*declined);
+  Plan made;
+  made.communicator = communicator;
+  made.declined = plan_anew(runtime, call, use, &made);
+  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
+  // What is refused may rest on where the buffers lie, which other calls that look alike do not
+  // share.
+  const bool refused = made.declined == Reason::arguments;
+  const Plan* plan =
+      arrays || refused ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
+  return plan->declined ? decline(*plan->declined) : plan;
+}
+
+}  // namespace
+
+const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
+  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
+  RecentPlans* recent = arrays ? nullptr : plans_of_this_thread;
+  const Plan* plan = recent ? recent->find(call, use) : nullptr;
+  if (!plan) [[unlikely]]
+    return plan_made(runtime, call, use);
+  if (plan->declined) [[unlikely]]
+    return decline(*plan->declined);
+  return plan;
+}
+
+const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
+  Ways& ways = *first.ways;
+  const auto place = static_cast<std::size_t>(way);
+  std::optional<Plan>& plan = ways.plans[place];
+  if (plan) [[likely]]
+    return *plan;
+  plan.emplace();
+  plan->communicator = first.communicator;
+  const Site& site = *ways.site;
+  // The rule's way is found anew for each shape; of blocking calls it is the library's.
+  const bool as_listed = way > 0 || site.key.blocking;
+  if (as_listed && site.ways[place].engine == Engine::native) {
+    plan->declined = Reason::learnt;
+    return *plan;
+  }
+  const Shape shape = shape_of(call, *first.communicator);
+  const Choice choice = choice_on(runtime, *first.communicator, shape, site, place);
+  const Use use = site.key.blocking ? Use::blocking : Use::request;
+  plan->declined = plan_by(runtime, call, use, shape, choice, &*plan);
+  if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
+  return *plan;
+}
+
+void decline_after_all(Reason reason) {
+  declined_for = reason;
+}
+
+Reason why_declined() {
+  return declined_for;
+}
+
+}  // namespace weft

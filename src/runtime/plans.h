@@ -1,0 +1,56 @@
+// Plans: what Weft does with a call, whoever carries it out. Made once for calls that look alike,
+// and remembered by each thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "runtime/runtime.h"
+#include "runtime/shared_buffers.h"
+
+namespace weft {
+
+// How the caller will learn of the end.
+enum class Use : std::uint8_t { request, persistent, blocking };
+
+struct Ways;
+
+// What Weft does with a call.
+struct Plan {
+  Communicator* communicator = nullptr;
+  std::optional<Reason> declined;  // nothing
+  Engine engine = Engine::native;
+  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const Schedule> direct;  // to be tried first; nullptr: none
+  BuffersToShow shows;                     // in that case
+  Kernel kernel = nullptr;                 // of reductions; nullptr: MPI_Reduce_local
+  bool by_kernel = false;                  // of direct: what cannot be seen, the kernel copies
+  bool in_memory = false;                  // of a node, on this rank or on others
+  bool leads = false;                      // collectives between leaders, on this rank or on others
+  bool by_callers = false;                 // it runs a function that expects no other thread
+  bool alone = false;                      // no message: all happens in memory
+  bool at_once = false;                    // nor is there anything else to look at
+  std::int64_t bytes = 0;                  // of this rank
+  std::shared_ptr<Ways> ways;              // engine auto learns: what is done differs by call
+
+  // What follows from the schedule goes with it. After `kernel` is known.
+  void use(std::shared_ptr<const Schedule> other) {
+    schedule = std::move(other);
+    alone = stands_alone(*schedule, kernel != nullptr);
+  }
+};
+
+// Good until this thread's next call; nullptr: Weft leaves the call to the library.
+const Plan* plan_for(Runtime& runtime, const Call& call, Use use);
+// Why it did so with this thread's last such call.
+Reason why_declined();
+// The same of one that the caller declines after all.
+void decline_after_all(Reason reason);
+
+// From the communicator's cache, or built.
+std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
+                                             const Shape& shape, const Choice& choice);
+
+}  // namespace weft

@@ -1,0 +1,511 @@
+// Beginning and end of what Weft keeps, and what its threads do when they start.
+#include "runtime/runtime.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "library/generated/library_calls.h"
+#include "library/generated/next_calls.h"
+#include "library/handles.h"
+#include "library/search.h"
+#include "library/this_thread.h"
+#include "runtime/agreement.h"
+#include "runtime/bind.h"
+#include "runtime/device_memory.h"
+#include "runtime/incomplete.h"
+#include "runtime/persistent.h"
+#include "runtime/self_communicator.h"
+#include "runtime/shared_core.h"
+#include "runtime/start.h"
+#include "runtime/watchdog.h"
+#include "runtime/whole_collectives.h"
+#include "select/wire_facts.h"
+#include "topo/machine.h"
+#include "topo/placement.h"
+
+namespace weft {
+namespace {
+
+thread_local Trace::Track* own_track = nullptr;
+
+const char* activity_name(Activity what) {
+  switch (what) {
+    case Activity::working:
+      return "working";
+    case Activity::polling:
+      return "polling";
+    case Activity::asleep:
+      return "asleep";
+  }
+  return "";
+}
+
+std::uint32_t usable_tags() {
+  int* upper_bound = nullptr;
+  int found = 0;
+  library_calls.Comm_get_attr(handles.comm_world, MPI_TAG_UB, &upper_bound, &found);
+  return found && *upper_bound > 0 ? static_cast<std::uint32_t>(*upper_bound) : 32767;
+}
+
+// The CPUs that each rank of this node may run on.
+std::vector<std::vector<int>> gather_allowed_cpus(MPI_Comm node, int ranks) {
+  std::vector<std::uint8_t> mine(CPU_SETSIZE, 0);
+  for (const int cpu : allowed_cpus()) mine[static_cast<std::size_t>(cpu)] = 1;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(ranks) * mine.size());
+  library_calls.Allgather(mine.data(), CPU_SETSIZE, handles.byte, all.data(), CPU_SETSIZE,
+                          handles.byte, node);
+  std::vector<std::vector<int>> cpus(static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i]) cpus[i / CPU_SETSIZE].push_back(static_cast<int>(i % CPU_SETSIZE));
+  return cpus;
+}
+
+void move_to_core(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
+    say("core " + std::to_string(core) +
+        " is not available to this process: its progress thread stays beside the rank");
+}
+
+// A forked child that exits has none of the parent's threads.
+pid_t owner = 0;
+
+void stop_threads_at_exit() {
+  Runtime* runtime = Runtime::active();
+  if (runtime && getpid() == owner) runtime->stop_threads();
+}
+
+// Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
+// than one text's is needed.
+// `file` null: nothing can be written, the other ranks must still be rid of theirs.
+void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, std::FILE* file) {
+  if (file) std::fwrite(own.data(), 1, own.size(), file);
+  for (int rank = 1; rank < ranks; ++rank) {
+    std::int64_t bytes = 0;
+    library_calls.Recv(&bytes, sizeof bytes, handles.byte, rank, 0, all, MPI_STATUS_IGNORE);
+    std::string text(static_cast<std::size_t>(bytes), '\0');
+    library_calls.Recv(text.data(), static_cast<int>(bytes), handles.byte, rank, 0, all,
+                       MPI_STATUS_IGNORE);
+    if (file) std::fprintf(file, ",\n%s", text.c_str());
+  }
+}
+
+// Where ranks have asked for different levels, nothing is Weft's: its own collectives could hang.
+Scope scope_of_job(const Config& config, const Start& start) {
+  if (config.engine == Engine::native) return Scope::nothing;
+  if (!may_keep_level(config) || !start.some_keep_level) return Scope::all;
+  return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
+}
+
+// What all ranks must have alike: the variable decides in which form Intel MPI's collectives go.
+Facts facts_of_this_process(const Config& config, Library library) {
+  Facts facts = wire_facts(config);
+  const char* const inside = several_may_run(library) ? "pt2pt" : "another";
+  facts.push_back({"I_MPI_COLL_INTRANODE", inside, inside});
+  return facts;
+}
+
+ThreadMay may_of_thread(Scope scope, const Start& start) {
+  if (scope == Scope::in_memory) return ThreadMay::use_memory;
+  return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
+}
+
+// Collective over the ranks of one node: whether more CPUs are this rank's than ranks run on just
+// these.
+bool more_cores_than_ranks(int rank) {
+  int ranks = 1;
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  const auto cpus_of_rank = gather_allowed_cpus(handles.comm_world, ranks);
+  const auto& own = cpus_of_rank[static_cast<std::size_t>(rank)];
+  return std::count(cpus_of_rank.begin(), cpus_of_rank.end(), own) <
+         static_cast<std::ptrdiff_t>(own.size());
+}
+
+bool may_tune(const Config& config, Scope scope) {
+  return scope != Scope::nothing && config.init_budget_us > 0;
+}
+
+std::string platform_words(const Config& config, Scope scope) {
+  const bool may_learn = scope == Scope::all && config.learn != Learn::off;
+  return may_tune(config, scope) || may_learn ? machine_words() + ", " + library_words() : "";
+}
+
+void send_text(const std::string& own, MPI_Comm all) {
+  const auto bytes = static_cast<std::int64_t>(own.size());
+  library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, all);
+  library_calls.Send(own.data(), static_cast<int>(bytes), handles.byte, 0, 0, all);
+}
+
+// What was asked for where engine tcc is possible; else thread stands in for it.
+Engine possible_in_place_of(Engine asked, Library library, MPI_Comm comm) {
+  if (asked != Engine::tcc || several_may_run(library)) return asked;
+  static std::atomic<bool> said{false};
+  int rank = 0;
+  library_calls.Comm_rank(comm, &rank);
+  if (rank == 0 && !said.exchange(true))
+    say(std::string("engine thread is used in place of tcc: ") + kWhySeveralMayNotRun);
+  return Engine::thread;
+}
+
+Config possible(Config config, Library library) {
+  config.engine = possible_in_place_of(config.engine, library, handles.comm_world);
+  return config;
+}
+
+bool wants_blocking(const Config& config) {
+  const bool by_rule = config.blocking == Config::Blocking::by_rule;
+  return by_rule ? config.engine == Engine::automatic : config.blocking == Config::Blocking::always;
+}
+
+}  // namespace
+
+Runtime::Runtime(const Config& config, Library library, ThreadMay thread_may, Scope scope)
+    : config(config),
+      library(library),
+      summary(config.summary || !config.summary_json_file.empty()),
+      plans(config.plan_cache_file),
+      trial_budget(config.learning_budget, now_ns()),
+      platform(platform_words(config, scope)),
+      progress(config.backoff, thread_may, *this),
+      thread_may_(thread_may),
+      scope_(scope),
+      observing_(config.summary || !config.summary_json_file.empty() || !config.trace_file.empty()),
+      completions_are_ours_(first_in_chain()),
+      tags_(usable_tags()) {}
+
+void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool level_kept) {
+  const auto bound = bind_library();
+  if (!bound) {
+    say(bound.error().message);
+    return;
+  }
+  const Library library = identify_library();
+  const Config config = possible(asked, library);
+  const Start start = agree_on_start(facts_of_this_process(config, library),
+                                     {level_kept, level_kept, thread_level == MPI_THREAD_MULTIPLE});
+  const Scope scope = scope_of_job(config, start);
+  const ThreadMay thread_may = may_of_thread(scope, start);
+  // Never destroyed: threads and MPI callbacks may look at it while the process exits. Leak
+  // checkers find it here after MPI_Finalize.
+  [[gnu::used]] static Runtime* runtime;
+  runtime = new Runtime(config, library, thread_may, scope);
+  runtime->several_callers_ = asked_level == MPI_THREAD_MULTIPLE &&
+                              thread_level == MPI_THREAD_MULTIPLE && runtime->takes_all();
+  if (runtime->several_callers_) runtime->progress.expect_several_callers();
+  const bool threads_wanted = scope == Scope::all && config.engine != Engine::function;
+  int rank = 0;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  if (threads_wanted && !runtime->threads_allowed() && rank == 0)
+    say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
+        std::string(engine_name(config.engine)));
+  if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
+  if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
+  if (!runtime->native()) {
+    look_for_devices();
+    runtime->place_threads();
+    if (config.engine == Engine::agent && runtime->threads_allowed()) runtime->share_cores();
+    if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
+    if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
+    if (config.node_memory) find_nodes(config, runtime->plans);
+    runtime->add_communicator(handles.comm_world, {});
+    runtime->prepare_initialisations(rank);
+  }
+  owner = getpid();
+  std::atexit(stop_threads_at_exit);
+  active_.store(runtime, std::memory_order_release);
+  blocking_taken.store(wants_blocking(config) && !runtime->native(), std::memory_order_release);
+  if (runtime->drives_transfers()) least_transfer_bytes.store(config.least_transfer_bytes);
+  if (runtime->lets_straight_on()) straight_epoch.store(1);
+  begin_epoch();
+  if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
+}
+
+// What takes a tenth of a millisecond, which the first initialisation of a persistent collective
+// could not spare.
+void Runtime::prepare_initialisations(int rank) {
+  self_communicator();
+  if ((may_tune(config, scope_) || learns()) && rank == 0) plans.read();
+  if (learns()) learnt.read(*this);
+}
+
+bool Runtime::learns() const {
+  return takes_all() && threads_allowed() && config.engine == Engine::automatic &&
+         wants_blocking(config) && config.learn != Learn::off;
+}
+
+namespace {
+
+struct NodePlacement {
+  int local_rank = 0;
+  NodeCores cores;
+  std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
+  std::string misfit;               // why the policy cannot be meant for this node
+};
+
+// Collective over the ranks of a node; the same on all of them, but for their own numbers. Where
+// the policy cannot be followed, its first rank says why.
+NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy) {
+  NodePlacement found;
+  library_calls.Comm_rank(node, &found.local_rank);
+  library_calls.Comm_size(node, &found.cores.ranks);
+  const auto cpus_of_rank = gather_allowed_cpus(node, found.cores.ranks);
+  found.core_of_thread.assign(cpus_of_rank.size(), -1);
+  const auto give_up = [&](const std::string& why) {
+    if (found.local_rank == 0) say(why);
+    found.core_of_thread.assign(cpus_of_rank.size(), -1);
+    return found;
+  };
+  const auto read = read_topology();
+  if (!read && policy.kind != PlacementPolicy::Kind::list) return give_up(read.error().message);
+  const Topology topology = read ? *read : Topology{};
+  const NodeRanks ranks = ranks_on(topology, cpus_of_rank);
+  if (const auto fitting = fits(policy, topology, ranks); !fitting) {
+    found.misfit = fitting.error().message;
+    if (read) found.misfit += " (" + picture(topology, ranks) + ")";
+    return found;
+  }
+  for (int rank = 0; rank < found.cores.ranks; ++rank) {
+    const auto core = place(policy, topology, ranks, rank);
+    if (!core) return give_up(core.error().message + "; progress threads stay beside their ranks");
+    found.core_of_thread[static_cast<std::size_t>(rank)] = *core;
+  }
+  found.cores.free = static_cast<int>(free_cores(topology, ranks).size());
+  return found;
+}
+
+// Collective over `comm`.
+template <class Use>
+void on_each_node(MPI_Comm comm, Use use) {
+  MPI_Comm node;
+  library_calls.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, handles.info_null, &node);
+  use(node);
+  library_calls.Comm_free(&node);
+}
+
+}  // namespace
+
+int Runtime::core_for(const PlacementPolicy& policy, MPI_Comm comm) {
+  if (policy.kind == PlacementPolicy::Kind::bind) return -1;
+  int core = -1;
+  on_each_node(comm, [&](MPI_Comm node) {
+    const NodePlacement found = placement_on(node, policy);
+    if (!found.misfit.empty() && found.local_rank == 0)
+      say(found.misfit + "; the threads of this communicator stay beside their ranks");
+    core = found.core_of_thread[static_cast<std::size_t>(found.local_rank)];
+  });
+  return core;
+}
+
+void Runtime::place_threads() {
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  std::string misfit;
+  on_each_node(handles.comm_world, [&](MPI_Comm node) {
+    const NodePlacement found = placement_on(node, config.placement);
+    misfit = found.misfit;
+    core_of_thread_ = found.core_of_thread;
+    thread_core_ = core_of_thread_[static_cast<std::size_t>(found.local_rank)];
+    if (thread_core_ >= 0) node_cores_ = found.cores;
+    if (config.backoff.kind == BackOff::Kind::baton)
+      progress.use(baton_for(node, found.local_rank, found.core_of_thread));
+  });
+  end_job_if_refused(misfit);
+}
+
+// Collective. The ends of what an agent carries out are found by completion calls, all of which
+// must be seen.
+void Runtime::share_cores() {
+  why_no_agent_ = AgentOfCore().why_none();
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  on_each_node(handles.comm_world, [&](MPI_Comm node) {
+    int local_rank = 0;
+    library_calls.Comm_rank(node, &local_rank);
+    AgentOfCore found = agent_for(node, local_rank, core_of_thread_, *this);
+    agent_ = std::move(found.agent);
+    if (!found.desk) {
+      why_no_agent_ = found.why_none();
+    } else if (!completions_are_ours()) {
+      why_no_agent_ = "another tool is before Weft";
+    } else {
+      why_no_agent_.clear();
+      progress.use(std::move(*found.desk));
+    }
+  });
+}
+
+void Runtime::stop_threads() {
+  progress.stop();
+  if (agent_) agent_->stop();
+}
+
+void Runtime::agent_has_ended() {
+  say("the process whose thread served this rank has ended in the midst of a collective of this "
+      "rank's, which cannot be completed: the program ends");
+  std::fflush(nullptr);
+  library_calls.Abort(handles.comm_world, 1);
+  std::_Exit(1);
+}
+
+// Collective: one rank without a thread is enough for all to do without, since blocking calls are
+// then made in a form that must be the same everywhere. The first such rank says why.
+void Runtime::agree_on_threads(int rank, int asked_level) {
+  const auto started = progress.start();
+  // What a thread that must not call MPI has advanced is ended in the application's completions.
+  const bool usable = started && (takes_all() || completions_are_ours());
+  const std::array<std::int64_t, 2> own{usable ? 0 : 1, asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
+  std::array<std::int64_t, 2> all{};
+  std::int64_t before = 0;
+  library_calls.Scan(own.data(), &before, 1, handles.int64, handles.sum, handles.comm_world);
+  library_calls.Allreduce(own.data(), all.data(), static_cast<int>(own.size()), handles.int64,
+                          handles.sum, handles.comm_world);
+  const auto [without, below] = all;
+  operators_stay_ = without == 0 && below > 0;
+  if (without == 0) return;
+  thread_may_ = ThreadMay::nothing;
+  progress.go_without_thread();
+  if (agent_) agent_->stop();
+  const std::string effect = takes_all() ? "collectives go on inside MPI calls only"
+                                         : "collectives that need one go to the MPI library";
+  if (!started && before == 1)
+    say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
+        "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
+}
+
+namespace {
+
+bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
+  return std::any_of(algorithms.begin(), algorithms.end(),
+                     [](const std::string& name) { return name == kByLeaders; });
+}
+
+}  // namespace
+
+void Runtime::add_communicator(MPI_Comm comm, const Hints& asked) {
+  Hints hints = asked;
+  if (hints.engine) hints.engine = possible_in_place_of(*hints.engine, library, comm);
+  const bool worker = threads_allowed() && hints.engine.value_or(config.engine) == Engine::tcc;
+  const int core = worker && hints.placement ? core_for(*hints.placement, comm) : -1;
+  const bool leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
+  communicators.add(comm, hints, leaders, worker ? this : nullptr, core);
+}
+
+Engine Runtime::engine_for(const Communicator& communicator) const {
+  return communicator.hints.engine.value_or(config.engine);
+}
+
+Trace::Track* Runtime::application_track() {
+  if (config.trace_file.empty()) return nullptr;
+  if (!own_track) own_track = trace_.add_track("application thread", true);
+  return own_track;
+}
+
+void Runtime::thread_started(const char* name, int index) {
+  this_thread = kInside;
+  const std::string full = "weft-" + std::string(name) + (index > 0 ? std::to_string(index) : "");
+  pthread_setname_np(pthread_self(), full.substr(0, 15).c_str());
+  if (thread_core_ >= 0) move_to_core(thread_core_);
+  if (!config.trace_file.empty()) own_track = trace_.add_track(full, false);
+}
+
+void Runtime::moves_to(int core) {
+  move_to_core(core);
+}
+
+void Runtime::activity(Activity what) {
+  if (own_track) own_track->change(activity_name(what), now_ns());
+}
+
+// By asking for a message that nobody sends: on a communicator of one rank, or once the message is
+// there, some libraries answer without a look at what else goes on.
+void Runtime::keep_library_going() {
+  const Communicator* world = communicators.find(handles.comm_world);
+  if (!world) return;
+  int found = 0;
+  const int unused_tag = static_cast<int>(tags_);
+  library_calls.Iprobe(MPI_ANY_SOURCE, unused_tag, world->shadow, &found, MPI_STATUS_IGNORE);
+}
+
+namespace {
+
+// Comparisons are nobody's requests; all ranks have begun the same.
+void communicators_learnt(Runtime& runtime) {
+  finish_comparisons(runtime);
+  for (const auto& communicator : runtime.communicators.all()) runtime.learnt.note(*communicator);
+}
+
+}  // namespace
+
+void Runtime::end() {
+  Runtime* runtime = active();
+  if (!runtime) return;
+  straight_epoch.store(0);
+  least_transfer_bytes.store(kNoTransfers);
+  begin_epoch();
+  runtime->stop_threads();
+  int rank = 0, ranks = 1;
+  library_calls.Comm_rank(handles.comm_world, &rank);
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  settle_incomplete(*runtime, rank);
+  if (runtime->learns()) communicators_learnt(*runtime);
+  free_self_communicator();
+  static constexpr const char* kLibraryWords[] = {"MPICH", "Open MPI", "Intel MPI", "MPI"};
+  runtime->summary.report(
+      runtime->config, runtime->remark(), kLibraryWords[static_cast<std::size_t>(runtime->library)],
+      {runtime->transfers.count(), one_copy() ? one_copy()->copied_bytes() : 0,
+       runtime->progress.ended_by_agent()},
+      runtime->learnt.report(runtime->trial_budget), runtime->reports_, rank, ranks);
+  runtime->learnt.keep(*runtime);
+  if (!runtime->config.trace_file.empty()) runtime->write_trace(rank, ranks);
+  if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
+  runtime->communicators.free_all();
+  blocking_taken.store(false, std::memory_order_release);
+  active_.store(nullptr, std::memory_order_release);
+}
+
+bool Runtime::lets_straight_on() const {
+  return !several_callers_ && config.watchdog_s == 0 && library_is_next(&from_library);
+}
+
+std::string Runtime::remark() const {
+  if (config.engine == Engine::agent && !why_no_agent_.empty())
+    return "engine agent does what engine thread does on rank 0: " + why_no_agent_;
+  if (scope_ != Scope::all && config.engine != Engine::native) return kLevelKept;
+  const bool by_messages = library == Library::intelmpi && config.engine == Engine::tcc;
+  return by_messages ? kWholeByMessages : "";
+}
+
+// Clocks of different nodes are aligned at the barrier before the texts are collected.
+void Runtime::write_trace(int rank, int ranks) {
+  library_calls.Barrier(reports_);
+  const std::int64_t here = now_ns();
+  std::int64_t at_root = here;
+  library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, reports_);
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  // Processes of one machine share the clock; then the small difference is the barrier's.
+  const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
+  const std::string events = trace_.events_json(rank, host, offset, here);
+  if (rank != 0) {
+    send_text(events, reports_);
+    return;
+  }
+  std::FILE* file = std::fopen(config.trace_file.c_str(), "w");
+  if (!file)
+    say("cannot write the trace to " + config.trace_file + ": name a file that can be written");
+  if (file) std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
+  write_texts_of_all(events, reports_, ranks, file);
+  if (!file) return;
+  std::fputs("\n]}\n", file);
+  std::fclose(file);
+}
+
+}  // namespace weft

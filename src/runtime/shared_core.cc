@@ -1,0 +1,109 @@
+// Some memory for each node, with a place for each of its threads.
+#include "runtime/shared_core.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/log.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "shm/other_process.h"
+#include "shm/segment.h"
+
+namespace weft {
+namespace {
+
+Result<Segment> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
+  SegmentName name{};
+  auto segment = local_rank == 0 ? Segment::create(bytes) : Result<Segment>(Error{});
+  if (local_rank == 0 && segment) name = segment->name();
+  library_calls.Bcast(&name, static_cast<int>(sizeof name), handles.byte, 0, node);
+  if (local_rank != 0 && name.bytes > 0) segment = Segment::attach(name);
+  library_calls.Barrier(node);
+  if (local_rank == 0 && segment) segment->close_to_others();
+  return segment;
+}
+
+}  // namespace
+
+Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread) {
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Baton::Place));
+  const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
+  auto segment = memory_of_node(node, local_rank, ranks * kBytes);
+  if (!segment) return {};
+  const auto memory = std::make_shared<Segment>(std::move(*segment));
+  auto* const places = reinterpret_cast<Baton::Place*>(memory->data());
+  const int own_core = core_of_thread[static_cast<std::size_t>(local_rank)];
+  std::vector<Baton::Place*> others;
+  for (std::size_t other = 0; other < core_of_thread.size(); ++other)
+    if (core_of_thread[other] == own_core && other != static_cast<std::size_t>(local_rank))
+      others.push_back(&places[other]);
+  return {memory, &places[local_rank], std::move(others)};
+}
+
+namespace {
+
+constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
+const std::uint64_t trial = kTrial;  // which the agent reads
+
+void fill(DeskMemory& desk) {
+  desk.process = getpid();
+  library_calls.Comm_rank(handles.comm_world, &desk.rank);
+  desk.trial = reinterpret_cast<std::uintptr_t>(&trial);
+}
+
+bool can_reach(const DeskMemory& desk) {
+  std::uint64_t read = 0;
+  const auto moved =
+      OtherProcess(desk.process).read(reinterpret_cast<std::byte*>(&read), desk.trial, sizeof read);
+  return moved == OtherProcess::Moved::all && read == kTrial;
+}
+
+// Serves before it returns, where it could be started.
+std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, DeskMemory* own,
+                                       const std::vector<DeskMemory*>& desks, Observer& observer) {
+  for (DeskMemory* desk : desks) desk->is_reachable.store(can_reach(*desk) ? 1 : 0);
+  auto agent = std::make_unique<CoreAgent>(memory, own, desks, observer);
+  if (const auto started = agent->start(); !started) {
+    say("no agent for a core: " + started.error().message);
+    return nullptr;
+  }
+  return agent;
+}
+
+}  // namespace
+
+const char* AgentOfCore::why_none() const {
+  return shares_core
+             ? "processes of this node may not reach each other's memory (process_vm_readv)"
+             : "no other rank's thread is on its core; --placement pack:K puts them together";
+}
+
+AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
+                      Observer& observer) {
+  AgentOfCore found;
+  const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
+  auto segment =
+      memory_of_node(node, local_rank, ranks * static_cast<std::int64_t>(sizeof(DeskMemory)));
+  const auto memory = segment ? std::make_shared<Segment>(std::move(*segment)) : nullptr;
+  auto* const all = memory ? reinterpret_cast<DeskMemory*>(memory->data()) : nullptr;
+  std::vector<DeskMemory*> desks;
+  const int core = core_of_thread[static_cast<std::size_t>(local_rank)];
+  for (std::size_t other = 0; all && core >= 0 && other < core_of_thread.size(); ++other)
+    if (core_of_thread[other] == core) desks.push_back(&all[other]);
+  DeskMemory* const own = all ? &all[local_rank] : nullptr;
+  if (own) fill(*own);
+  library_calls.Barrier(node);
+  found.shares_core = desks.size() > 1;
+  if (found.shares_core && desks.front() == own)
+    found.agent = start_agent(memory, own, desks, observer);
+  library_calls.Barrier(node);
+  if (found.shares_core && own->is_reachable.load() != 0 &&
+      desks.front()->serves.load() == DeskMemory::Serves::yes)
+    found.desk.emplace(memory, own, desks.front());
+  return found;
+}
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+// What the progress threads that a placement puts on one core have in common: a baton
+// (engine/baton.h), or an agent that goes on with the operations of all (engine/core_agent.h).
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/baton.h"
+#include "engine/core_agent.h"
+#include "engine/observer.h"
+#include "engine/orders.h"
+
+namespace weft {
+
+// Collective over the ranks of this node. core_of_thread: by local rank; -1: beside its rank. A
+// rank that cannot share memory with the others has a baton of its own, and is not called.
+Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
+
+// This rank's part in an agent.
+struct AgentOfCore {
+  std::optional<Desk> desk;          // none: there is no agent for it
+  std::unique_ptr<CoreAgent> agent;  // in the lowest rank on its core
+  bool shares_core = false;
+  const char* why_none() const;  // in words; without a desk
+};
+// As for baton_for(). Where two threads or more have a core in common, the agent is a thread of its
+// own, placed like theirs.
+AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
+                      Observer& observer);
+
+}  // namespace weft

@@ -1,0 +1,155 @@
+// The next way of a site, and the comparisons by which its ranks agree.
+#include "runtime/sites.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.h"
+#include "coll/algorithm.h"
+#include "runtime/caller.h"
+#include "runtime/comparison.h"
+#include "runtime/epoch.h"
+#include "runtime/held.h"
+#include "runtime/runtime.h"
+#include "runtime/start.h"
+#include "runtime/watchdog.h"
+
+namespace weft {
+namespace {
+
+thread_local WatchedFor watched;
+
+}  // namespace
+
+Site::Site(CallId id, const SiteKey& key, std::vector<Choice> among,
+           const Learner::Settings& settings, TrialBudget& budget)
+    : id(id),
+      key(key),
+      ways(std::move(among)),
+      learner(ways.size(), native_among(ways), settings, budget) {}
+
+Site::~Site() = default;
+
+void Site::look_at_caller() {
+  constexpr int kMostLooks = 16;
+  constexpr std::size_t kMostCallers = 4;
+  if (looks_at_callers_ == kMostLooks || callers.size() == kMostCallers) return;
+  ++looks_at_callers_;
+  const std::uintptr_t caller = application_caller();
+  if (caller != 0 && std::find(callers.begin(), callers.end(), caller) == callers.end())
+    callers.push_back(caller);
+}
+
+std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
+                            const Made& made) {
+  if (site.comparison && site.comparison->done()) {
+    site.learner.agreed(site.comparison->result());
+    site.comparison.reset();
+  }
+  const auto step = site.learner.next(made.at_ns, made.in_flight, communicator.sites->turn);
+  if (!step) return std::nullopt;
+  if (step->compare)
+    site.comparison = begin_comparison(runtime, id, communicator, site.learner.words());
+  return step->way;
+}
+
+std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
+                                Site& site) {
+  communicator.sites->count_call(runtime, communicator, site);
+  if (site.comparison && !site.comparison->done()) runtime.progress.poll();
+  if (communicator.rank == 0 && site.learner.is_learning()) site.look_at_caller();
+  return next_way(
+      runtime, id, communicator, site,
+      {site.learner.wants_time() ? now_ns() : 0, site.in_flight.load(std::memory_order_relaxed)});
+}
+
+int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site) {
+  communicator.sites->count_call(runtime, communicator, site);
+  if (communicator.rank == 0 && site.learner.is_learning()) site.look_at_caller();
+  const Made made{site.learner.wants_time() ? now_ns() : 0, 0};
+  while (true) {
+    if (const auto way = next_way(runtime, id, communicator, site, made)) return *way;
+    const WatchedCall watched_call(id);
+    runtime.progress.drive_until([&] { return site.comparison->done(); }, [] { sched_yield(); });
+  }
+}
+
+std::string words_of(const SiteKey& key) {
+  std::string words = key.blocking ? "blocking " : "";
+  words += kind_name(key.kind);
+  if (key.kernel) words += ", predefined operator";
+  if (key.size_class <= 0) return words;
+  constexpr std::array<const char*, 4> kUnits = {" bytes", " KiB", " MiB", " GiB"};
+  const int unit = std::min(key.size_class / 10, 3);
+  return words + ", below " + std::to_string(std::uint64_t{1} << (key.size_class - 10 * unit)) +
+         kUnits[static_cast<std::size_t>(unit)];
+}
+
+Site& Sites::without_room(bool blocking) {
+  auto& site = without_room_[blocking];
+  if (site) return *site;
+  SiteKey key;
+  key.blocking = blocking;
+  Learner::Settings settings;
+  settings.tries = false;
+  site = std::make_unique<Site>(CallId{}, key, std::vector<Choice>(1), settings,
+                                Runtime::active()->trial_budget);
+  return *site;
+}
+
+void Sites::forget_comparisons() {
+  in_use_.for_each([](Site& site) { site.comparison.reset(); });
+}
+
+namespace {
+
+SiteRecord record_of(const Site& site, const Communicator& communicator) {
+  SiteRecord record;
+  record.id = site.id;
+  record.site_key = site.key;
+  record.rank = communicator.rank;
+  record.ranks = communicator.size;
+  for (const Choice& way : site.ways) record.ways.push_back(way_words(way));
+  record.found = site.learner.found();
+  for (const std::uintptr_t caller : site.callers) record.places.push_back(caller_words(caller));
+  return record;
+}
+
+}  // namespace
+
+std::vector<SiteRecord> Sites::records(const Communicator& communicator) const {
+  std::vector<SiteRecord> records;
+  in_use_.for_each([&](const Site& site) { records.push_back(record_of(site, communicator)); });
+  return records;
+}
+
+// Plans that name a forgotten site are no longer found; calls that name it are in flight.
+void Sites::forgotten(Runtime& runtime, const Communicator& communicator) {
+  begin_epoch();
+  in_use_.let_go_forgotten([&](const Site& site) {
+    if (site.in_flight.load(std::memory_order_acquire) > 0) return false;
+    runtime.learnt.note(communicator, record_of(site, communicator));
+    return true;
+  });
+}
+
+void DeclinedCall::begin() {
+  declined_at = nullptr;
+  began_ns_ = now_ns();
+}
+
+void DeclinedCall::end() const {
+  site_->learner.took(now_ns() - began_ns_);
+}
+
+void watch_for(Site* site, Communicator* communicator) {
+  watched = {site, communicator};
+}
+
+WatchedFor take_watched() {
+  return std::exchange(watched, {});
+}
+
+}  // namespace weft

@@ -1,0 +1,134 @@
+// Sites: where the engine `auto` learns. A site is what all ranks can tell apart: the collectives
+// of one kind and about one size on one communicator. The place in the program is none of it, since
+// the ranks may make one collective from different places. Ranks agree by comparisons: allreduces
+// of Weft's own that begin with a call of the site and have their effect some calls later
+// (docs/inside/learning.md).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/learnt.h"
+#include "runtime/plans.h"
+#include "select/calls_in_order.h"
+#include "select/learner.h"
+#include "select/sites_in_use.h"
+#include "select/ways.h"
+
+namespace weft {
+
+class Comparison;
+class HeldOperation;
+
+struct Site {
+  Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
+       TrialBudget& budget);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  const CallId id;  // of its first call
+  const SiteKey key;
+  const std::vector<Choice> ways;
+  Learner learner;
+  std::shared_ptr<Comparison> comparison;  // under way; else nullptr
+  CallsMade made;                          // by the application
+  std::atomic<int> in_flight{0};           // started here, not completed by the application
+  std::vector<std::uintptr_t> callers;     // the first few, while the site learns; for reports
+
+  // The application makes a call of it now.
+  void look_at_caller();
+
+ private:
+  int looks_at_callers_ = 0;
+};
+
+// The plans of one call for the ways of its site, each made when it is first taken.
+struct Ways {
+  Site* site = nullptr;
+  std::vector<std::optional<Plan>> plans;
+};
+
+// Of one communicator. Memory is bounded: where there is no room for more of them, those that are
+// no longer called are forgotten.
+class Sites {
+ public:
+  // Of the call that the application makes now.
+  template <class Make>  // makes a std::unique_ptr<Site>
+  Site* find_or_make(const SiteKey& key, Make make) {
+    Site* site = in_use_.find_or_make(key, make);
+    return site ? site : &without_room(key.blocking);
+  }
+  // The application makes a call of the site. In the order of its calls, whether they are held or
+  // not, since that is the same on all ranks.
+  void count_call(Runtime& runtime, const Communicator& communicator, Site& site) {
+    if (in_use_.count_call(site.made)) [[unlikely]]
+      forgotten(runtime, communicator);
+  }
+
+  // Programs that always come with new sites would try most of the time.
+  bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
+
+  TrialTurn turn;
+  CallsInOrder<std::shared_ptr<HeldOperation>> held;
+
+  std::vector<SiteRecord> records(const Communicator& communicator) const;
+
+  // The communicator is about to go, which a comparison under way would keep.
+  void forget_comparisons();
+
+ private:
+  Site& without_room(bool blocking);
+  void forgotten(Runtime& runtime, const Communicator& communicator);
+
+  SitesInUse<Site> in_use_;
+  // All for which there is no room. They go by the rule, and nothing is learnt about them.
+  std::array<std::unique_ptr<Site>, 2> without_room_;
+};
+
+// How many communicators hold calls.
+inline std::atomic<int> holding{0};
+
+// When the application made a call, and how many of the site's it had not completed then.
+struct Made {
+  std::int64_t at_ns = 0;  // only where the learner wants to know
+  int in_flight = 0;
+};
+
+// The way of the site's next call; none: not known yet. May begin a comparison.
+std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
+                            const Made& made);
+// The same of the call that the application makes now, which may help before.
+std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
+                                Site& site);
+
+// The same of a blocking call, which waits until its way is known: until all ranks have begun an
+// earlier call of the site.
+int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site);
+
+// The plan of a call that goes this way.
+const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
+
+// The call is held, and gets its request. plan: nullptr where it is the library's.
+int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
+         const Plan* plan, MPI_Request* request);
+// The same if others on its communicator are; false: none is.
+bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
+                        MPI_Request* request, int* code);
+// Before a call that waits for all ranks: until none is held. Waits for the other ranks to have
+// started the held ones.
+void let_held_go(Runtime& runtime, MPI_Comm comm);
+
+// The call that now goes to the library is to be watched until the application completes it.
+struct WatchedFor {
+  Site* site = nullptr;
+  Communicator* communicator = nullptr;
+};
+void watch_for(Site* site, Communicator* communicator);
+WatchedFor take_watched();
+
+}  // namespace weft

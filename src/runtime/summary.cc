@@ -1,0 +1,295 @@
+// Counting is relaxed atomics on the hot path; the ranks' numbers are added up once, at the end.
+#include "runtime/summary.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "base/log.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
+#include "runtime/learnt.h"
+
+namespace weft {
+namespace {
+
+constexpr std::array<const char*, kReasons> kReasonTexts = {
+    "engine native",
+    "needs MPI calls on a thread, which engine auto does without inside one node",
+    "blocking, and not one that the node's memory serves; --blocking takes it all the same",
+    "the rule takes native here",
+    "engine auto tries native, or has learnt to take it",
+    "the MPI library's own call was measured, and is as fast here",
+    "communicator with one rank, two groups or processes of other jobs, one of very many, or not "
+    "made by an intercepted call",
+    "no topology, or a grid in which both neighbors of a dimension are one rank",
+    "nothing to move",
+    "more than 2 GiB",
+    "arguments that the library must judge"};
+
+constexpr std::size_t kInMemory = 6 + kReasons;
+constexpr std::size_t kDirect = kInMemory + 1;
+constexpr std::size_t kNumbers = kDirect + 1;
+using CallNumbers = std::array<std::int64_t, kNumbers>;
+
+std::int64_t seen(const CallNumbers& numbers) {
+  std::int64_t total = numbers[0];
+  for (std::size_t r = 0; r < kReasons; ++r) total += numbers[6 + r];
+  return total;
+}
+
+// One line of the text form: times are means per completed call, over all ranks.
+std::string text_line(CallId id, const CallNumbers& n) {
+  char line[256];
+  std::snprintf(line, sizeof line, "  %-22s %9lld %9lld %14lld", call_name(id),
+                static_cast<long long>(seen(n)), static_cast<long long>(n[0]),
+                static_cast<long long>(n[1]));
+  std::string text = line;
+  if (n[2] > 0) {
+    const double completed = static_cast<double>(n[2]) * 1e3;
+    std::snprintf(line, sizeof line, " %13.1f %12.1f", static_cast<double>(n[3]) / completed,
+                  static_cast<double>(n[4]) / completed);
+    text += line;
+  } else {
+    text += "             –            –";  // blocking: not timed
+  }
+  if (n[5] > 0) {
+    std::snprintf(line, sizeof line, " %7.1f %%",
+                  100.0 * (1.0 - static_cast<double>(n[4]) / static_cast<double>(n[5])));
+    text += line;
+  } else {
+    text += "         –";
+  }
+  for (std::size_t r = 0; r < kReasons; ++r)
+    if (n[6 + r] > 0)
+      text += "\n      passed on " + std::to_string(n[6 + r]) + ": " + kReasonTexts[r];
+  return text + "\n";
+}
+
+// What a user asks next: what is still to be won, and whether it helped. Blocking calls are not
+// timed.
+std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
+                       Engine engine) {
+  double waited_s = 0;
+  std::int64_t completed = 0;
+  for (const CallNumbers& n : totals) {
+    completed += n[2];
+    waited_s += static_cast<double>(n[4]) / 1e9;
+  }
+  std::string text;
+  if (completed > 0) {
+    char line[96];
+    std::snprintf(line, sizeof line, "  waiting in these calls took %.1f %% of the ranks' time\n",
+                  100.0 * waited_s / (seconds * ranks));
+    text = line;
+  }
+  const char* other = engine == Engine::native ? "without" : "with";
+  return text + "  did it help? run it again " + other +
+         " --engine native, and compare the seconds\n";
+}
+
+// The application's own messages; "" where none was large.
+std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
+  if (transfers == 0) return "";
+  return "  messages of the program's own that Weft's thread looked after, from " +
+         std::to_string(least_bytes) + " bytes on: " + std::to_string(transfers) + "\n";
+}
+
+std::string one_copy_line(std::int64_t bytes) {
+  if (bytes == 0) return "";
+  return "  bytes that the system copied once, in place of two copies: " + std::to_string(bytes) +
+         "\n";
+}
+
+// What became of a program's collectives under engine agent.
+std::string agents_line(Engine engine, const Summary::Counted& counted,
+                        const std::vector<CallNumbers>& totals) {
+  if (engine != Engine::agent) return "";
+  std::int64_t completed = 0;
+  for (const CallNumbers& n : totals) completed += n[2];
+  return "  left to the agent of a core: " + std::to_string(counted.left_to_agent) +
+         " collectives, of which it brought " + std::to_string(counted.ended_by_agent) +
+         " to their end; as under engine thread: " +
+         std::to_string(std::max<std::int64_t>(completed - counted.left_to_agent, 0)) + "\n";
+}
+
+std::string json_entry(CallId id, const CallNumbers& n) {
+  std::string text =
+      "{\"call\":\"" + std::string(call_name(id)) + "\",\"seen\":" + std::to_string(seen(n)) +
+      ",\"handled\":" + std::to_string(n[0]) + ",\"in_memory\":" + std::to_string(n[kInMemory]) +
+      ",\"without_copy\":" + std::to_string(n[kDirect]) + ",\"bytes\":" + std::to_string(n[1]) +
+      ",\"completed\":" + std::to_string(n[2]) +
+      ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
+      ",\"waited_us\":" + std::to_string(n[4] / 1000) +
+      ",\"duration_us\":" + std::to_string(n[5] / 1000) + ",\"passed_on\":{";
+  bool first = true;
+  for (std::size_t r = 0; r < kReasons; ++r) {
+    if (n[6 + r] == 0) continue;
+    text +=
+        std::string(first ? "" : ",") + "\"" + kReasonTexts[r] + "\":" + std::to_string(n[6 + r]);
+    first = false;
+  }
+  return text + "}}";
+}
+
+const char* source_name(PlanRecord::Source source) {
+  switch (source) {
+    case PlanRecord::Source::measured:
+      return "measured";
+    case PlanRecord::Source::cache:
+      return "cache";
+    case PlanRecord::Source::rule:
+      return "rule";
+  }
+  return "";
+}
+
+// The members of an object that say how something is done.
+std::string json_members(const std::string& algorithm, const Tuning& tuning) {
+  return "\"algorithm\":\"" + algorithm + "\",\"part_bytes\":" + std::to_string(tuning.part_bytes) +
+         ",\"radix\":" + std::to_string(tuning.radix) +
+         ",\"radix_across\":" + std::to_string(tuning.radix_across);
+}
+
+std::string json_entry(const PlanRecord& record) {
+  std::string text = "{\"call\":\"" + std::string(call_name(record.id)) +
+                     "\",\"bytes\":" + std::to_string(record.bytes) +
+                     ",\"ranks\":" + std::to_string(record.ranks) + ",\"operation\":\"" +
+                     record.operation + "\"," +
+                     json_members(record.plan.algorithm, record.plan.tuning) + ",\"source\":\"" +
+                     source_name(record.source) + "\",\"why\":\"" + record.why +
+                     "\",\"trial_bytes\":" + std::to_string(record.trial_bytes) +
+                     ",\"doubts\":" + std::to_string(record.plan.doubts) +
+                     ",\"spent_ns\":" + std::to_string(record.spent_ns) + ",\"candidates\":[";
+  for (const MeasuredCandidate& candidate : record.plan.candidates)
+    text += std::string(text.back() == '[' ? "" : ",") + "{" +
+            json_members(candidate.algorithm, candidate.tuning) +
+            ",\"ns\":" + std::to_string(candidate.ns) + "}";
+  return text + "]}";
+}
+
+void write_json(const std::string& file_name, const Config& config, const char* mpi, int ranks,
+                double seconds, const std::vector<CallNumbers>& totals,
+                const Summary::Counted& counted, const std::vector<PlanRecord>& plans,
+                const LearntReport& learnt) {
+  std::FILE* file = std::fopen(file_name.c_str(), "w");
+  if (!file) {
+    say("cannot write the summary to " + file_name + ": name a file that can be written");
+    return;
+  }
+  std::fprintf(file,
+               "{\"schema\":\"weft-summary/1\",\"mpi\":\"%s\",\"engine\":\"%s\",\"ranks\":%d,"
+               "\"seconds\":%.6f,",
+               mpi, engine_name(config.engine), ranks, seconds);
+  std::fprintf(file,
+               "\"transfers\":%lld,\"one_copy_bytes\":%lld,\"left_to_agent\":%lld,"
+               "\"ended_by_agent\":%lld,",
+               static_cast<long long>(counted.transfers),
+               static_cast<long long>(counted.one_copy_bytes),
+               static_cast<long long>(counted.left_to_agent),
+               static_cast<long long>(counted.ended_by_agent));
+  std::fputs("\"calls\":[", file);
+  bool first = true;
+  for (int i = 0; i < kCalls; ++i) {
+    const CallNumbers& n = totals[static_cast<std::size_t>(i)];
+    if (seen(n) == 0) continue;
+    std::fprintf(file, "%s\n%s", first ? "" : ",", json_entry(static_cast<CallId>(i), n).c_str());
+    first = false;
+  }
+  std::fputs("],\"plans\":[", file);
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    std::fprintf(file, "%s\n%s", i ? "," : "", json_entry(plans[i]).c_str());
+  std::fprintf(file, "],\"trials_cost_us\":%lld,\"learnt\":[%s]}\n",
+               static_cast<long long>(learnt.trials_cost_ns / 1000), json_of(learnt).c_str());
+  std::fclose(file);
+}
+
+}  // namespace
+
+void Summary::count_handled(CallId id, std::int64_t bytes, bool in_memory) {
+  Counters& counters = counters_[static_cast<std::size_t>(id)];
+  counters.handled.fetch_add(1, std::memory_order_relaxed);
+  counters.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  counters.in_memory.fetch_add(in_memory ? 1 : 0, std::memory_order_relaxed);
+}
+
+void Summary::direct(CallId id) {
+  if (wanted_)
+    counters_[static_cast<std::size_t>(id)].direct.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Summary::passed_on(CallId id, Reason reason) {
+  if (!wanted_) return;
+  counters_[static_cast<std::size_t>(id)].passed_on[static_cast<std::size_t>(reason)].fetch_add(
+      1, std::memory_order_relaxed);
+}
+
+void Summary::planned(PlanRecord record) {
+  constexpr std::size_t kMostPlans = 1000;  // who initialises more repeats itself
+  if (!wanted_) return;
+  const std::lock_guard lock(plans_mutex_);
+  if (plans_.size() < kMostPlans) plans_.push_back(std::move(record));
+}
+
+void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
+  // A wait for several requests may last longer than this collective did.
+  const std::int64_t until = times.finished > 0 ? std::min(times.finished, ended_ns) : ended_ns;
+  const std::int64_t waited_ns = std::max<std::int64_t>(until - times.waiting_since, 0);
+  Counters& counters = counters_[static_cast<std::size_t>(id)];
+  counters.completed.fetch_add(1, std::memory_order_relaxed);
+  counters.start_to_wait_ns.fetch_add(times.waiting_since - times.started,
+                                      std::memory_order_relaxed);
+  counters.waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
+  if (times.finished > 0)
+    counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
+}
+
+void Summary::report(const Config& config, const std::string& remark, const char* mpi,
+                     Counted beside, const LearntReport& learnt, MPI_Comm all, int rank,
+                     int ranks) {
+  if (!wanted_) return;
+  const double seconds = static_cast<double>(now_ns() - since_ns_) / 1e9;
+  std::vector<CallNumbers> own(kCalls), totals(kCalls);
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    const Counters& c = counters_[i];
+    own[i] = {c.handled, c.bytes, c.completed, c.start_to_wait_ns, c.waited_ns, c.duration_ns};
+    for (std::size_t r = 0; r < kReasons; ++r) own[i][6 + r] = c.passed_on[r];
+    own[i][kInMemory] = c.in_memory;
+    own[i][kDirect] = c.direct;
+  }
+  library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
+                       handles.int64, handles.sum, 0, all);
+  beside.left_to_agent = left_to_agent_;
+  Counted counted;
+  library_calls.Reduce(&beside, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
+                       handles.sum, 0, all);
+  if (rank != 0) return;
+  if (!config.summary_json_file.empty())
+    write_json(config.summary_json_file, config, mpi, ranks, seconds, totals, counted, plans_,
+               learnt);
+  if (!config.summary) return;
+  const std::string why = remark.empty() ? "" : "\n  " + remark;
+  char elapsed[64];
+  std::snprintf(elapsed, sizeof elapsed, ", %.2f s from MPI_Init to MPI_Finalize", seconds);
+  std::string text = "summary of " + std::to_string(ranks) + " ranks, " + mpi + ", engine " +
+                     engine_name(config.engine) + elapsed + why +
+                     "\n  call                        seen   handled          bytes  "
+                     " start–wait µs    waited µs    hidden\n";
+  bool any = false;
+  for (int i = 0; i < kCalls; ++i) {
+    const CallNumbers& n = totals[static_cast<std::size_t>(i)];
+    if (seen(n) == 0) continue;
+    text += text_line(static_cast<CallId>(i), n);
+    any = true;
+  }
+  text += any ? last_lines(totals, seconds, ranks, config.engine)
+              : "  no collective that Weft handles was called\n";
+  text += text_of(learnt, seconds);
+  text += agents_line(config.engine, counted, totals);
+  text += transfers_line(counted.transfers, config.least_transfer_bytes);
+  text += one_copy_line(counted.one_copy_bytes);
+  text.pop_back();
+  say(text);
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// Watchdog: says which call a rank has waited in for too long, and where each of its unfinished
+// collectives stands.
+// Why a thread of its own: whatever hangs, it does not. It only reads and prints, and makes no MPI
+// call, so that it may run at every thread level.
+#pragma once
+
+#include <atomic>
+
+#include "library/generated/call_ids.h"
+
+namespace weft {
+
+// From now on calls that may wait are watched, and one that lasts longer than this is told.
+void start_watchdog(int seconds, int rank);
+void stop_watchdog();
+
+extern std::atomic<bool> watching;  // written by start_watchdog, stop_watchdog
+
+// Lives while the application is inside a call that may wait for another process.
+class WatchedCall {
+ public:
+  explicit WatchedCall(CallId id) : entered_(watching.load(std::memory_order_relaxed)) {
+    if (entered_) enter(id);
+  }
+  ~WatchedCall() {
+    if (entered_) leave();
+  }
+  WatchedCall(const WatchedCall&) = delete;
+  WatchedCall& operator=(const WatchedCall&) = delete;
+
+ private:
+  static void enter(CallId id);
+  static void leave();
+
+  const bool entered_;
+};
+
+}  // namespace weft
