@@ -129,6 +129,7 @@ lint: $(DEVELOP_STAMP)
 	@ruff check -q .
 
 generate: $(DEVELOP_STAMP)
+	@$(BIN)/python tools/generate_library.py
 	@$(BIN)/python tools/generate_wrappers.py
 	@$(BIN)/python tools/generate_advise_wrappers.py
 	@$(BIN)/python tools/generate_gpu.py

@@ -5,10 +5,10 @@ Why of its own: the advisor watches and changes nothing, Weft's wrappers carry c
 know the same calls, so both come from the one table.
 """
 
+import functools
 import sys
 
-from generate_wrappers import (
-    BOUND,
+from call_table import (
     NOTICE,
     ROOT,
     argument,
@@ -20,9 +20,10 @@ from generate_wrappers import (
     short,
     wrap,
 )
+from generate_wrappers import BOUND
 
 OUT = ROOT / "src" / "advise" / "generated"
-OWN_NOTICE = NOTICE.replace("generate_wrappers.py", "generate_advise_wrappers.py")
+notice = functools.partial(NOTICE.format, script="generate_advise_wrappers.py")
 # What a buffer's elements are counted by.
 COUNTS = {
     "send_buffer": (("send_count", "count"), ("send_datatype", "datatype")),
@@ -123,7 +124,7 @@ def wrapper(call):
 
 def wrappers_cc(calls, library):
     return (
-        OWN_NOTICE.format(what="What the application calls while the advisor watches.")
+        notice(what="What the application calls while the advisor watches.")
         + f"""\
 #include "advise/visit.h"
 #include "library/generated/call_ids.h"

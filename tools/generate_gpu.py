@@ -5,10 +5,11 @@ Why: each non-blocking collective of the table has a form that is enqueued in a 
 is prepared; a table cannot forget one.
 """
 
+import functools
 import re
 import sys
 
-from generate_wrappers import (
+from call_table import (
     NOTICE,
     ROOT,
     base_name,
@@ -19,7 +20,7 @@ from generate_wrappers import (
     wrap,
 )
 
-OWN_NOTICE = NOTICE.replace("generate_wrappers.py", "generate_gpu.py")
+notice = functools.partial(NOTICE.format, script="generate_gpu.py")
 
 HEADER_TEXT = """\
 /* weft_gpu_calls.h: part of weft_gpu.h, and included by it. Written by tools/generate_gpu.py.
@@ -95,7 +96,7 @@ def interface_cc(calls):
         )
         for call in calls
     ]
-    head = OWN_NOTICE.format(what="The collectives of weft_gpu_calls.h.")
+    head = notice(what="The collectives of weft_gpu_calls.h.")
     return (
         head
         + """\
@@ -159,9 +160,7 @@ def calls_cc(calls):
         arguments = passed(call).replace(", request", ", MPI_INFO_NULL, request")
         return case(f"MPI_{base_name(call)}_init", call, arguments)
 
-    head = OWN_NOTICE.format(
-        what="A Call made with the MPI library; its forms are those with ints."
-    )
+    head = notice(what="A Call made with the MPI library; its forms are those with ints.")
     return (
         head
         + """\

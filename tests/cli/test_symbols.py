@@ -112,8 +112,9 @@ def test_table_is_complete(family):
     assert sorted(must - expected_calls(family)) == []
 
 
-def test_generated_code_is_up_to_date():
-    script = ROOT / "tools" / "generate_wrappers.py"
+@pytest.mark.parametrize("what", ["library", "wrappers", "advise_wrappers", "gpu"])
+def test_generated_code_is_up_to_date(what):
+    script = ROOT / "tools" / f"generate_{what}.py"
     check = subprocess.run(
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False
     )
