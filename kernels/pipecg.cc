@@ -1,7 +1,8 @@
 // pipecg: conjugate gradients whose inner products travel behind the product with the matrix, in
 // double, mixed and single precision, stabilised by residual replacement, iterative refinement or
 // both. Why: the finding that hiding all communication wins 27 % and only the halo's 6 % less
-// (jh250041). The methods are in conjugate_gradients.h, which has their sources.
+// (jh250041). The methods are in conjugate_gradients.h, which has their sources; which rows lie on
+// which rank is in partition.h.
 #include <mpi.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "conjugate_gradients.h"
+#include "partition.h"
 #include "sparse.h"
 #include "sparse_communication.h"
 #include "stream.h"
@@ -94,27 +96,34 @@ Outcome solve(const Matrix& matrix, const Settings& settings, Communication* com
 
 // ---- The program --------------------------------------------------------------------------------
 
-// A right-hand side whose solution is known: 1 + sin(row).
+// A right-hand side whose solution is known: 1 + sin(row), rows as numbered before partitioning.
 std::vector<double> known_solution(const Matrix& matrix) {
   std::vector<double> x(static_cast<std::size_t>(matrix.rows));
   for (int i = 0; i < matrix.rows; ++i)
-    x[static_cast<std::size_t>(i)] = 1 + std::sin(matrix.first + i);
+    x[static_cast<std::size_t>(i)] = 1 + std::sin(matrix.number(i));
   return x;
 }
 
-std::vector<double> right_hand_side(const Matrix& matrix, std::vector<double> x) {
-  trials::Variant plain = trials::variant("blocking");
-  std::vector<double> b(x.size()), zero(x.size());
-  {
-    Communication communication(matrix, Overlap::none, &plain);
-    const Settings settings;
-    Solver<double, double, double> solver(matrix, settings, &communication);
-    x.resize(static_cast<std::size_t>(matrix.rows + matrix.halo()));
-    solver.residual(zero, &x, &b);
-  }
+std::vector<double> right_hand_side(const Matrix& matrix, MPI_Comm comm) {
+  trials::Variant plain;
+  plain.comm = comm;
+  std::vector<double> x = known_solution(matrix), b(x.size()), zero(x.size());
+  Communication communication(matrix, Overlap::none, &plain);
+  const Settings settings;
+  Solver<double, double, double> solver(matrix, settings, &communication);
+  x.resize(static_cast<std::size_t>(matrix.rows + matrix.halo()));
+  solver.residual(zero, &x, &b);
   for (double& value : b) value = -value;
-  MPI_Comm_free(&plain.comm);
   return b;
+}
+
+// What belongs to this rank's rows, of a vector of the unpartitioned system.
+std::vector<double> own_part(const Matrix& matrix, const std::vector<double>& whole) {
+  std::vector<double> part(static_cast<std::size_t>(matrix.rows));
+  for (int i = 0; i < matrix.rows; ++i) {
+    part[static_cast<std::size_t>(i)] = whole[static_cast<std::size_t>(matrix.number(i))];
+  }
+  return part;
 }
 
 double error_of(const std::vector<double>& x, const std::vector<double>& known) {
@@ -205,8 +214,29 @@ Overlap overlap_of(const trials::Variant& variant) {
   return variant.name == "master thread" ? Overlap::master : Overlap::all;
 }
 
-int measure(const Matrix& matrix, const Settings& settings, const trials::Settings& trial,
-            const std::vector<double>& b, const std::vector<double>& known) {
+// The partitioned system beside the same one unpartitioned, which each rank solves by itself. False
+// if the products with the two matrices differ.
+bool same_alone(const Matrix& matrix, const Matrix& alone, const Settings& settings,
+                const std::vector<double>& b, const std::vector<double>& solution) {
+  trials::Variant self;
+  self.comm = MPI_COMM_SELF;
+  Communication communication(alone, Overlap::none, &self);
+  std::vector<double> x;
+  const Outcome outcome =
+      solve(alone, settings, &communication, right_hand_side(alone, MPI_COMM_SELF), &x);
+  const double products = error_of(right_hand_side(matrix, MPI_COMM_WORLD), b);
+  const double solutions = error_of(solution, own_part(matrix, x));
+  if (trials::rank_in(MPI_COMM_WORLD) == 0) {
+    std::printf(
+        "unpartitioned: %d iterations, solutions differ by %.1e, right-hand sides by %.1e\n",
+        outcome.iterations, solutions, products);
+  }
+  return products < 1e-12;
+}
+
+int measure(const Matrix& matrix, const Matrix& alone, const Settings& settings,
+            const trials::Settings& trial, const std::vector<double>& b,
+            const std::vector<double>& known) {
   std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
   all.push_back(trials::variant("halo only"));
   if (settings.threads > 1) all.push_back(trials::variant("master thread"));
@@ -218,19 +248,22 @@ int measure(const Matrix& matrix, const Settings& settings, const trials::Settin
   Outcome outcome = solve(matrix, settings, communications[0].get(), b, &first);
   first.resize(static_cast<std::size_t>(matrix.rows));
   tell(settings, outcome, error_of(first, known));
+  const bool same = alone.order == 0 || same_alone(matrix, alone, settings, b, first);
   int status = 1;
   if (outcome.end.empty()) {
-    const int wrong = trials::measure(
-        trial, &all, [](trials::Variant&) {},
-        [&](trials::Variant& one) {
-          outcome = solve(matrix, settings,
+    const int wrong =
+        !same + trials::measure(
+                    trial, &all, [](trials::Variant&) {},
+                    [&](trials::Variant& one) {
+                      outcome = solve(
+                          matrix, settings,
                           communications[static_cast<std::size_t>(&one - all.data())].get(), b, &x);
-        },
-        [&](trials::Variant& one) {
-          trials::compare_bits(
-              &one, std::memcmp(x.data(), first.data(), first.size() * sizeof(double)) == 0);
-          return outcome.end.empty();
-        });
+                    },
+                    [&](trials::Variant& one) {
+                      trials::compare_bits(&one, std::memcmp(x.data(), first.data(),
+                                                             first.size() * sizeof(double)) == 0);
+                      return outcome.end.empty();
+                    });
     const std::string problem =
         settings.method + " " + settings.precision + " " + settings.problem.in_words();
     status = trials::report(trial, "pipecg", problem, all, wrong);
@@ -249,6 +282,9 @@ int run(int argc, char** argv) {
   options.choice("coefficients", &settings.problem.coefficients,
                  {"poisson", "anisotropic", "heterogeneous"});
   options.real("contrast", &settings.problem.contrast);
+  options.choice("mesh", &settings.problem.mesh, {"grid", "tetrahedra"});
+  options.choice("numbering", &settings.problem.numbering, {"natural", "random"});
+  options.choice("partition", &settings.problem.partition, {"blocks", "metis"});
   options.text("matrix", &settings.problem.file);
   options.choice("method", &settings.method,
                  {"classic", "chronopoulos-gear", "gropp", "pipelined"});
@@ -266,16 +302,19 @@ int run(int argc, char** argv) {
     wrong = "this build has no threads: its compiler lacks OpenMP; leave out --threads";
   }
 #endif
-  Matrix matrix;
-  if (wrong.empty()) wrong = sparse::matrix_of(settings.problem, &matrix);
+  Matrix matrix, alone;  // this rank's part; the whole, where every rank knows it
+  if (wrong.empty()) wrong = sparse::matrix_of(settings.problem, &matrix, &alone);
   if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";
   }
   if (!wrong.empty()) return trials::refuse("pipecg", wrong);
   if (what == "speed") return speed(matrix, trial.repetitions);
-  const std::vector<double> known = known_solution(matrix), b = right_hand_side(matrix, known);
+  const std::vector<double> known = known_solution(matrix);
+  const std::vector<double> b = alone.order
+                                    ? own_part(matrix, right_hand_side(alone, MPI_COMM_SELF))
+                                    : right_hand_side(matrix, MPI_COMM_WORLD);
   return what == "study" ? study(matrix, settings, trial.repetitions, b)
-                         : measure(matrix, settings, trial, b, known);
+                         : measure(matrix, alone, settings, trial, b, known);
 }
 
 }  // namespace

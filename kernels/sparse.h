@@ -1,5 +1,6 @@
 // sparse.h: the symmetric matrices of pipecg: 7-point problems on a grid, and files in Matrix
-// Market's format. Rows lie on the ranks in contiguous blocks; columns of other ranks are the halo.
+// Market's format (mesh.h has another kind), and a rank's part of one. Columns of other ranks are
+// the halo.
 // Rows whose columns are all at home are interior: they can be multiplied while the halo travels.
 // Source of the format: https://math.nist.gov/MatrixMarket/formats.html
 #pragma once
@@ -34,6 +35,12 @@ struct Blocks {
     while (row < first(rank)) --rank;
     return rank;
   }
+  // Where each rank's rows begin, and where all end.
+  std::vector<int> starts() const {
+    std::vector<int> found;
+    for (int rank = 0; rank <= ranks; ++rank) found.push_back(first(rank));
+    return found;
+  }
 };
 
 // ---- Where matrices come from -------------------------------------------------------------------
@@ -43,18 +50,22 @@ struct Problem {
   std::string coefficients = "poisson";
   double contrast = 1e6;  // anisotropic and heterogeneous: largest coefficient over smallest
   std::string file;       // a matrix to read instead
+  std::string mesh = "grid", numbering = "natural", partition = "blocks";
 
   std::string in_words() const {
-    if (!file.empty()) return file.substr(file.find_last_of('/') + 1);
-    char text[80];
-    std::snprintf(text, sizeof text, "%s %dx%dx%d", coefficients.c_str(), grid[0], grid[1],
-                  grid[2]);
-    std::string words = text;
-    if (coefficients != "poisson") {
-      std::snprintf(text, sizeof text, " contrast %.0e", contrast);
-      words += text;
+    std::string words = file.substr(file.find_last_of('/') + 1);
+    if (file.empty()) {
+      char text[80];
+      std::snprintf(text, sizeof text, "%s %dx%dx%d", coefficients.c_str(), grid[0], grid[1],
+                    grid[2]);
+      words = (mesh == "grid" ? "" : mesh + " ") + text;
+      if (coefficients != "poisson") {
+        std::snprintf(text, sizeof text, " contrast %.0e", contrast);
+        words += text;
+      }
     }
-    return words;
+    if (numbering != "natural") words += " numbered at random";
+    return words + (partition == "blocks" ? "" : " " + partition);
   }
 };
 
@@ -190,17 +201,24 @@ struct Matrix {
   // Neighbours, and what travels to and from each.
   std::vector<int> peers, send_counts, send_places, receive_counts, receive_places;
   std::vector<int> outgoing;  // rows that other ranks need, peer by peer
+  std::vector<int> original;  // the rows' numbers before they were partitioned; empty: first on
+  int number(int row) const {
+    return original.empty() ? first + row : original[static_cast<std::size_t>(row)];
+  }
   int halo() const {
     return receive_counts.empty() ? 0 : receive_places.back() + receive_counts.back();
   }
 };
 
 // Who needs which rows of whom: asked once.
-inline void find_neighbours(Matrix* matrix, const Blocks& blocks, const std::vector<int>& foreign) {
-  const int ranks = blocks.ranks;
-  std::vector<int> wanted(static_cast<std::size_t>(ranks)), asked(wanted.size());
-  for (const int row : foreign) ++wanted[static_cast<std::size_t>(blocks.owner(row))];
-  MPI_Alltoall(wanted.data(), 1, MPI_INT, asked.data(), 1, MPI_INT, MPI_COMM_WORLD);
+inline void find_neighbours(Matrix* matrix, const std::vector<int>& starts,
+                            const std::vector<int>& foreign, MPI_Comm comm) {
+  std::vector<int> wanted(starts.size() - 1), asked(wanted.size());
+  for (const int row : foreign) {
+    const auto next = std::upper_bound(starts.begin(), starts.end(), row);
+    ++wanted[static_cast<std::size_t>(next - starts.begin() - 1)];
+  }
+  MPI_Alltoall(wanted.data(), 1, MPI_INT, asked.data(), 1, MPI_INT, comm);
   std::vector<int> wanted_places(wanted.size()), asked_places(wanted.size());
   int sent = 0, received = 0;
   for (std::size_t peer = 0; peer < wanted.size(); ++peer) {
@@ -214,18 +232,16 @@ inline void find_neighbours(Matrix* matrix, const Blocks& blocks, const std::vec
   }
   matrix->outgoing.resize(static_cast<std::size_t>(sent));
   MPI_Alltoallv(foreign.data(), wanted.data(), wanted_places.data(), MPI_INT,
-                matrix->outgoing.data(), asked.data(), asked_places.data(), MPI_INT,
-                MPI_COMM_WORLD);
+                matrix->outgoing.data(), asked.data(), asked_places.data(), MPI_INT, comm);
   for (int& row : matrix->outgoing) row -= matrix->first;
 }
 
-// From this rank's entries, in any order.
-inline Matrix assemble(int order, std::vector<Entry> entries) {
-  const Blocks blocks{order, trials::size_of(MPI_COMM_WORLD)};
-  const int rank = trials::rank_in(MPI_COMM_WORLD);
+// From this rank's entries, in any order. Rank i of `comm` has the rows from starts[i] on.
+inline Matrix assemble(const std::vector<int>& starts, std::vector<Entry> entries, MPI_Comm comm) {
+  const auto rank = static_cast<std::size_t>(trials::rank_in(comm));
   Matrix matrix;
-  matrix.order = order, matrix.first = blocks.first(rank);
-  matrix.rows = blocks.first(rank + 1) - matrix.first;
+  matrix.order = starts.back(), matrix.first = starts[rank];
+  matrix.rows = starts[rank + 1] - matrix.first;
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.row, a.column) < std::pair(b.row, b.column);
   });
@@ -257,40 +273,12 @@ inline Matrix assemble(int order, std::vector<Entry> entries) {
     (inside ? matrix.interior : matrix.boundary).push_back(row);
     matrix.norm = std::max(matrix.norm, sum);
   }
-  MPI_Allreduce(MPI_IN_PLACE, &matrix.norm, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &matrix.norm, 1, MPI_DOUBLE, MPI_MAX, comm);
   matrix.value_single.assign(matrix.value.begin(), matrix.value.end());
   matrix.inverse_diagonal_single.assign(matrix.inverse_diagonal.begin(),
                                         matrix.inverse_diagonal.end());
-  find_neighbours(&matrix, blocks, foreign);
+  find_neighbours(&matrix, starts, foreign, comm);
   return matrix;
-}
-
-// The sentence that says why there is no such matrix; empty: `made` is one.
-inline std::string matrix_of(const Problem& problem, Matrix* made) {
-  const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
-  std::vector<Entry> entries;
-  int order = 0;
-  if (problem.file.empty()) {
-    const double rows = 1.0 * problem.grid[0] * problem.grid[1] * problem.grid[2];
-    if (rows > 1 << 28) return "--grid has more than 2^28 points: choose a smaller one";
-    order = static_cast<int>(rows);
-  } else {
-    const std::string sentence = entries_of_file(problem.file, &order, &entries);
-    if (!sentence.empty()) return sentence;
-  }
-  if (order < ranks) {
-    return "a matrix of order " + std::to_string(order) + " does not divide among " +
-           std::to_string(ranks) + " ranks: choose fewer ranks";
-  }
-  const Blocks blocks{order, ranks};
-  const int first = blocks.first(rank), last = blocks.first(rank + 1);
-  if (problem.file.empty()) {
-    entries = seven_point(problem, first, last);
-  } else {
-    std::erase_if(entries, [&](const Entry& one) { return one.row < first || one.row >= last; });
-  }
-  *made = assemble(order, std::move(entries));
-  return "";
 }
 
 }  // namespace sparse

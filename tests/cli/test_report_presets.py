@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 from synthetic import hides, points, result, statistic
 
-from weft import stored
+from weft import info, stored
 from weft.bench import command, kernels, presets, settings
 from weft.bench.result import Alone
+from weft.bench.settings import SettingsError
 
 NAMES = ("tcc", "threads-per-core", "placement", "split-tree", "nbc-eff", "iallreduce-kernel")
 NAMES += ("pipecg", "fft3d", "stencil", "cpals", "atmosphere", "gpu-stencil")
@@ -83,6 +84,19 @@ def test_pipecg_compares_with_blocking_and_with_the_halo_alone():
     assert "holds in part" in judge(kernel(blocking=1000.0, thread=700.0, **{"halo only": 600.0}))
     slower = judge(kernel(blocking=1000.0, thread=1300.0, **{"halo only": 990.0}))
     assert "does not show" in slower and "0.77 times as fast as blocking" in slower
+
+
+def test_pipecg_s_master_thread_is_measured_where_each_rank_has_two_cores(monkeypatch):
+    assert not any("--threads" in run["arguments"] for run in presets.presets(2)["pipecg"].runs)
+    assert "a second core for each rank" in presets.presets(2)["pipecg"].not_available
+    found = presets.presets(4)["pipecg"]
+    threaded = [run for run in found.runs if "--threads 2" in run["arguments"]]
+    assert len(threaded) == 2 and "second core" not in found.not_available
+    monkeypatch.setattr(info, "whole_cores", lambda: [0, 1, 4, 5, 6])
+    assert kernels.node_cores(threaded[0], 2) == "0-1,4-5"
+    assert kernels.node_cores(found.runs[0], 2) is None
+    with pytest.raises(SettingsError, match="needs 6 cores, 2 for each node; usable: 5"):
+        kernels.node_cores(threaded[0], 3)
 
 
 def test_fft3d_holds_where_communication_takes_most_of_the_time():

@@ -52,9 +52,6 @@ OUTPUT |= {"rank 0 behind steps, auto": 700.0, "nothing written": 600.0}
 @pytest.mark.parametrize(
     ("name", "times", "verdict"),
     [
-        ("pipecg", {"halo only": 900.0, "thread": 700.0}, HOLDS),
-        ("pipecg", {"halo only": 700.0, "thread": 900.0}, DOES_NOT_HOLD),
-        ("pipecg", {"halo only": 990.0, "thread": 1000.0}, DOES_NOT_HOLD),
         ("stencil", {"thread": 800.0}, HOLDS),
         ("stencil", {"thread": 1100.0}, DOES_NOT_HOLD),
         ("fft3d", {"thread": 900.0}, DOES_NOT_HOLD),
@@ -81,6 +78,30 @@ def test_runs_are_judged_as_the_benchmark_judges_them(tmp_path, name, times, ver
     (figure,) = part.figures
     assert figure.names[0] == "blocking" and figure.lines[0].y[0] == 1.0
     assert part.conditions.startswith(f"Measured: weft bench --preset {name};")
+
+
+@pytest.mark.parametrize(
+    ("times", "verdict"),
+    [
+        ({"halo only": 900.0, "thread": 700.0}, HOLDS),
+        ({"halo only": 700.0, "thread": 900.0}, DOES_NOT_HOLD),
+        ({"halo only": 990.0, "thread": 1000.0}, DOES_NOT_HOLD),
+    ],
+)
+def test_pipecg_on_the_master_thread_is_a_statement_of_its_own(tmp_path, times, verdict):
+    """Without threads it says what they need; with them their master thread counts."""
+    plain = run(blocking=1e3, **times)
+    slow = run(blocking=1e3, thread=500.0, **{"halo only": 900.0, "master thread": 950.0})
+    for runs, of_master in (([plain], CANNOT), ([plain, slow], DOES_NOT_HOLD)):
+        bench = Bench(tmp_path, 4, known={"pipecg": KernelResult("pipecg", {}, runs)})
+        part = measured.part(published.named("pipecg"), bench)
+        assert verdicts(part.findings) == [verdict, of_master]
+        last = part.findings[1]
+        if of_master == CANNOT:
+            assert last.why == "needs 4 cores, two threads for each of two ranks"
+        else:
+            assert "overlapped, master thread, it is 1.05 times as fast" in last.here
+        assert len(part.figures) == len(runs)
 
 
 def test_output_and_sections_of_the_atmosphere_are_two_statements(tmp_path):

@@ -209,8 +209,21 @@ def remedy(program: str, library: mpi_libraries.Implementation) -> str:
 
 def place_of(options: dict[str, Any]) -> places.Place:
     if options["lab"]:
-        return places.LabPlace(settings.lab_words(options["lab"]))
+        words = settings.lab_words(options["lab"])
+        return places.LabPlace(words | {"cores": node_cores(options, words["nodes"])})
     return places.LauncherPlace(options.get("launcher") or "mpiexec")
+
+
+def node_cores(options: dict[str, Any], nodes: int) -> str | None:
+    """Of a run whose ranks have threads of their own; None: as the lab shares cores."""
+    if not (each := options.get("cores_per_node")):
+        return None
+    cpus = info.whole_cores()[: nodes * each]
+    if len(cpus) < nodes * each:
+        raise SettingsError(
+            f"needs {nodes * each} cores, {each} for each node; usable: {len(cpus)}"
+        )
+    return ",".join(f"{cpus[i]}-{cpus[i + each - 1]}" for i in range(0, len(cpus), each))
 
 
 def ranks_of(options: dict[str, Any]) -> int:

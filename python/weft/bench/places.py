@@ -101,6 +101,7 @@ class LabPlace:
                 self.settings["rate"],
                 self.settings["burst"],
                 mpi,
+                cores=self.settings.get("cores"),
                 check=key not in self.checked,
                 delay=self.delay,
             )

@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from weft import mpi_libraries
 from weft.bench import command, judgements, kernels, presets, result
-from weft.bench.judgements import NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
+from weft.bench.judgements import MASTER, NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
 from weft.bench.kernels import BLOCKING, KernelResult, Run
 from weft.bench.presets import Preset
 from weft.bench.result import Result
@@ -202,7 +202,7 @@ PER_ROW, INNER, NO_CALLS, THREAD = (
 # Times as fast as without overlap, by the programs' variants, as published or as follows from it.
 FACTORS: dict[str, dict[str, float]] = {
     "tcc": TCC_CASES,
-    "pipecg": {"halo only": 1.27 / 1.06, "thread": 1.27},
+    "pipecg": {"halo only": 1.27 / 1.06, "thread": 1.27, MASTER: 1.27},
     "stencil": {"thread": 1.27 / 1.06},
     "iallreduce-kernel": {"native": 1 / (1 - 0.54)},
 }
@@ -259,8 +259,22 @@ def atmosphere(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Find
     ]
 
 
+def pipecg(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
+    """Runs with threads are about the master thread."""
+    behind, on_master = one.claims
+    threaded = [MASTER in run.times_us for run in runs]
+    found = [
+        judged(on_master if master else behind, run.title, preset.judge(run))
+        for run, master in zip(runs, threaded)
+    ]
+    if not any(threaded):
+        found.append(on_master.untested(MEASURED, on_master.here.cores_in_words))
+    return found
+
+
 JUDGES: dict[str, Callable[[Published, Preset, Sequence[Run]], list[Finding]]] = {
     "tcc": tcc,
+    "pipecg": pipecg,
     "progress-calls": progress_calls,
     "threads-per-core": series,
     "atmosphere": atmosphere,

@@ -1,0 +1,64 @@
+"""tools/kernel_bars.py: from a kernel's run to the figures of its bars. The runs are made up."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+
+import pytest
+from reproductions import run
+
+from weft import installation
+from weft.bench import kernels, settings
+
+
+@pytest.fixture(scope="module")
+def bars():
+    path = installation.ROOT / "tools" / "kernel_bars.py"
+    found = importlib.util.spec_from_file_location("kernel_bars", path)
+    module = sys.modules["kernel_bars"] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    yield module
+    del sys.modules["kernel_bars"]
+
+
+def a_run(share: float, **times_us: float) -> kernels.Run:
+    named = {"native": 990.0, "function": 900.0, "thread": 800.0, "tcc": 850.0, "assist": 870.0}
+    return replace(run(blocking=1000.0, **(named | times_us)), communication_share=share)
+
+
+def test_auto_is_set_beside_blocking_and_the_best_named_engine(bars):
+    case = bars.Case("cpals", "", 0.8)
+    of_blocking, of_best = bars.compared(a_run(0.4, auto=760.0), case, "here")
+    assert of_blocking.figure == pytest.approx(0.76) and of_blocking.limit == 0.8
+    assert of_best.figure == pytest.approx(0.95) and of_best.limit == bars.BEST
+    assert of_blocking.note == "[0.76, 0.76] of 11 runs; communication 40%"
+    assert of_best.note.endswith("; thread") and "best named engine" in of_best.what
+
+
+def test_communication_outside_the_wanted_share_is_said(bars):
+    case = bars.Case("fft3d", "", 1.0)
+    for share, said in ((0.3, "30%"), (0.61, "61%, not 30% to 60%"), (0.2, "20%, not 30% to 60%")):
+        first, _ = bars.compared(a_run(share, auto=1010.0), case, "here")
+        assert first.note.endswith(f"communication {said}")
+        assert first.figure == pytest.approx(1.01)
+
+
+def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
+    asked = []
+
+    def measure(program, options, mpi):
+        asked.append((program, options, mpi))
+        return a_run(0.5, auto=700.0)
+
+    monkeypatch.setattr(kernels, "measure", measure)
+    both = list(bars.measure(["mpich", "openmpi"], 9, False))
+    assert len(both) == len(asked) == 2 * 2 * len(bars.CASES)
+    for _, options, _ in asked:
+        words = settings.lab_words(options["lab"])
+        assert words["nodes"] in (2, 4) and words["rate"] == "200mbit"
+        assert "--repetitions 9" in options["arguments"]
+        assert options["engines"].split(",")[-1] == "auto"
+    assert len(list(bars.measure(["mpich"], 9, True))) == len(bars.CASES)
+    assert "--repetitions 3" in asked[-1][1]["arguments"]

@@ -1,0 +1,125 @@
+"""kernels/pipecg on unstructured meshes, whose rows are divided in blocks or by METIS: each answer
+is that of the same system unpartitioned, and the halo is counted.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+from kernel_answers import QUICK, check, refused
+
+from weft import installation, mpi_libraries
+
+MESH = ("--mesh", "tetrahedra", "--grid", "9x10x11", *QUICK)
+COUNTED = re.compile(
+    r"partition (\w+): cut (\d+) of (\d+) edges, halo (\d+) rows \(a rank's: (\d+) at most\),"
+    r" (\d+) to (\d+) rows on a rank"
+)
+
+
+def counted(said: str) -> dict[str, list[int]]:
+    """By partition: cut, edges, halo, most of a rank, fewest and most rows."""
+    return {name: [int(word) for word in words] for name, *words in COUNTED.findall(said)}
+
+
+def alone(said: str) -> tuple[int, int, float, float]:
+    """Iterations in parts and unpartitioned; what solutions and right-hand sides differ by."""
+    parts = re.search(r": (\d+) iterations, .* converged\n", said)
+    whole = re.search(
+        r"unpartitioned: (\d+) iterations, solutions differ by (\S+), .* by (\S+)", said
+    )
+    return int(parts[1]), int(whole[1]), float(whole[2]), float(whole[3])
+
+
+@pytest.fixture
+def metis(kernel):
+    """Skips where the program has no METIS."""
+    done = kernel("pipecg", *MESH, "--partition", "metis")
+    if "needs METIS" in done.stderr:
+        pytest.skip("needs METIS (Debian: libmetis-dev), and a build that found it")
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "method"),
+    [
+        ((), 2, "pipelined"),
+        (("--numbering", "random"), 3, "classic"),
+        (("--coefficients", "heterogeneous", "--contrast", 30), 5, "gropp"),
+        (("--coefficients", "anisotropic", "--contrast", 10), 2, "chronopoulos-gear"),
+    ],
+)
+def test_a_mesh_in_blocks_has_the_answer_of_the_whole(kernel, words, ranks, method):
+    said = check(kernel("pipecg", *MESH, *words, "--method", method, ranks=ranks, engines="auto"))
+    together, whole, solutions, sides = alone(said)
+    assert abs(together - whole) <= 1 and solutions < 1e-6 and sides < 1e-14
+    assert float(said.split("error ")[1].split(",")[0]) < 1e-5
+    cut, edges, halo, most, fewest, rows = counted(said)["blocks"]
+    assert 0 < cut < edges and most <= halo <= 2 * cut and 0 <= rows - fewest <= 1
+
+
+def test_metis_cuts_fewer_edges_and_finds_the_same_answer(kernel, metis):
+    words = (*MESH, "--numbering", "random", "--partition", "metis")
+    said = check(kernel("pipecg", *words, ranks=4, engines="auto,thread"))
+    cost = counted(said)
+    assert cost["metis"][0] < 0.5 * cost["blocks"][0] and cost["metis"][2] < cost["blocks"][2]
+    assert cost["metis"][1] == cost["blocks"][1]
+    together, whole, solutions, sides = alone(said)
+    assert abs(together - whole) <= 1 and solutions < 1e-6 and sides < 1e-14
+    assert "numbered at random metis" in said
+
+
+def test_metis_divides_grids_and_files_too(kernel, metis, tmp_path):
+    said = check(kernel("pipecg", "--grid", "12x4x4", "--partition", "metis", *QUICK, ranks=3))
+    assert counted(said)["metis"][0] <= counted(said)["blocks"][0] and alone(said)[3] < 1e-14
+    n = 30
+    lines = [f"{i} {i} 2.5" for i in range(1, n + 1)] + [f"{n} 1 -0.25"]
+    lines += [f"{i + 1} {i} -1" for i in range(1, n)]
+    file = tmp_path / "ring.mtx"
+    head = "%%MatrixMarket matrix coordinate real symmetric\n"
+    file.write_text(f"{head}{n} {n} {len(lines)}\n" + "\n".join(lines) + "\n")
+    said = check(kernel("pipecg", "--matrix", file, "--partition", "metis", *QUICK, ranks=2))
+    # A ring in two parts is cut twice.
+    assert counted(said)["metis"][:4] == [2, n, 4, 2] and alone(said)[3] < 1e-14
+
+
+def test_a_random_numbering_changes_neither_mesh_nor_answer(kernel):
+    natural, random = (
+        check(kernel("pipecg", *MESH, "--numbering", name)) for name in ("natural", "random")
+    )
+    assert counted(natural)["blocks"][1] == counted(random)["blocks"][1]
+    assert counted(natural)["blocks"][0] < counted(random)["blocks"][0]
+    assert alone(random)[2] < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--grid", "2x9x9"), "needs a --grid of at least 4 points along each axis"),
+        (("--grid", "200x200x200"), "has more than 2^21 points, which every rank would keep"),
+        (("--partition", "rows"), "--partition takes one of blocks, metis, not rows"),
+    ],
+)
+def test_meshes_and_partitions_that_cannot_be_are_refused(kernel, words, sentence):
+    assert sentence in refused(kernel("pipecg", "--mesh", "tetrahedra", *words), "pipecg")
+
+
+def test_without_metis_one_sentence_says_what_brings_it(tmp_path):
+    """A program that is built where METIS is not."""
+    library = mpi_libraries.implementation("mpich")
+    compiler = library.prefix / "bin" / "mpicxx"
+    if not compiler.exists():
+        pytest.skip(f"needs {compiler}")
+    kernels, program = installation.ROOT / "kernels", tmp_path / "pipecg"
+    words = [compiler, "-std=c++20", "-Wno-unknown-pragmas", kernels / "pipecg.cc", "-o", program]
+    subprocess.run([str(word) for word in words], check=True)
+    done = subprocess.run(
+        [*library.launcher(2), str(program), *map(str, MESH), "--partition", "metis"],
+        env={**library.environment(), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    said = refused(done, "pipecg")
+    assert "install it (Debian: libmetis-dev) and build Weft again" in said
