@@ -84,7 +84,7 @@ void Endpoint::post(const Step& step) {
 Result<bool> Endpoint::test() {
   std::size_t kept = 0;
   for (const Posted& posted : posted_) {
-    const auto need = messages_.need(posted.id, posted.side, now_us_ + debt_us_);
+    const auto need = messages_.need(posted.id, posted.side, now_us_, debt_us_);
     if (need.kind == Messages::Need::Kind::nothing) {
       messages_.finish(posted.id, posted.side, debt_us_);
       if (!levels_ || posted.side == Messages::Side::send) continue;

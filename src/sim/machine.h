@@ -17,6 +17,16 @@ struct Network {
   double gap_us = 0.1;       // between two messages of one node
   double bytes_per_us = 10000;
   std::int64_t eager_bytes = 16 * 1024;  // longer ones wait for their receive
+  // Of a link with a rate limiter (a token bucket): so much passes at the higher rate, and what has
+  // passed comes back at `bytes_per_us`.
+  double burst_bytes = 0;
+  double burst_bytes_per_us = 0;  // 0: no higher than `bytes_per_us`
+  // What each side's core works for a message, as over TCP; by RDMA, nothing.
+  double send_us_per_kib = 0;
+  double recv_us_per_kib = 0;
+  // How much of a message moves while neither side looks after it, as much as the kernel's buffers
+  // hold; 0: all of it, by RDMA.
+  std::int64_t window_bytes = 0;
   Fabric fabric = Fabric::flat;
   int nodes_per_switch = 16;  // dragonfly: nodes in a group
   double taper = 1;           // fat tree: how much less leaves a switch than enters it
