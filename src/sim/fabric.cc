@@ -31,9 +31,27 @@ double NetworkLinks::pass(Link& link, double ready_us, double duration_us) {
   return link.free_us;
 }
 
-double NetworkLinks::deliver(int from, int to, double bytes, double ready_us, double* sent_us) {
-  const double alone_us = bytes / network_.bytes_per_us;
-  double end_us = pass(out_[at(from)], ready_us, network_.gap_us + alone_us);
+// What is left of the bucket drains by the difference of the two rates.
+double NetworkLinks::limited_us(Link& link, double begin_us, double bytes) const {
+  const double rate = network_.bytes_per_us;
+  const double peak = std::max(rate, network_.burst_bytes_per_us);
+  if (network_.burst_bytes <= 0 || peak <= rate) return bytes / rate;
+  const double back = std::max(0.0, begin_us - link.free_us) * rate;
+  link.used_bytes = std::max(0.0, link.used_bytes - back);
+  const double drained =
+      std::min(bytes * (1 - rate / peak), network_.burst_bytes - link.used_bytes);
+  link.used_bytes += drained;
+  const double fast = drained / (1 - rate / peak);
+  return fast / peak + (bytes - fast) / rate;
+}
+
+double NetworkLinks::deliver(int from, int to, double bytes, double ready_us, double* sent_us,
+                             bool is_first) {
+  const double gap_us = is_first ? network_.gap_us : 0;
+  Link& out = out_[at(from)];
+  const double begin_us = std::max(out.free_us, ready_us) + gap_us;
+  const double alone_us = limited_us(out, begin_us, bytes);
+  double end_us = pass(out, ready_us, gap_us + alone_us);
   *sent_us = end_us;
   const int source = group(from), target = group(to);
   const auto through = [&](Link& link, double rate) {
@@ -47,7 +65,9 @@ double NetworkLinks::deliver(int from, int to, double bytes, double ready_us, do
   if (source != target && network_.fabric == Fabric::dragonfly)
     through(between_[at(source) * at(groups_) + at(target)],
             network_.bytes_per_us * network_.links_per_pair);
-  through(in_[at(to)], network_.bytes_per_us);
+  Link& in = in_[at(to)];
+  const double in_begin_us = std::max(in.free_us, end_us - alone_us);
+  end_us = std::max(end_us, pass(in, in_begin_us, limited_us(in, in_begin_us, bytes)));
   return end_us + network_.latency_us;
 }
 

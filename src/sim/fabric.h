@@ -15,13 +15,17 @@ class NetworkLinks {
   NetworkLinks(const Network& network, int nodes);
 
   // When a message that is ready at `ready_us` has arrived. sent_us: when its sender's link is
-  // done.
-  double deliver(int from, int to, double bytes, double ready_us, double* sent_us);
+  // done. is_first: of a message that comes in pieces.
+  double deliver(int from, int to, double bytes, double ready_us, double* sent_us,
+                 bool is_first = true);
 
  private:
   struct Link {
     double free_us = 0;
+    double used_bytes = 0;  // of the burst, when it was last used
   };
+  // How long it takes from `begin_us` on, alone on a link that is limited; the burst is used.
+  double limited_us(Link& link, double begin_us, double bytes) const;
   double pass(Link& link, double ready_us, double duration_us);
   int group(int node) const { return node / network_.nodes_per_switch; }
 

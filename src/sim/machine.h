@@ -17,6 +17,16 @@ struct Network {
   double gap_us = 0.1;       // between two messages of one node
   double bytes_per_us = 10000;
   std::int64_t eager_bytes = 16 * 1024;  // longer ones wait for their receive
+  // Of a link with a rate limiter (a token bucket): so much passes at the higher rate, and what has
+  // passed comes back at `bytes_per_us`.
+  double burst_bytes = 0;
+  double burst_bytes_per_us = 0;  // 0: no higher than `bytes_per_us`
+  // What each side's core works for a message, as over TCP; by RDMA, nothing.
+  double send_us_per_kib = 0;
+  double recv_us_per_kib = 0;
+  // How much of a message moves while neither side looks after it, as much as the kernel's buffers
+  // hold; 0: all of it, by RDMA.
+  std::int64_t window_bytes = 0;
   Fabric fabric = Fabric::flat;
   int nodes_per_switch = 16;  // dragonfly: nodes in a group
   double taper = 1;           // fat tree: how much less leaves a switch than enters it
@@ -31,7 +41,11 @@ struct Machine {
   double core_copy = 5000;    // bytes per microsecond that one core copies
   double numa_copy = 50000;   // and all cores of a NUMA node together
   double core_reduce = 4000;  // bytes of each operand that one core reduces
-  double remote_cost = 1;     // how much longer a copy from another NUMA node takes
+  // The same of data up to `cache_bytes`, which caches still hold when a core has written them and
+  // another one reads them; 0: caches make no difference.
+  std::int64_t cache_bytes = 0;
+  double cache_copy = 5000, cache_reduce = 4000;
+  double remote_cost = 1;  // how much longer a copy from another NUMA node takes
 
   double cache_us = 0.1;    // until another core sees what was written
   double poll_us = 0.1;     // one look at everything that is under way
@@ -49,6 +63,13 @@ struct Machine {
   int cells = 4;  // between two ranks
 
   Network network;
+
+  // Of so much data, how many plain copies one takes, or one reduction.
+  double copies_of_copy(double data) const { return is_cached(data) ? core_copy / cache_copy : 1; }
+  double copies_of_reduction(double data) const {
+    return core_copy / (is_cached(data) ? cache_reduce : core_reduce);
+  }
+  bool is_cached(double data) const { return data <= static_cast<double>(cache_bytes); }
 
   // One node, for placements.
   Topology topology() const {

@@ -7,6 +7,8 @@
 namespace weft::sim {
 namespace {
 
+constexpr double kPiece_bytes = 64 * 1024, kKib_bytes = 1024;
+
 std::size_t place(int index) {
   return static_cast<std::size_t>(index);
 }
@@ -27,7 +29,7 @@ bool Messages::same_node(const Message& m) const {
 }
 
 Messages::Way Messages::way(const Message& m) const {
-  if (!same_node(m)) return Way::network;
+  if (!same_node(m)) return machine_.network.window_bytes > 0 ? Way::stream : Way::network;
   if (m.bytes <= static_cast<double>(machine_.eager_bytes)) return Way::eager;
   return machine_.copies == 1 ? Way::taken : Way::cells;
 }
@@ -62,11 +64,11 @@ Messages::Id Messages::post(Side side, int rank, int peer, double bytes, double 
   m.to = to;
   m.bytes = bytes;
   m.way = way(m);
-  debt_us += m.way == Way::network ? machine_.network.overhead_us : machine_.message_us;
+  debt_us += same_node(m) ? machine_.message_us : machine_.network.overhead_us;
   if (side == Side::send) {
     ++messages_;
     bytes_ += bytes;
-    if (m.way == Way::eager) debt_us += bytes / machine_.core_copy;
+    if (m.way == Way::eager) debt_us += bytes * machine_.copies_of_copy(bytes) / machine_.core_copy;
     m.posted_us = now_us + debt_us;
     sent(m);
   } else {
@@ -78,16 +80,24 @@ Messages::Id Messages::post(Side side, int rank, int peer, double bytes, double 
 
 // Of a send, whether there is a receive or not.
 void Messages::sent(Message& m) {
-  const bool is_short = m.bytes <= static_cast<double>(machine_.network.eager_bytes);
   if (m.way == Way::eager) {
     m.ready_us = m.posted_us + machine_.cache_us;
     m.sent_us = m.posted_us;
-  } else if (m.way == Way::network && is_short) {
+  } else if (m.way == Way::stream) {
+    if (is_short(m))
+      m.granted_us = m.posted_us;
+    else
+      m.ready_us = word(m.from, m.to, m.posted_us);
+  } else if (m.way == Way::network && is_short(m)) {
     double link_us = 0;
     m.ready_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)], m.bytes,
                                 m.posted_us, &link_us);
     m.sent_us = m.posted_us;
   }
+}
+
+bool Messages::is_short(const Message& m) const {
+  return m.bytes <= static_cast<double>(machine_.network.eager_bytes);
 }
 
 void Messages::matched(Message& m) {
@@ -102,6 +112,56 @@ void Messages::matched(Message& m) {
     told_.tell(m.from, m.sent_us);
   }
   if (m.ready_us < kNever) told_.tell(m.to, m.ready_us);
+  if (m.way == Way::stream && is_short(m)) told_.tell(m.to, m.posted_us);
+}
+
+// When a question or an answer is there: it waits behind the data that its sender's link has taken.
+double Messages::word(int from, int to, double ready_us) {
+  constexpr double kBytes = 64;
+  double sent_us = 0;
+  return links_.deliver(node_of_rank_[place(from)], node_of_rank_[place(to)], kBytes, ready_us,
+                        &sent_us);
+}
+
+// The sender's look: the kernel's buffers take what they have room for.
+Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
+  if (m.granted_us > now_us + debt_us) return {Need::Kind::time, m.granted_us, 0};
+  const auto window = static_cast<double>(machine_.network.window_bytes);
+  const double piece = std::min(kPiece_bytes, window / 4);
+  while (m.into < m.bytes) {
+    const double bytes = std::min(piece, m.bytes - m.into);
+    if (m.into - m.out + bytes > window) return {Need::Kind::time, kNever, 0};
+    double link_us = 0;
+    const double at_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)],
+                                        bytes, now_us + debt_us, &link_us, m.into == 0);
+    m.pieces.push_back({at_us, bytes});
+    m.into += bytes;
+    debt_us += bytes / kKib_bytes * machine_.network.send_us_per_kib;
+    if (m.pieces.size() == 1) told_.tell(m.to, at_us);
+  }
+  return {};
+}
+
+// The receiver's look: it answers a sender that asks, and takes what is there.
+Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
+  const double latency_us = machine_.network.latency_us;
+  if (!is_short(m) && !m.is_granted) {
+    if (m.ready_us > now_us + debt_us) return {Need::Kind::time, m.ready_us, 0};
+    m.is_granted = true;
+    debt_us += machine_.network.overhead_us;
+    m.granted_us = word(m.to, m.from, now_us + debt_us);
+    told_.tell(m.from, m.granted_us);
+  }
+  bool took = false;
+  while (!m.pieces.empty() && m.pieces.front().at_us <= now_us) {
+    m.out += m.pieces.front().bytes;
+    debt_us += m.pieces.front().bytes / kKib_bytes * machine_.network.recv_us_per_kib;
+    m.pieces.pop_front();
+    took = true;
+  }
+  if (took && m.into < m.bytes) told_.tell(m.from, now_us + debt_us + latency_us);
+  if (m.out >= m.bytes) return {};
+  return {Need::Kind::time, m.pieces.empty() ? kNever : m.pieces.front().at_us, 0};
 }
 
 double Messages::room(const Message& m) const {
@@ -110,9 +170,11 @@ double Messages::room(const Message& m) const {
   return std::min(cell, m.bytes - m.into);
 }
 
-Messages::Need Messages::need(Id id, Side side, double now_us) {
-  const Message& m = at(id);
+Messages::Need Messages::need(Id id, Side side, double now_us, double& debt_us) {
+  Message& m = at(id);
   const bool sends = side == Side::send;
+  if (m.way == Way::stream) return sends ? push(m, now_us, debt_us) : pull(m, now_us, debt_us);
+  now_us += debt_us;
   if (m.way == Way::cells) {
     const double bytes =
         sends ? room(m) : std::min(static_cast<double>(machine_.cell_bytes), m.into - m.out);
@@ -125,7 +187,8 @@ Messages::Need Messages::need(Id id, Side side, double now_us) {
   if (at_us > now_us) return {Need::Kind::time, at_us, 0};
   if (sends || m.way != Way::taken || m.out >= m.bytes) return {};
   const bool is_remote = domain_of_rank_[place(m.from)] != domain_of_rank_[place(m.to)];
-  return {Need::Kind::copy, kNever, m.bytes * (is_remote ? machine_.remote_cost : 1)};
+  const double bytes = m.bytes * machine_.copies_of_copy(m.bytes);
+  return {Need::Kind::copy, kNever, bytes * (is_remote ? machine_.remote_cost : 1)};
 }
 
 void Messages::copied(Id id, Side side, double now_us) {
@@ -149,8 +212,13 @@ void Messages::copied(Id id, Side side, double now_us) {
 
 void Messages::finish(Id id, Side side, double& debt_us) {
   Message& m = at(id);
-  if (side == Side::recv && m.way == Way::eager) debt_us += m.bytes / machine_.core_copy;
-  if (side == Side::recv && m.way == Way::network) debt_us += machine_.network.overhead_us;
+  if (side == Side::recv && m.way == Way::eager)
+    debt_us += m.bytes * machine_.copies_of_copy(m.bytes) / machine_.core_copy;
+  const double kib = m.bytes / kKib_bytes;
+  if (m.way == Way::network)
+    debt_us += kib * (side == Side::send ? machine_.network.send_us_per_kib
+                                         : machine_.network.recv_us_per_kib);
+  if (side == Side::recv && !same_node(m)) debt_us += machine_.network.overhead_us;
   if (--m.unfinished == 0) free_.push_back(id);
 }
 

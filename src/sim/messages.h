@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "sim/events.h"
@@ -38,7 +39,8 @@ class Messages {
 
   // debt_us: of this rank's core, for what it has done since `now_us`; it grows.
   Id post(Side side, int rank, int peer, double bytes, double now_us, double& debt_us);
-  Need need(Id id, Side side, double now_us);
+  // What moves only while its side looks after it moves now, and that side's core works for it.
+  Need need(Id id, Side side, double now_us, double& debt_us);
   // The copy that was needed has been carried out.
   void copied(Id id, Side side, double now_us);
   // This side needs nothing any more.
@@ -48,17 +50,25 @@ class Messages {
   double bytes() const { return bytes_; }
 
  private:
-  enum class Way : std::uint8_t { eager, taken, cells, network };
+  // stream: over TCP, by whoever looks after it; the rest of network goes by itself.
+  enum class Way : std::uint8_t { eager, taken, cells, network, stream };
+  struct Piece {
+    double at_us;  // when it is there
+    double bytes;
+  };
   struct Message {
     int from = 0, to = 0;
     Way way = Way::eager;
     std::uint8_t unfinished = 2;  // sides
     double bytes = 0;
-    double posted_us = kNever;  // the send, when its core was done with that
-    double ready_us = kNever;   // for the receiver
-    double sent_us = kNever;    // the sender may go on
-    double into = 0, out = 0;   // bytes copied into cells and out of them
-    double asked_us = kNever;   // the receive was posted
+    double posted_us = kNever;   // the send, when its core was done with that
+    double ready_us = kNever;    // for the receiver
+    double sent_us = kNever;     // the sender may go on
+    double into = 0, out = 0;    // bytes copied into cells and out of them
+    double asked_us = kNever;    // the receive was posted
+    double granted_us = kNever;  // stream: the sender may begin
+    bool is_granted = false;
+    std::deque<Piece> pieces;  // stream: on their way, or there and not taken
   };
   struct Waiting {
     int peer;
@@ -73,6 +83,10 @@ class Messages {
   void sent(Message& m);
   void matched(Message& m);
   double room(const Message& m) const;
+  bool is_short(const Message& m) const;
+  double word(int from, int to, double ready_us);
+  Need push(Message& m, double now_us, double& debt_us);
+  Need pull(Message& m, double now_us, double& debt_us);
 
   const Machine& machine_;
   const std::vector<int> node_of_rank_, domain_of_rank_;

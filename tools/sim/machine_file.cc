@@ -22,6 +22,7 @@ struct Field {
   std::string path;
   Value value;
   double least = 0, most = 0;
+  bool optional = false;  // left out, it keeps the value that it has in a plain machine
 };
 
 constexpr const char* kFabrics[] = {"flat", "fat-tree", "dragonfly"};
@@ -35,6 +36,9 @@ std::vector<Field> fields_of(Machine& m) {
           {"copy.numa_node", &m.numa_copy, kLeastRate, kMostRate},
           {"copy.reduce", &m.core_reduce, kLeastRate, kMostRate},
           {"copy.remote_cost", &m.remote_cost, 1, 100},
+          {"copy.cache_bytes", &m.cache_bytes, 0, kMost_bytes, true},
+          {"copy.cache_core", &m.cache_copy, kLeastRate, kMostRate, true},
+          {"copy.cache_reduce", &m.cache_reduce, kLeastRate, kMostRate, true},
           {"core.cache_us", &m.cache_us, 0, kMost_us},
           {"core.poll_us", &m.poll_us, 0, kMost_us},
           {"core.switch_us", &m.switch_us, 0, kMost_us},
@@ -51,6 +55,11 @@ std::vector<Field> fields_of(Machine& m) {
           {"network.gap_us", &n.gap_us, 0, kMost_us},
           {"network.bytes_per_us", &n.bytes_per_us, kLeastRate, kMostRate},
           {"network.eager_bytes", &n.eager_bytes, 0, kMost_bytes},
+          {"network.burst_bytes", &n.burst_bytes, 0, kMost_bytes, true},
+          {"network.burst_bytes_per_us", &n.burst_bytes_per_us, 0, kMostRate, true},
+          {"network.send_us_per_kib", &n.send_us_per_kib, 0, kMost_us, true},
+          {"network.recv_us_per_kib", &n.recv_us_per_kib, 0, kMost_us, true},
+          {"network.window_bytes", &n.window_bytes, 0, kMost_bytes, true},
           {"network.fabric", &n.fabric},
           {"network.nodes_per_switch", &n.nodes_per_switch, 1, 65536},
           {"network.taper", &n.taper, 1, 1000},
@@ -158,6 +167,7 @@ class Reader {
     const auto group = group_of(field.path), name = name_of(field.path);
     const bool there =
         group.empty() ? file.contains(name) : file.contains(group) && file[group].contains(name);
+    if (!there && field.optional) return true;
     if (!there) return wrong(field.path, "is missing; it is " + allowed(field));
     const ordered_json& value = group.empty() ? file[name] : file[group][name];
     const Error error = wrong(field.path, "is " + value.dump() + ", and must be " + allowed(field));
