@@ -10,6 +10,7 @@
 #include "interpose/hooks.h"
 #include "interpose/runtime.h"
 #include "interpose/self_communicator.h"
+#include "interpose/sites.h"
 #include "interpose/submit.h"
 #include "transport/mpi/handles.h"
 
@@ -122,6 +123,8 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
     return MPI_SUCCESS;
   }
   if (!runtime.completions_are_ours()) operation.show_to_library();
+  if (holding.load(std::memory_order_relaxed) > 0 && hold_start(runtime, operation)) [[unlikely]]
+    return MPI_SUCCESS;
   submit(runtime, operation.engine, runtime.requests.find(operation.request()));
   return MPI_SUCCESS;
 }

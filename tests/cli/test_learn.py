@@ -158,6 +158,17 @@ def test_blocking_calls_may_switch_all_the_time(run, ranks, hosts):
         assert 0 < entry["handled"] < entry["seen"]
 
 
+# Rank 0 has more in flight than a comparison waits for before the others start any: neither may a
+# duplication of the communicator wait there, nor overtake calls that are held.
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (3, "a:2,b:1")])
+def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ranks, hosts):
+    duplications = built("duplications", tmp_path)
+    sites, _ = run(
+        40, 10, options=["--learn", "switch"], ranks=ranks, hosts=hosts, program=duplications
+    )
+    assert sites["allreduce, predefined operator, below 4 KiB"]["calls"] == 40 * 2 * 10
+
+
 # More are in flight than a comparison waits for, so that blocking calls meet calls that are held.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
 def test_blocking_calls_may_switch_while_others_are_in_flight(run, ranks, hosts):
