@@ -62,8 +62,20 @@ bool HeldCollective::go_on() {
   carried_ = carried_by(way);
   count(way);
   const ComputesAs caller(computes_as());
-  if (carried_->has_memory() && !carried_->by_callers()) carried_->advance();
+  if (!carried_->has_memory()) return true;
+  if (way && !way->declined && begins_by_worker(*way)) {
+    submit(runtime(), way->engine, carried_);
+    by_worker_ = true;
+  } else if (!carried_->by_callers()) {
+    carried_->advance();
+  }
   return true;
+}
+
+// Others go on with it then; this operation only looks for its end.
+bool HeldCollective::begins_by_worker(const Plan& way) const {
+  const bool whole = way.engine == Engine::tcc || way.engine == Engine::assist;
+  return whole && way.communicator->worker;
 }
 
 // For the summary, as if it had begun in its start.
@@ -83,7 +95,7 @@ std::shared_ptr<CollectiveOperation> HeldCollective::carried_by(const Plan* way)
 Result<bool> HeldCollective::over() {
   if (!carried_) return false;
   if (!carried_->has_memory()) return Error{"", MPI_ERR_NO_MEM};
-  if (!carried_->advance()) return false;
+  if (by_worker_ ? !carried_->done() : !carried_->advance()) return false;
   if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
   return true;
 }
@@ -208,6 +220,12 @@ bool hold_start(Runtime& runtime, PersistentOperation& operation) {
   hold(*communicator, std::make_shared<HeldStart>(runtime, operation.shared_from_this()));
   let_go(*communicator);
   return true;
+}
+
+void let_worker_end(Runtime& runtime, const Communicator& communicator) {
+  if (!communicator.wants_worker() || !communicator.worker) return;
+  runtime.progress.drive_until([&] { return communicator.worker->is_idle(); },
+                               [] { sched_yield(); });
 }
 
 void let_held_go(Runtime& runtime, MPI_Comm comm) {

@@ -46,10 +46,12 @@ class HeldCollective final : public HeldOperation {
   bool has_begun() const override { return carried_ != nullptr; }
   std::shared_ptr<CollectiveOperation> carried_by(const Plan* way);
   void count(const Plan* way) const;
+  bool begins_by_worker(const Plan& way) const;
 
   const std::optional<Plan> plan_;
   Made made_;
   std::shared_ptr<CollectiveOperation> carried_;  // once it has begun
+  bool by_worker_ = false;
 };
 
 // MPI_Comm_idup, MPI_Comm_idup_with_info: the library's own, on the application's communicator. The

@@ -130,6 +130,10 @@ bool hold_start(Runtime& runtime, PersistentOperation& operation);
 // started the held ones.
 void let_held_go(Runtime& runtime, MPI_Comm comm);
 
+// Before collectives of the library's on the shadow of a communicator where engine auto has a
+// worker: until that has carried out what it has. Waits as let_held_go() does.
+void let_worker_end(Runtime& runtime, const Communicator& communicator);
+
 // The call that now goes to the library is to be watched until the application completes it.
 struct WatchedFor {
   Site* site = nullptr;
