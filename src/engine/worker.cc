@@ -12,7 +12,8 @@ namespace weft {
 struct Worker::Queue {
   std::mutex mutex;  // guards the rest
   std::condition_variable changed;
-  std::deque<std::shared_ptr<Operation>> operations;
+  std::deque<Entry> entries;
+  bool is_busy = false;
   bool stopping = false;
 };
 
@@ -38,12 +39,34 @@ Result<bool> Worker::start() {
 }
 
 void Worker::submit(std::shared_ptr<Operation> operation) {
-  operation->compute_as_here();
+  add({std::move(operation), {}});
+}
+
+void Worker::begin(std::shared_ptr<Operation> operation, Then then) {
+  add({std::move(operation), std::move(then)});
+}
+
+void Worker::add(Entry entry) {
+  entry.operation->compute_as_here();
   {
     const std::lock_guard lock(queue_->mutex);
-    queue_->operations.push_back(std::move(operation));
+    queue_->entries.push_back(std::move(entry));
   }
   queue_->changed.notify_one();
+}
+
+bool Worker::is_idle() const {
+  const std::lock_guard lock(queue_->mutex);
+  return queue_->entries.empty() && !queue_->is_busy;
+}
+
+// May end the worker itself.
+void Worker::carry_out(Entry entry) {
+  const ComputesAs caller(entry.operation->computes_as());
+  if (entry.operation->advance()) return;
+  if (entry.then) return entry.then(std::move(entry.operation));
+  while (!entry.operation->advance()) {
+  }
 }
 
 void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index,
@@ -52,22 +75,19 @@ void Worker::thread_main(const std::shared_ptr<Queue>& queue, Observer& observer
   if (core >= 0) observer.moves_to(core);
   std::unique_lock lock(queue->mutex);
   while (true) {
-    if (queue->operations.empty() && !queue->stopping) {
+    if (queue->entries.empty() && !queue->stopping) {
       observer.activity(Activity::asleep);
-      queue->changed.wait(lock, [&] { return !queue->operations.empty() || queue->stopping; });
+      queue->changed.wait(lock, [&] { return !queue->entries.empty() || queue->stopping; });
     }
-    if (queue->operations.empty()) return;
-    auto operation = std::move(queue->operations.front());
-    queue->operations.pop_front();
+    if (queue->entries.empty()) return;
+    Entry entry = std::move(queue->entries.front());
+    queue->entries.pop_front();
+    queue->is_busy = true;
     lock.unlock();
     observer.activity(Activity::working);
-    {
-      const ComputesAs caller(operation->computes_as());
-      while (!operation->advance()) {
-      }
-    }
-    operation.reset();  // may end the worker itself
+    carry_out(std::move(entry));
     lock.lock();
+    queue->is_busy = false;
   }
 }
 

@@ -4,6 +4,7 @@
 // orders on different ranks; a common queue could deadlock a legal program.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -25,8 +26,19 @@ class Worker {
   // Starts the thread; an error where the system refuses. Before the first submit().
   Result<bool> start();
   void submit(std::shared_ptr<Operation> operation);
+  // In its turn the operation only begins; where that does not end it, `then` has it.
+  using Then = std::function<void(std::shared_ptr<Operation>)>;
+  void begin(std::shared_ptr<Operation> operation, Then then);
+  // Nothing is left that has been submitted before.
+  bool is_idle() const;
 
  private:
+  struct Entry {
+    std::shared_ptr<Operation> operation;
+    Then then;  // empty: to its end
+  };
+  static void carry_out(Entry entry);
+  void add(Entry entry);
   struct Queue;
   static void thread_main(const std::shared_ptr<Queue>& queue, Observer& observer, int index,
                           int core);

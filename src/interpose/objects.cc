@@ -80,11 +80,21 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   return code;
 }
 
-// Its order among the library's collectives is that of its start. So it waits, though it should
-// not, where calls are held, which is seldom (docs/inside/learning.md).
+// Its order among the library's collectives is that of its start, so it is held behind others.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  if (Runtime* runtime = Runtime::active()) let_held_go(*runtime, comm);
-  return next_calls.Comm_idup(comm, newcomm, request);
+  Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
+  int code = MPI_SUCCESS;
+  const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt,
+                                                   newcomm, request, &code);
+  return is_held ? code : next_calls.Comm_idup(comm, newcomm, request);
+}
+
+int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
+  int code = MPI_SUCCESS;
+  const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup_with_info, comm,
+                                                   info, newcomm, request, &code);
+  return is_held ? code : next_calls.Comm_idup_with_info(comm, info, newcomm, request);
 }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {

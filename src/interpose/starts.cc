@@ -7,6 +7,7 @@
 #include "library/generated/next_calls.h"
 #include "runtime/persistent.h"
 #include "runtime/runtime.h"
+#include "runtime/sites.h"
 #include "runtime/submit.h"
 
 namespace weft::interpose {
@@ -23,6 +24,8 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
     return MPI_SUCCESS;
   }
   if (!runtime.completions_are_ours()) operation.show_to_library();
+  if (holding.load(std::memory_order_relaxed) > 0 && hold_start(runtime, operation)) [[unlikely]]
+    return MPI_SUCCESS;
   submit(runtime, operation.engine, runtime.requests.find(operation.request()));
   return MPI_SUCCESS;
 }

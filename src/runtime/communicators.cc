@@ -152,15 +152,15 @@ std::optional<Shadow> make_shadow(MPI_Comm user, int size, bool ready) {
 }
 
 // Null where the system refuses a thread, which is said once.
-std::unique_ptr<Worker> start_worker(Observer& observer, int core) {
+std::unique_ptr<Worker> start_worker(Observer& observer, int core, const std::string& effect) {
   static std::atomic<int> workers{0};
   static std::atomic<bool> said{false};
   auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
   const auto started = worker->start();
   if (started) return worker;
   if (!said.exchange(true))
-    say("no worker thread (" + started.error().message +
-        "): collectives of this communicator go to the MPI library; raise 'ulimit -u' to get one");
+    say("no worker thread (" + started.error().message + "): " + effect +
+        "; raise 'ulimit -u' to get one");
   return nullptr;
 }
 
@@ -205,8 +205,25 @@ void Communicator::share_memory() {
   processor = processor_of(shadow, size);
 }
 
+namespace {
+
+// Each is a thread, and a program may have many communicators.
+constexpr int kMostTried = 16;
+std::atomic<int> tried_workers{0};
+
+}  // namespace
+
+void Communicator::want_worker(Observer& observer) {
+  if (!worker && tried_workers.load() < kMostTried) {
+    worker = start_worker(observer, -1, "engine tcc is not tried");
+    if (worker) tried_workers.fetch_add(1);
+  }
+  wants_worker_ = true;
+}
+
 Communicator::~Communicator() {
   if (shadow == user) return;
+  if (worker && wants_worker_) tried_workers.fetch_sub(1);
   worker.reset();  // it may be inside a collective on the shadow
   if (freed.load() && !is_lent_.load())
     free_now(shadow);
@@ -244,7 +261,9 @@ void Communicators::add(MPI_Comm user, const Hints& hints, bool with_leaders, Ob
   int rank = 0, size = 0;
   library_calls.Comm_size(user, &size);
   library_calls.Comm_rank(user, &rank);
-  auto worker = worker_for ? start_worker(*worker_for, worker_core) : nullptr;
+  auto worker = worker_for ? start_worker(*worker_for, worker_core,
+                                          "collectives of this communicator go to the MPI library")
+                           : nullptr;
   auto shadow = make_shadow(user, size, !worker_for || worker);
   if (!shadow) return;
   auto communicator = std::make_shared<Communicator>(user, std::move(*shadow), rank, size);
@@ -303,7 +322,7 @@ void Communicators::free_all() {
   std::shared_ptr<Communicator> world = remove(handles.comm_world);
   if (!world) return;
   const MPI_Comm shadow = world->shadow;
-  const bool has_worker = world->worker != nullptr;  // the same on all ranks
+  const bool has_worker = world->worker != nullptr || world->wants_worker();  // on all ranks alike
   world->sites->forget_comparisons();
   world.reset();
   {

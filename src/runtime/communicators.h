@@ -79,6 +79,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // Collective, once: finds out which ranks share memory, and makes it.
   void share_memory();
 
+  // Where engine auto may take a worker: wants one, unless there is one. The same on all ranks;
+  // that the system refuses one is not. By whoever begins the communicator's calls.
+  void want_worker(Observer& observer);
+  bool wants_worker() const { return wants_worker_; }
+
   // A request has been made for a collective on it, which may outlive it. The same on all ranks.
   void lend() { is_lent_.store(true, std::memory_order_relaxed); }
 
@@ -103,7 +108,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     return schedules_.find_or(shape, algorithm, build);
   }
 
-  std::unique_ptr<Worker> worker;          // of engine tcc only
+  std::unique_ptr<Worker> worker;          // of engine tcc, and where auto has wanted one
   std::shared_ptr<const Nodes> nodes;      // nullptr where no ranks share memory
   std::shared_ptr<const Domains> domains;  // of one node; nullptr where it has one only
   std::unique_ptr<NodeMemory> memory;      // of this rank's node; nullptr where it shares none
@@ -117,6 +122,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
  private:
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<bool> is_lent_{false};
+  bool wants_worker_ = false;
   std::mutex mutex_;  // guards schedules_
   ScheduleCache schedules_;
 };

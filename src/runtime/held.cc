@@ -1,10 +1,15 @@
-// Whoever advances a held operation lets go what is held before it, too.
+// What is held, in which order it goes on, and by whom.
 #include "runtime/held.h"
 
 #include <sched.h>
 
+#include <utility>
+
 #include "base/clock.h"
+#include "library/generated/library_calls.h"
+#include "library/handles.h"
 #include "runtime/communicators.h"
+#include "runtime/persistent.h"
 #include "runtime/runtime.h"
 #include "runtime/shape.h"
 #include "runtime/sites.h"
@@ -22,88 +27,205 @@ void let_go(Communicator& communicator) {
 }  // namespace
 
 HeldOperation::HeldOperation(Runtime& runtime, CallId id, const Call& call,
-                             std::shared_ptr<Communicator> communicator, const Plan* plan)
+                             std::shared_ptr<Communicator> communicator)
     : RequestedOperation(id, call, communicator, library_schedule(call, *communicator), nullptr, 0),
-      runtime_(runtime),
-      plan_(plan ? std::optional(*plan) : std::nullopt) {
+      runtime_(runtime) {
   leave_to(*this);
   compute_as_here();
-  if (plan_ && plan_->by_callers) leave_to_callers();
   if (runtime.observing()) times.started = now_ns();
+}
+
+Result<bool> HeldOperation::begin() {
+  if (!has_begun()) let_go(communicator());
+  return has_begun();
+}
+
+HeldCollective::HeldCollective(Runtime& runtime, CallId id, const Call& call,
+                               std::shared_ptr<Communicator> communicator, const Plan* plan)
+    : HeldOperation(runtime, id, call, std::move(communicator)),
+      plan_(plan ? std::optional(*plan) : std::nullopt) {
+  if (plan_ && plan_->by_callers) leave_to_callers();
   if (!plan_ || !plan_->ways) return;
   Site& site = *plan_->ways->site;
   made_ = {now_ns(), site.in_flight.load(std::memory_order_relaxed)};
   is_of(site);
 }
 
-bool HeldOperation::go_on() {
+bool HeldCollective::go_on() {
   if (carried_) return true;
   const Plan* way = plan_ ? &*plan_ : nullptr;
   if (way && way->ways) {
-    const auto next = next_way(runtime_, id(), communicator(), *way->ways->site, made_);
+    const auto next = next_way(runtime(), id(), communicator(), *way->ways->site, made_);
     if (!next) return false;
-    way = &plan_of(runtime_, call(), *plan_, *next);
+    way = &plan_of(runtime(), call(), *plan_, *next);
   }
   carried_ = carried_by(way);
   count(way);
   const ComputesAs caller(computes_as());
-  if (carried_->has_memory() && !carried_->by_callers()) carried_->advance();
+  if (!carried_->has_memory()) return true;
+  if (way && !way->declined && begins_by_worker(*way)) {
+    submit(runtime(), way->engine, carried_);
+    by_worker_ = true;
+  } else if (!carried_->by_callers()) {
+    carried_->advance();
+  }
   return true;
 }
 
+// Others go on with it then; this operation only looks for its end.
+bool HeldCollective::begins_by_worker(const Plan& way) const {
+  const bool whole = way.engine == Engine::tcc || way.engine == Engine::assist;
+  return whole && way.communicator->worker;
+}
+
 // For the summary, as if it had begun in its start.
-void HeldOperation::count(const Plan* way) const {
-  Summary& summary = runtime_.summary;
+void HeldCollective::count(const Plan* way) const {
+  Summary& summary = runtime().summary;
   if (!way || way->declined)
     summary.passed_on(id(), way ? *way->declined : Reason::arguments);
   else
     summary.handled(id(), way->bytes, way->schedule->node_bytes > 0);
 }
 
-std::shared_ptr<CollectiveOperation> HeldOperation::carried_by(const Plan* way) {
+std::shared_ptr<CollectiveOperation> HeldCollective::carried_by(const Plan* way) {
   if (!way || way->declined) return library_operation(id(), call(), communicator());
-  return operation_in_order(runtime_, id(), call(), *way);
+  return operation_in_order(runtime(), id(), call(), *way);
 }
 
-Result<bool> HeldOperation::begin() {
-  if (!carried_) let_go(communicator());
-  return carried_ != nullptr;
-}
-
-Result<bool> HeldOperation::over() {
+Result<bool> HeldCollective::over() {
   if (!carried_) return false;
   if (!carried_->has_memory()) return Error{"", MPI_ERR_NO_MEM};
-  if (!carried_->advance()) return false;
+  if (by_worker_ ? !carried_->done() : !carried_->advance()) return false;
   if (carried_->error_code() != MPI_SUCCESS) return Error{"", carried_->error_code()};
   return true;
 }
 
-int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
-         const Plan* plan, MPI_Request* request) {
+HeldDuplication::HeldDuplication(Runtime& runtime, CallId id,
+                                 std::shared_ptr<Communicator> communicator,
+                                 std::optional<MPI_Info> info, MPI_Comm* made)
+    : HeldOperation(runtime, id, Call{.comm = communicator->user}, communicator),
+      made_(made),
+      librarys_(handles.request_null),
+      code_(library_calls.Comm_get_errhandler(this->communicator().user, &errhandler_)),
+      may_call_back_(!runtime.operators_stay()) {
+  if (!may_call_back_) leave_to_callers();
+  if (!info) return;
+  info_ = handles.info_null;
+  if (*info != handles.info_null && code_ == MPI_SUCCESS)
+    code_ = library_calls.Info_dup(*info, &*info_);
+}
+
+HeldDuplication::~HeldDuplication() {
+  if (info_ && *info_ != handles.info_null) library_calls.Info_free(&*info_);
+}
+
+// By a caller, or while one is blocked.
+Result<bool> HeldDuplication::begin() {
+  const bool before = std::exchange(may_call_back_, true);
+  const auto begun = HeldOperation::begin();
+  may_call_back_ = before;
+  return begun;
+}
+
+bool HeldDuplication::go_on() {
+  if (!may_call_back_) return false;
+  has_begun_ = true;
+  if (code_ != MPI_SUCCESS) return true;
+  const MPI_Comm user = communicator().user;
+  code_ = info_ ? library_calls.Comm_idup_with_info(user, *info_, made_, &librarys_)
+                : library_calls.Comm_idup(user, made_, &librarys_);
+  return true;
+}
+
+Result<bool> HeldDuplication::over() {
+  int flag = 0;
+  if (code_ == MPI_SUCCESS) code_ = library_calls.Test(&librarys_, &flag, MPI_STATUS_IGNORE);
+  if (code_ == MPI_SUCCESS && !flag) return false;
+  if (code_ == MPI_SUCCESS) code_ = library_calls.Comm_set_errhandler(*made_, errhandler_);
+  if (errhandler_ != MPI_Errhandler{}) library_calls.Errhandler_free(&errhandler_);
+  if (code_ != MPI_SUCCESS) return Error{"", code_};
+  return true;
+}
+
+bool HeldStart::go_on() {
+  if (!operation_->advance()) runtime_.progress.submit(operation_, runtime_.threads_allowed());
+  return true;
+}
+
+namespace {
+
+// Behind what is held on the communicator.
+void hold(Communicator& communicator, std::shared_ptr<HeldCall> call) {
+  if (!communicator.sites->held.hold(std::move(call))) return;
+  holding.fetch_add(1);
+  begin_epoch();
+}
+
+int give_request(Runtime& runtime, Communicator& communicator,
+                 std::shared_ptr<HeldOperation> operation, MPI_Request* request) {
   communicator.lend();
-  auto operation =
-      std::make_shared<HeldOperation>(runtime, id, call, communicator.shared_from_this(), plan);
   if (const int code = operation->make_request(); code != MPI_SUCCESS)
     return call_error_handler(*operation, code);
   *request = operation->request();
   runtime.requests.add(operation);
   runtime.requests.activated();
-  if (communicator.sites->held.hold(operation)) {
-    holding.fetch_add(1);
-    begin_epoch();
-  }
+  hold(communicator, operation);
   runtime.progress.submit(std::move(operation), runtime.threads_allowed());
   return MPI_SUCCESS;
 }
 
+// nullptr: nothing is held on it.
+Communicator* holds_calls(Runtime& runtime, MPI_Comm comm) {
+  if (holding.load(std::memory_order_acquire) == 0) return nullptr;
+  Communicator* communicator = runtime.communicators.find(comm);
+  return communicator && communicator->sites->held.any() ? communicator : nullptr;
+}
+
+}  // namespace
+
+int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
+         const Plan* plan, MPI_Request* request) {
+  auto operation =
+      std::make_shared<HeldCollective>(runtime, id, call, communicator.shared_from_this(), plan);
+  return give_request(runtime, communicator, std::move(operation), request);
+}
+
 bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
                         MPI_Request* request, int* code) {
-  Communicator* communicator = runtime.communicators.find(call.comm);
-  if (!communicator || !communicator->sites->held.any()) return false;
+  Communicator* communicator = holds_calls(runtime, call.comm);
+  if (!communicator) return false;
   if (plan && plan->ways)
     communicator->sites->count_call(runtime, *communicator, *plan->ways->site);
   *code = hold(runtime, id, call, *communicator, plan, request);
   return true;
+}
+
+bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
+                      MPI_Comm* made, MPI_Request* request, int* code) {
+  Communicator* communicator = holds_calls(runtime, comm);
+  if (!communicator) return false;
+  *code = give_request(
+      runtime, *communicator,
+      std::make_shared<HeldDuplication>(runtime, id, communicator->shared_from_this(), info, made),
+      request);
+  return true;
+}
+
+// Nobody waits for it by a held request of its own, so whatever went before it may be gone by now.
+bool hold_start(Runtime& runtime, PersistentOperation& operation) {
+  Communicator& own = operation.communicator();
+  if (own.shadow != own.user) return false;
+  Communicator* communicator = holds_calls(runtime, own.user);
+  if (!communicator) return false;
+  hold(*communicator, std::make_shared<HeldStart>(runtime, operation.shared_from_this()));
+  let_go(*communicator);
+  return true;
+}
+
+void let_worker_end(Runtime& runtime, const Communicator& communicator) {
+  if (!communicator.wants_worker() || !communicator.worker) return;
+  runtime.progress.drive_until([&] { return communicator.worker->is_idle(); },
+                               [] { sched_yield(); });
 }
 
 void let_held_go(Runtime& runtime, MPI_Comm comm) {

@@ -56,8 +56,9 @@ void bring_forward(Runtime& runtime, const Operations& operations) {
   }
 }
 
-bool in_library(const CollectiveOperation& operation) {
-  return !operation.done() && operation.schedule().steps.front().kind == StepKind::library_blocking;
+bool in_library(CollectiveOperation& operation) {
+  const auto& worker = operation.communicator().worker;
+  return !operation.done() && worker && !worker->is_idle();
 }
 
 }  // namespace

@@ -56,6 +56,15 @@ Schedule built(const Algorithm& algorithm, const Shape& shape, const Tuning& tun
   return build(algorithm, shape, tuning);
 }
 
+// By what a schedule is found again; each number of levels has an address of its own.
+const void* cached_as(const Choice& choice) {
+  if (choice.split_levels == Config::kByModel) return choice.algorithm;
+  constexpr std::size_t kMostLevels = 32;
+  static const std::vector<char> addresses(kMostLevels * algorithms().size());
+  const auto place = static_cast<std::size_t>(choice.algorithm - algorithms().data());
+  return &addresses[place * kMostLevels + static_cast<std::size_t>(choice.split_levels)];
+}
+
 int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& algorithm) {
   const int asked = runtime.config.split_levels;
   if (asked != Config::kByModel) return asked;
@@ -69,9 +78,11 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
                                              const Shape& shape, const Choice& choice) {
   static const char library_blocking = 0, library_nonblocking = 0;
   if (choice.algorithm)
-    return communicator.schedule(shape, choice.algorithm, [&] {
+    return communicator.schedule(shape, cached_as(choice), [&] {
       Tuning tuning = default_tuning(shape, communicator.processor);
-      tuning.split_levels = split_levels(runtime, shape, *choice.algorithm);
+      tuning.split_levels = choice.split_levels != Config::kByModel
+                                ? choice.split_levels
+                                : split_levels(runtime, shape, *choice.algorithm);
       return built(*choice.algorithm, shape, tuning);
     });
   if (choice.engine == Engine::tcc)
@@ -287,13 +298,15 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   const SiteKey key = key_of(shape, use, kernel);
   return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
-    auto ways = key.blocking ? ways_for_blocking(runtime.config, runtime.library, shape)
-                             : ways_for(runtime.config, runtime.library, shape, rule);
+    auto ways = key.blocking
+                    ? ways_for_blocking(runtime.config, runtime.library, shape)
+                    : ways_for(runtime.config, runtime.library, shape, rule, runtime.beside());
     const Learn learn = runtime.config.learn;
     Learner::Settings settings;
     settings.seed =
         static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
     settings.known = runtime.learnt.find(communicator, key, ways);
+    settings.conditional = worker_among(ways);
     settings.by_own_time = key.blocking;
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
@@ -390,6 +403,7 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   if (holding.load() > 0 && use != Use::request) let_held_go(runtime, call.comm);
   const std::uint64_t began_at = epoch();
   Communicator* communicator = runtime.communicators.find(call.comm);
+  if (communicator && use != Use::request) let_worker_end(runtime, *communicator);
   if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
     return decline(*declined);
   Plan made;

@@ -214,7 +214,9 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
     look_for_devices();
     runtime->place_threads();
     if (config.engine == Engine::agent && runtime->threads_allowed()) runtime->share_cores();
+    if (runtime->learns()) runtime->share_cores();
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
+    if (runtime->learns()) runtime->agree_on_ways();
     if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config, runtime->plans);
     runtime->add_communicator(handles.comm_world, {});
@@ -378,6 +380,23 @@ void Runtime::agree_on_threads(int rank, int asked_level) {
   if (!started && before == 1)
     say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
         "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
+}
+
+// Collective. Where all threads stay beside their ranks there is neither an agent nor a free core.
+void Runtime::agree_on_ways() {
+  beside_.workers = several_may_run(library);
+  if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  const bool by_model = config.split_levels == Config::kByModel;
+  const NodeCores& cores = node_cores_;
+  const std::array<std::int64_t, 6> own{cores.free,       -cores.free,
+                                        cores.ranks,      -cores.ranks,
+                                        by_model ? 0 : 1, progress.has_desk() ? 1 : 0};
+  std::array<std::int64_t, 6> greatest{};
+  library_calls.Allreduce(own.data(), greatest.data(), static_cast<int>(own.size()), handles.int64,
+                          handles.max, handles.comm_world);
+  const bool alike = greatest[0] == -greatest[1] && greatest[2] == -greatest[3];
+  if (alike && greatest[4] == 0) beside_.cores = cores;
+  beside_.agents = greatest[5] != 0;
 }
 
 namespace {

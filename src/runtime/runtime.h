@@ -18,6 +18,7 @@
 #include "select/selector.h"
 #include "select/split_rule.h"
 #include "select/trial_budget.h"
+#include "select/ways.h"
 #include "trace/trace.h"
 
 namespace weft {
@@ -50,6 +51,8 @@ class Runtime final : public Observer {
   bool several_callers() const { return several_callers_; }
   // Where Weft's threads run on this node.
   const NodeCores& node_cores() const { return node_cores_; }
+  // What engine auto may try beside threads and callers; the same on all ranks.
+  const Beside& beside() const { return beside_; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }
   // Only what needs no MPI call of a thread's, so that the level of threads and blocking calls stay
@@ -117,6 +120,7 @@ class Runtime final : public Observer {
   bool drives_transfers() const { return threads_allowed() && config.engine != Engine::function; }
   void agree_on_threads(int rank, int asked_level);
   void share_cores();
+  void agree_on_ways();
   void prepare_initialisations(int rank);
   // A sentence about the whole run, for the summary; "": none.
   std::string remark() const;
@@ -129,6 +133,7 @@ class Runtime final : public Observer {
   bool operators_stay_ = false;  // the same
   bool has_spare_core_ = false;  // the same
   NodeCores node_cores_;         // the same
+  Beside beside_;                // the same
   bool several_callers_ = false;
   const Scope scope_;
   const bool observing_;

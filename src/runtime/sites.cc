@@ -50,6 +50,10 @@ std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communica
   }
   const auto step = site.learner.next(made.at_ns, made.in_flight, communicator.sites->turn);
   if (!step) return std::nullopt;
+  if (step->compare && worker_among(site.ways) >= 0) {
+    communicator.want_worker(runtime);
+    if (!communicator.worker) site.learner.say_unable();
+  }
   if (step->compare)
     site.comparison = begin_comparison(runtime, id, communicator, site.learner.words());
   return step->way;

@@ -22,7 +22,8 @@
 namespace weft {
 
 class Comparison;
-class HeldOperation;
+class HeldCall;
+class PersistentOperation;
 
 struct Site {
   Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
@@ -74,7 +75,7 @@ class Sites {
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
   TrialTurn turn;
-  CallsInOrder<std::shared_ptr<HeldOperation>> held;
+  CallsInOrder<std::shared_ptr<HeldCall>> held;
 
   std::vector<SiteRecord> records(const Communicator& communicator) const;
 
@@ -119,9 +120,19 @@ int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicat
 // The same if others on its communicator are; false: none is.
 bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
                         MPI_Request* request, int* code);
+// The same of the duplication of a communicator; info: none for MPI_Comm_idup. What the library
+// copies are the attributes of the moment when it begins.
+bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
+                      MPI_Comm* made, MPI_Request* request, int* code);
+// The same of a start whose operation is the library's own call on the application's communicator.
+bool hold_start(Runtime& runtime, PersistentOperation& operation);
 // Before a call that waits for all ranks: until none is held. Waits for the other ranks to have
 // started the held ones.
 void let_held_go(Runtime& runtime, MPI_Comm comm);
+
+// Before collectives of the library's on the shadow of a communicator where engine auto has a
+// worker: until that has carried out what it has. Waits as let_held_go() does.
+void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
 // The call that now goes to the library is to be watched until the application completes it.
 struct WatchedFor {

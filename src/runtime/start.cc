@@ -198,7 +198,9 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, b
   Communicator& c = *plan.communicator;
   const BlockingCall guard(id);
   // A worker may be inside a collective on the shadow.
-  if (!c.worker && !guard.must_not_block()) {
+  const bool by_workers = runtime.engine_for(c) == Engine::tcc;
+  if (!by_workers) let_worker_end(runtime, c);
+  if (!by_workers && !guard.must_not_block()) {
     if (auto own = memory_for(runtime, id, call, in_library, plan)) return own;
   }
   if (!plan.in_memory) return std::nullopt;
@@ -260,13 +262,26 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
   return true;
 }
 
+// Whole collectives of the library's begin in one order on all ranks: also those that the thread
+// drives, behind those that the worker carries out. False: there is none.
+bool leave_to_worker(Runtime& runtime, Engine engine,
+                     const std::shared_ptr<CollectiveOperation>& operation) {
+  Worker* const worker = operation->communicator().worker.get();
+  if (!worker) return false;
+  if (engine == Engine::tcc)
+    worker->submit(operation);
+  else
+    worker->begin(operation, [&runtime](std::shared_ptr<Operation> begun) {
+      runtime.progress.submit(std::move(begun), true);
+    });
+  return true;
+}
+
 }  // namespace
 
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
-  if (engine == Engine::tcc) {
-    operation->communicator().worker->submit(operation);
-    return;
-  }
+  const bool whole = engine == Engine::tcc || engine == Engine::assist;
+  if (whole && leave_to_worker(runtime, engine, operation)) return;
   if (operation->advance()) return;
   const bool split = operation->schedule().is_split();
   if (split && ends_at_start(runtime, engine, *operation)) return;

@@ -39,7 +39,8 @@ constexpr int kMostCallsOfOthers = 64;
 
 // Behind the slots of the words.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
-                      kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3;
+                      kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3,
+                      kUnableWord = kInFlightWord + 4;
 
 std::int64_t median_of(std::vector<std::int64_t> values) {
   std::erase(values, 0);
@@ -81,6 +82,8 @@ void TrialTurn::give_back(const Learner& site) {
 Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBudget& budget)
     : number_(next_number()),
       native_(native),
+      conditional_(settings.conditional),
+      may_try_(settings.tries && !budget.is_none() && ways > 1),
       by_own_time_(settings.by_own_time),
       switches_(settings.switches),
       free_slots_(settings.has_free_slots ? kFreeSlots : 0),
@@ -88,15 +91,17 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       random_state_(settings.seed),
       records_(std::min(ways, kMostWays)) {
   if (settings.known && !switches_) {
-    way_ = settings.known->way;
-    period_ns_ = settings.known->period_ns;
+    if (settings.known->way == conditional_)
+      known_ = settings.known;
+    else
+      std::tie(way_, period_ns_) = std::pair(settings.known->way, settings.known->period_ns);
   }
   if (switches_) way_ = static_cast<int>(random() % records_.size());
+  if (way_ == conditional_) way_ = 0;
   settled_.way = way_;
   settled_.median_ns.resize(records_.size());
   settled_.median_ns[static_cast<std::size_t>(way_)] = period_ns_;
-  const bool may_try = settings.tries && !budget.is_none() && records_.size() > 1;
-  if (!switches_ && !may_try)
+  if (!switches_ && !may_try_ && !known_)
     begin_stage(Stage::settled, kNever);
   else if (period_ns_ != 0)
     begin_known();
@@ -181,9 +186,19 @@ void Learner::agreed(const Words& greatest) {
   is_agreed_ = true;
 }
 
+void Learner::say_unable() {
+  words_[kUnableWord] = 1;
+}
+
+void Learner::leave_out_conditional() {
+  if (conditional_ >= 0 && agreed_[kUnableWord] > 0)
+    records_[static_cast<std::size_t>(conditional_)].out = true;
+}
+
 // What was agreed on has its effect from the next call on.
 void Learner::move_on(TrialTurn& turn) {
   if (calls_ == effective_at_) {
+    leave_out_conditional();
     turn.elapsed_ns = agreed_[kElapsedWord];
     turn.cost_elsewhere_ns = agreed_[kElsewhereWord];
     if (switches_)
@@ -254,7 +269,7 @@ void Learner::begin_trials(TrialTurn& turn) {
   }
   if (switches_) {
     order_.resize(1 + random() % 3);
-    way_ = static_cast<int>(random() % records_.size());
+    way_ = alive[random() % alive.size()];
   }
   ++stages_tried_;
   slots_tried_ += static_cast<int>(order_.size());
@@ -269,6 +284,7 @@ void Learner::try_again_later() {
 }
 
 void Learner::agreed_on_watch() {
+  if (known_) return settle_on_known();
   const std::int64_t depth = agreed_[kInFlightWord];
   const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + kMostSlots);
   period_ns_ = median_of(periods);
@@ -361,6 +377,20 @@ void Learner::begin_known() {
   next_timed_ = calls_;
 }
 
+// All ranks can take the conditional way, or it is as if nothing were known.
+void Learner::settle_on_known() {
+  const Known known = *known_;
+  known_.reset();
+  const bool is_able = !records_[static_cast<std::size_t>(conditional_)].out;
+  if (!is_able && may_try_) return watch_again(kWatched);
+  if (is_able) {
+    way_ = settled_.way = known.way;
+    period_ns_ = settled_.median_ns[static_cast<std::size_t>(way_)] = known.period_ns;
+  }
+  after_ = Stage::settled;
+  calls_between_checks_ = may_try_ ? kFirstCheckOfKnown : kNever;
+}
+
 std::uint64_t Learner::least_between_checks() const {
   const std::int64_t calls = kLeastBetweenChecks_ns / std::max<std::int64_t>(period_ns_, 1);
   return static_cast<std::uint64_t>(
@@ -377,8 +407,9 @@ void Learner::agreed_on_check() {
   const std::int64_t most = std::max(now_ns, period_ns_), least = std::min(now_ns, period_ns_);
   after_ = Stage::settled;
   if (most * 10 <= least * 13) {
+    const bool was_known = times_settled_ == 0;
     times_settled_ = std::max(times_settled_, 1);  // what was known holds
-    if (calls_between_checks_ == 0) calls_between_checks_ = least_between_checks();
+    if (calls_between_checks_ == 0 || was_known) calls_between_checks_ = least_between_checks();
     if (is_put_off_) after_ = Stage::waiting;
     return;
   }

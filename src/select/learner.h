@@ -42,20 +42,23 @@ class TrialTurn {
 
 class Learner {
  public:
-  static constexpr std::size_t kMostWays = 8;
+  static constexpr std::size_t kMostWays = 10;
   static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is tried
   static constexpr int kMostSlots = 32;
   // So many slots of a site are tried whatever they cost: else short programs would learn nothing.
   static constexpr int kFreeSlots = 20;
 
   // What the ranks tell each other: of each word the greatest is agreed on. Times in ns.
-  using Words = std::array<std::int64_t, kMostSlots + 4>;
+  using Words = std::array<std::int64_t, kMostSlots + 5>;
 
   struct Known {  // from an earlier run
     int way = 0;
     std::int64_t period_ns = 0;
   };
   struct Settings {
+    // The place of a way that some rank may not be able to take, which the ranks find out in their
+    // first comparison; -1: there is none.
+    int conditional = -1;
     std::uint64_t seed = 0;        // the same on all ranks
     std::optional<Known> known{};  // the same on all ranks
     bool tries = true;             // else the way is the known one, or the rule's
@@ -83,6 +86,8 @@ class Learner {
   void took(std::int64_t ns) { add_time(ns); }
 
   const Words& words() const { return words_; }
+  // This rank cannot take the conditional way. Before words() are told.
+  void say_unable();
   void agreed(const Words& greatest);
 
   // What is known so far, for reports.
@@ -123,9 +128,11 @@ class Learner {
   void put_off();
   void begin_settled();
   void begin_known();
+  void settle_on_known();
   std::uint64_t least_between_checks() const;
   void try_again_later();
   void move_on(TrialTurn& turn);
+  void leave_out_conditional();
   void note_time(std::int64_t now_ns, int in_flight);
   std::uint64_t counts_from() const;
   bool counts_last_call() const;
@@ -150,6 +157,8 @@ class Learner {
 
   const std::uint64_t number_;
   const int native_;
+  const int conditional_;
+  const bool may_try_;
   const bool by_own_time_;
   const bool switches_;
   const int free_slots_;
@@ -157,9 +166,10 @@ class Learner {
   std::uint64_t random_state_;
 
   std::vector<Record> records_;
-  int stages_tried_ = 0;                     // since the last watch
-  int slots_tried_ = 0;                      // ever
-  bool is_put_off_ = false;                  // settled before the last stage of trials
+  std::optional<Known> known_;  // of the conditional way, until the ranks know that all can take it
+  int stages_tried_ = 0;        // since the last watch
+  int slots_tried_ = 0;         // ever
+  bool is_put_off_ = false;     // settled before the last stage of trials
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time
   std::int64_t cost_expected_ns_ = 0;        // of the trials under way
   int way_ = 0;                              // outside trials

@@ -12,7 +12,9 @@ enum class Library : std::uint8_t { mpich, openmpi, intelmpi, other };
 
 struct Choice {
   Engine engine = Engine::native;
-  const Algorithm* algorithm = nullptr;  // engines function and thread only
+  const Algorithm* algorithm = nullptr;  // engines function, thread and agent only
+  // Of a tree: how many levels are the caller's part; kByModel: as --split says, or the model.
+  int split_levels = Config::kByModel;
 };
 
 // An error names the algorithms of a collective for which one was asked that does not exist.

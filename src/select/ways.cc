@@ -3,13 +3,16 @@
 
 #include <algorithm>
 
+#include "coll/split_tree.h"
 #include "select/learner.h"
+#include "select/split_model.h"
 
 namespace weft {
 namespace {
 
 bool is_same(const Choice& one, const Choice& other) {
-  return one.engine == other.engine && one.algorithm == other.algorithm;
+  return one.engine == other.engine && one.algorithm == other.algorithm &&
+         one.split_levels == other.split_levels;
 }
 
 void add(std::vector<Choice>& ways, const Choice& way) {
@@ -33,10 +36,14 @@ bool is_worth_trying(const Algorithm& algorithm, const Shape& shape) {
          applies(algorithm, shape);
 }
 
+bool is_long(const Shape& shape) {
+  return agreed_bytes(shape).value_or(0) >= kWorthOthers_bytes;
+}
+
 // For long data: others than `known`.
 void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
                 const Algorithm* known) {
-  if (agreed_bytes(shape).value_or(0) < kWorthOthers_bytes) return;
+  if (!is_long(shape)) return;
   int others = 0;
   for (const Algorithm& algorithm : algorithms()) {
     if (others == kMostOthers) break;
@@ -46,10 +53,41 @@ void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
   }
 }
 
+// The tree by which Weft's thread would go, else one for short data; nullptr: none can be split.
+const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
+  const Algorithm* const own = by_thread.algorithm;
+  const auto is_tree = [](std::string_view name) {
+    return name == "binomial" || name == "k-nomial";
+  };
+  if (own && is_tree(own->name)) return own;
+  const Algorithm* const other =
+      own && !is_long(shape) ? find_algorithm(shape.kind, "binomial") : nullptr;
+  return other && applies(*other, shape) ? other : nullptr;
+}
+
+// Of a tree, which the model splits at S: at S, S - 1 and S + 1.
+void add_splits(std::vector<Choice>& ways, const Choice& by_thread, const Shape& shape,
+                const NodeCores& cores) {
+  const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;
+  if (!tree) return;
+  add(ways, {by_thread.engine, tree});
+  const int arity = std::string_view(tree->name) == "k-nomial" ? kKnomialRadix : 2;
+  const int levels = best_split(cores, shape, arity);
+  for (const int other : {levels - 1, levels + 1})
+    if (other >= 0 && other <= tree_levels(shape.size, arity))
+      add(ways, {by_thread.engine, tree, other});
+}
+
+int place_of(Engine engine, const std::vector<Choice>& ways) {
+  const auto found = std::find_if(ways.begin(), ways.end(),
+                                  [&](const Choice& way) { return way.engine == engine; });
+  return found == ways.end() ? -1 : static_cast<int>(found - ways.begin());
+}
+
 }  // namespace
 
 std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
-                             const Choice& rule) {
+                             const Choice& rule, const Beside& beside) {
   std::vector<Choice> ways = {rule};
   add(ways, {Engine::native, nullptr});
   const Choice by_thread = choose(config, library, Engine::thread, shape);
@@ -57,6 +95,12 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
   add(ways, choose(config, library, Engine::function, shape));
   if (!is_neighborhood(shape.kind)) add(ways, {Engine::assist, nullptr});
   add_others(ways, Engine::thread, shape, by_thread.algorithm);
+  // An agent reaches no further than the node's memory.
+  if (beside.agents && shape.on_one_node) add(ways, {Engine::agent, by_thread.algorithm});
+  add_splits(ways, by_thread, shape, beside.cores);
+  // To hand a call over to a worker takes longer than short data do.
+  if (beside.workers && is_long(shape) && !is_neighborhood(shape.kind))
+    add(ways, {Engine::tcc, nullptr});
   return ways;
 }
 
@@ -68,13 +112,18 @@ std::vector<Choice> ways_for_blocking(const Config& config, Library library, con
 }
 
 int native_among(const std::vector<Choice>& ways) {
-  const auto found = std::find_if(ways.begin(), ways.end(),
-                                  [](const Choice& way) { return way.engine == Engine::native; });
-  return found == ways.end() ? -1 : static_cast<int>(found - ways.begin());
+  return place_of(Engine::native, ways);
+}
+
+int worker_among(const std::vector<Choice>& ways) {
+  return place_of(Engine::tcc, ways);
 }
 
 std::string way_words(const Choice& way) {
-  return engine_name(way.engine) + (way.algorithm ? std::string(" ") + way.algorithm->name : "");
+  std::string words = engine_name(way.engine);
+  if (way.algorithm) words += std::string(" ") + way.algorithm->name;
+  if (way.split_levels != Config::kByModel) words += " split " + std::to_string(way.split_levels);
+  return words;
 }
 
 std::optional<int> find_way(const std::vector<Choice>& ways, std::string_view words) {

@@ -8,12 +8,20 @@
 #include <vector>
 
 #include "select/selector.h"
+#include "select/split_rule.h"
 
 namespace weft {
 
+// What there is beside threads and callers; the same on all ranks.
+struct Beside {
+  bool workers = false;  // several of the library's blocking collectives may run at a time
+  bool agents = false;   // threads of several ranks share a core, somewhere
+  NodeCores cores{};     // of all nodes, where they are alike and the user leaves the split open
+};
+
 // All that apply, the rule's choice first, and no two that are the same. The same on all ranks.
 std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
-                             const Choice& rule);
+                             const Choice& rule, const Beside& beside);
 
 // The same of a blocking collective over several nodes: the library's own call first, and Weft's
 // rounds, which its callers carry out.
@@ -22,7 +30,10 @@ std::vector<Choice> ways_for_blocking(const Config& config, Library library, con
 // The place of the one that leaves the call to the library; -1: there is none.
 int native_among(const std::vector<Choice>& ways);
 
-// "thread ring", "native"; how it is kept, and what users see.
+// The place of the one for which each rank needs a worker, which the system may refuse; -1: none.
+int worker_among(const std::vector<Choice>& ways);
+
+// "thread ring", "native", "thread binomial split 2"; how it is kept, and what users see.
 std::string way_words(const Choice& way);
 // Its place; none: there is no such.
 std::optional<int> find_way(const std::vector<Choice>& ways, std::string_view words);

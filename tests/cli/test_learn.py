@@ -158,6 +158,43 @@ def test_blocking_calls_may_switch_all_the_time(run, ranks, hosts):
         assert 0 < entry["handled"] < entry["seen"]
 
 
+# Rank 0 has more in flight than a comparison waits for before the others start any: neither may a
+# duplication of the communicator wait there, nor overtake calls that are held.
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (3, "a:2,b:1")])
+def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ranks, hosts):
+    duplications = built("duplications", tmp_path)
+    sites, _ = run(
+        40, 10, options=["--learn", "switch"], ranks=ranks, hosts=hosts, program=duplications
+    )
+    assert sites["allreduce, predefined operator, below 4 KiB"]["calls"] == 40 * 2 * 10
+
+
+# The library's blocking collective, on a thread of its own.
+def test_workers_are_tried_for_long_data(run, tmp_path):
+    sites, _ = run(200)
+    for site in sites.values():
+        assert "tcc" in {way["way"] for way in site["ways"] if way["period_us"] > 0}
+    plans = tmp_path / "plans"
+    known = plans.read_text()
+    for site in sites.values():
+        known = known.replace(f"\t{site['way']}/", "\ttcc/")
+    plans.write_text(known)
+    used, _ = run(100, options=["--learn", "use"])
+    assert {site["way"] for site in used.values()} == {"tcc"}
+
+
+# Where a thread has a core of its own, beside the model's levels.
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_trees_are_split_elsewhere_too(run, tmp_path):
+    placement = f"list:{max(os.sched_getaffinity(0))}"
+    sites, _ = run(200, options=["--placement", placement])
+    tried = {way["way"] for way in sites[SITES[1]]["ways"] if way["period_us"] > 0}
+    assert "thread binomial" in tried
+    assert any(way.startswith("thread binomial split ") for way in tried)
+    (known,) = [site for site in learned.read(tmp_path / "plans") if site.calls == SITES[1]]
+    assert {way.words for way in known.tried} == tried
+
+
 # More are in flight than a comparison waits for, so that blocking calls meet calls that are held.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
 def test_blocking_calls_may_switch_while_others_are_in_flight(run, ranks, hosts):

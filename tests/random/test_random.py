@@ -13,7 +13,8 @@ from shrink import Setting, shrink, smallest
 
 from weft import installation, mpi_libraries
 
-AGENT = "agent --placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
+ONE_CORE = "--placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
+AGENT = "agent " + ONE_CORE
 ENGINES = ("function", "thread", "tcc", "assist", "auto", AGENT)
 PROGRAMS = 60
 SOURCES = installation.ROOT / "tests" / "random"
@@ -56,12 +57,14 @@ def test_random_programs_in_one_copy(mpi, engine, tmp_path):
 
 
 # Each site takes another way every few calls, so that calls are held again and again: over nodes
-# that Hydra names, and in the memory of one, where all kinds of collectives are Weft's.
+# that Hydra names, and in the memory of one, where all kinds of collectives are Weft's; also where
+# the threads of a node's ranks share a core, and so have an agent.
 @pytest.mark.parametrize(
     ("mpi", "ranks", "nodes", "options"),
     [
         ("mpich", 3, "a:2,b:1", ""),
         ("mpich", 4, "a:1,b:2,c:1", ""),
+        ("mpich", 4, "a:3,b:1", ONE_CORE),
         ("mpich", 2, "", "--blocking"),
         ("openmpi", 3, "", "--blocking"),
     ],

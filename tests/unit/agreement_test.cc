@@ -1,400 +1,15 @@
 // How ranks agree on the way of each call, in every order in which starts, waits, messages and
 // comparisons can follow each other on a few ranks: that all ranks take the same way in the same
 // call, in the same order, and that no program that is right without Weft comes to a standstill.
-// What is run is the library's own code: learners, calls in order and sites in use.
 // docs/inside/learning.md has the reason why it holds for any number of ranks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "select/calls_in_order.h"
-#include "select/learner.h"
-#include "select/sites_in_use.h"
+#include "agreement_search.h"
 
-namespace weft {
+namespace weft::agreement {
 namespace {
-
-constexpr int kSites = 2;
-constexpr int kMostSites = 8;  // with those that have been forgotten
-constexpr std::size_t kWays = 3;
-
-// What one rank does next: starts a call of a site, waits for a call, sends, receives, or makes a
-// blocking collective, at a site or (-1) one that is always the library's.
-struct Action {
-  enum class Kind : std::uint8_t { start, wait, send, receive, blocking } kind;
-  int number = 0;  // site; call; message
-  int site = -1;   // of a blocking collective
-};
-using Script = std::vector<Action>;
-
-enum class Fault : std::uint8_t {
-  none,
-  guesses,      // a rank that does not know the way yet takes the rule's
-  blocks,       // a rank that does not know the way yet waits for it in the start
-  no_thread,    // a rank inside a blocking collective takes no part in comparisons
-  counts_late,  // a rank counts calls when they go, not when they are made
-};
-
-// What learners do.
-enum class Learning : std::uint8_t {
-  switches,      // another way every few calls
-  stays_short,   // all sites are at rest, and about to be watched again: their periods are short
-  becomes_long,  // or long by now
-};
-
-struct Setting {
-  Fault fault = Fault::none;
-  Learning learning = Learning::switches;
-  std::size_t room = kSites;                 // for so many sites
-  std::uint64_t calls_between_looks = 1000;  // at which sites are in use
-};
-
-struct Site {
-  Site(int key, int number, const Learner::Settings& settings, TrialBudget& budget)
-      : key(key), number(number), learner(kWays, 1, settings, budget) {}
-
-  const int key;
-  const int number;  // in the order in which the rank has made them
-  CallsMade made;
-  Learner learner;
-  std::int64_t begun = 0;
-};
-
-class World;
-
-// One call on one rank that may be held. site: nullptr where there was no room.
-struct Call {
-  World& world;
-  int rank, number;
-  Site* site;
-  bool go_on();
-};
-
-class World {
- public:
-  World(const std::vector<Script>& scripts, const Setting& setting)
-      : scripts_(scripts), fault_(setting.fault), setting_(setting) {
-    SitesInUse<Site>::Limits limits;
-    limits.most = setting.room;
-    limits.calls_between_looks = setting.calls_between_looks;
-    limits.most_forgotten = 1;
-    for (std::size_t rank = 0; rank < scripts.size(); ++rank)
-      ranks_.push_back(std::make_unique<Rank>(limits));
-  }
-
-  // Events are numbers: the next action of a rank, a look of its thread, the end of a comparison.
-  int events() const { return count() * (2 + kMostSites); }
-  bool enabled(int event) const {
-    const int rank = event % count(), what = event / count();
-    if (what == 0) return may_act(rank);
-    if (what == 1) return may_let_go(rank);
-    return may_end_comparison(rank, what - 2);
-  }
-  void happen(int event) {
-    const int rank = event % count(), what = event / count();
-    if (what == 0) return act(rank);
-    if (what == 1) return void(of(rank).held.let_go());
-    of(rank).ended[static_cast<std::size_t>(what - 2)] = true;
-  }
-
-  bool over() const {
-    for (int rank = 0; rank < count(); ++rank)
-      if (of(rank).next < scripts_[static_cast<std::size_t>(rank)].size()) return false;
-    return true;
-  }
-  const std::string& wrong() const { return wrong_; }
-  bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
-
-  // Worlds that go on alike are the same.
-  std::string key() const {
-    std::string key;
-    for (const auto& rank : ranks_) {
-      key += std::to_string(rank->next) + (rank->waits_for_way ? '?' : ',') +
-             std::to_string(rank->gone.size()) + ',';
-      for (int site = 0; site < kMostSites; ++site) {
-        const auto at = static_cast<std::size_t>(site);
-        key += std::to_string(rank->compared[at]) + (rank->ended[at]       ? '+'
-                                                     : rank->comparing[at] ? '?'
-                                                                           : '-');
-      }
-      key += ';';
-    }
-    return key;
-  }
-
-  // The way of the next call of a site, as next_way() in runtime/sites.cc.
-  std::optional<int> next_way(int rank, Site* site) {
-    const auto way = site ? next_way(rank, *site) : std::optional(0);
-    if (way && fault_ == Fault::counts_late) count_call(rank, site);
-    return way;
-  }
-  std::optional<int> next_way(int rank, Site& site) {
-    Rank& own = of(rank);
-    const auto at = static_cast<std::size_t>(site.number);
-    if (own.comparing[at] && own.ended[at]) {
-      site.learner.agreed(site.learner.words());
-      own.comparing[at] = own.ended[at] = false;
-    }
-    const std::int64_t period_ns = setting_.learning == Learning::becomes_long ? 1'000'000 : 0;
-    const auto step = site.learner.next(1'000'000 + site.begun * period_ns, 0, own.turn);
-    if (!step) return std::nullopt;
-    ++site.begun;
-    if (step->compare) {
-      own.comparing[at] = true;
-      ++own.compared[at];
-    }
-    return step->way;
-  }
-
-  // The call goes its way: on all ranks the same, in the same order.
-  void goes(int rank, int number, int way) {
-    of(rank).gone.push_back(number);
-    const auto first = ways_.emplace(number, way).first;
-    if (first->second != way)
-      wrong_ = "ranks take different ways in call " + std::to_string(number);
-    const std::size_t place = of(rank).gone.size() - 1;
-    for (const auto& other : ranks_)
-      if (other->gone.size() > place && other->gone[place] != number)
-        wrong_ = "ranks begin their calls in different orders";
-  }
-
- private:
-  struct Rank {
-    explicit Rank(const SitesInUse<Site>::Limits& limits) : sites(limits) {}
-
-    std::size_t next = 0;        // action
-    bool waits_for_way = false;  // in a blocking collective, which has not gone yet
-    int calls = 0;               // started
-    SitesInUse<Site> sites;
-    int sites_made = 0;
-    CallsMade without_room;
-    std::map<int, Site*> remembered;  // by key
-    Site* blocking = nullptr;         // of the blocking collective that waits for its way
-    TrialTurn turn;
-    CallsInOrder<std::unique_ptr<Call>> held;
-    std::vector<int> gone;
-    std::array<bool, kMostSites> comparing{}, ended{};  // by number of the site
-    std::array<int, kMostSites> compared{};             // comparisons begun
-  };
-
-  int count() const { return static_cast<int>(ranks_.size()); }
-  Rank& of(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
-  const Rank& of(int rank) const { return *ranks_[static_cast<std::size_t>(rank)]; }
-  const Action* next_of(int rank) const {
-    const Script& script = scripts_[static_cast<std::size_t>(rank)];
-    return of(rank).next < script.size() ? &script[of(rank).next] : nullptr;
-  }
-
-  // Any collective may wait for all ranks.
-  bool is_over(int call) const {
-    for (const auto& rank : ranks_)
-      if (std::find(rank->gone.begin(), rank->gone.end(), call) == rank->gone.end()) return false;
-    return true;
-  }
-
-  bool may_act(int rank) const {
-    const Action* action = next_of(rank);
-    if (!action) return false;
-    switch (action->kind) {
-      case Action::Kind::start:
-        return fault_ != Fault::blocks || knows_way(rank, known_site(rank, action->number));
-      case Action::Kind::wait:
-        return is_over(action->number);
-      case Action::Kind::receive:
-        return sent_.count(action->number) > 0;
-      case Action::Kind::blocking:
-        // Inside already: until all are.
-        if (of(rank).gone.size() > static_cast<std::size_t>(action->number))
-          return is_over(action->number);
-        return !of(rank).held.any() &&
-               !(of(rank).waits_for_way && !knows_way(rank, of(rank).blocking));
-      case Action::Kind::send:
-        return true;
-    }
-    return false;
-  }
-
-  bool knows_way(int rank, const Site* site) const {
-    if (!site) return true;
-    const auto at = static_cast<std::size_t>(site->number);
-    return !of(rank).comparing[at] || of(rank).ended[at];
-  }
-
-  bool may_let_go(int rank) const {
-    if (!of(rank).held.any()) return false;
-    for (int site = 0; site < kMostSites; ++site)
-      if (of(rank).comparing[static_cast<std::size_t>(site)] &&
-          of(rank).ended[static_cast<std::size_t>(site)])
-        return true;
-    return false;
-  }
-
-  // It is an allreduce: not before all ranks have begun it.
-  bool may_end_comparison(int rank, int site) const {
-    const auto at = static_cast<std::size_t>(site);
-    if (!of(rank).comparing[at] || of(rank).ended[at]) return false;
-    for (int other = 0; other < count(); ++other) {
-      if (of(other).compared[at] < of(rank).compared[at]) return false;
-      if (fault_ == Fault::no_thread && is_inside_any(other) && !of(other).ended[at]) return false;
-    }
-    return true;
-  }
-
-  bool is_inside_any(int rank) const {
-    const Action* action = next_of(rank);
-    return action && action->kind == Action::Kind::blocking && is_inside(rank, action->number);
-  }
-
-  void act(int rank) {
-    const Action action = *next_of(rank);
-    if (action.kind == Action::Kind::start) start(rank, action.number);
-    if (action.kind == Action::Kind::send) sent_.insert(action.number);
-    if (action.kind == Action::Kind::blocking && !is_inside(rank, action.number)) {
-      if (!goes_in_call(rank, action.site)) return;
-      if (!is_over(action.number)) return;
-    }
-    ++of(rank).next;
-  }
-
-  // As next_way_in_call(); false: the way is not known yet.
-  bool goes_in_call(int rank, int key) {
-    Rank& own = of(rank);
-    if (!own.waits_for_way) own.blocking = key < 0 ? nullptr : site_of(rank, key);
-    auto way = next_way(rank, own.blocking);
-    if (!way && fault_ == Fault::guesses) way = 0;
-    own.waits_for_way = !way;
-    if (way) goes(rank, own.calls++, *way);
-    return way.has_value();
-  }
-
-  bool is_inside(int rank, int number) const {
-    return of(rank).gone.size() > static_cast<std::size_t>(number);
-  }
-
-  void start(int rank, int key) {
-    const int number = of(rank).calls++;
-    Site* const site = site_of(rank, key);
-    if (!of(rank).held.any()) {
-      auto way = next_way(rank, site);
-      if (!way && fault_ == Fault::guesses) way = 0;
-      if (way) return goes(rank, number, *way);
-    }
-    of(rank).held.hold(std::unique_ptr<Call>(new Call{*this, rank, number, site}));
-  }
-
-  Site* known_site(int rank, int key) const {
-    const auto known = of(rank).remembered.find(key);
-    return known == of(rank).remembered.end() ? nullptr : known->second;
-  }
-
-  // Of the call that the rank makes now, as plan_for() and count_call(). nullptr: there is no room.
-  // Ranks remember more or less: the last one asks each time.
-  Site* site_of(int rank, int key) {
-    Rank& own = of(rank);
-    const bool asks = rank + 1 == count() || own.remembered.count(key) == 0;
-    if (asks) own.remembered[key] = own.sites.find_or_make(key, [&] { return made(own, key); });
-    Site* const site = known_site(rank, key);
-    if (fault_ != Fault::counts_late) count_call(rank, site);
-    return site;
-  }
-
-  void count_call(int rank, Site* site) {
-    Rank& own = of(rank);
-    if (!own.sites.count_call(site ? site->made : own.without_room)) return;
-    own.remembered.clear();
-    if (own.held.any()) forgotten_while_holding_ = true;
-  }
-
-  std::unique_ptr<Site> made(Rank& rank, int key) {
-    Learner::Settings settings;
-    settings.seed = static_cast<std::uint64_t>(key + 5);
-    settings.switches = setting_.learning == Learning::switches;
-    auto site = std::make_unique<Site>(key, rank.sites_made++, settings, budget_);
-    if (!settings.switches) bring_to_rest(site->learner);
-    return site;
-  }
-
-  // To the call before the first one that is watched again.
-  static void bring_to_rest(Learner& learner) {
-    TrialTurn turn;
-    const auto call = [&] {
-      if (learner.next(1, 0, turn)) return;
-      learner.agreed(learner.words());
-      learner.next(1, 0, turn);
-    };
-    while (learner.wants_time()) call();
-    while (!learner.wants_time()) call();
-  }
-
-  const std::vector<Script>& scripts_;
-  const Fault fault_;
-  const Setting setting_;
-  TrialBudget budget_{1, 0};
-  std::vector<std::unique_ptr<Rank>> ranks_;
-  std::map<int, int> ways_;  // by call
-  std::set<int> sent_;
-  std::string wrong_;
-  bool forgotten_while_holding_ = false;
-};
-
-bool Call::go_on() {
-  const auto way = world.next_way(rank, site);
-  if (way) world.goes(rank, number, *way);
-  return way.has_value();
-}
-
-// All orders of events, each state once. What is wrong in some order; "": nothing.
-class Search {
- public:
-  Search(std::vector<Script> scripts, Fault fault) : Search(std::move(scripts), Setting{fault}) {}
-  Search(std::vector<Script> scripts, const Setting& setting)
-      : scripts_(std::move(scripts)), setting_(setting) {}
-
-  std::string run() {
-    look();
-    return wrong_;
-  }
-  std::size_t states() const { return seen_.size(); }
-  bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
-
- private:
-  std::unique_ptr<World> replay() const {
-    auto world = std::make_unique<World>(scripts_, setting_);
-    for (const int event : events_) world->happen(event);
-    return world;
-  }
-
-  void look() {
-    const auto world = replay();
-    if (!world->wrong().empty()) wrong_ = world->wrong();
-    if (world->has_forgotten_while_holding()) forgotten_while_holding_ = true;
-    if (!wrong_.empty() || !seen_.insert(world->key()).second) return;
-    bool moves = false;
-    for (int event = 0; event < world->events(); ++event) {
-      if (!world->enabled(event)) continue;
-      moves = true;
-      events_.push_back(event);
-      look();
-      events_.pop_back();
-    }
-    if (!moves && !world->over()) wrong_ = "a standstill";
-  }
-
-  const std::vector<Script> scripts_;
-  const Setting setting_;
-  std::vector<int> events_;
-  std::set<std::string> seen_;
-  std::string wrong_;
-  bool forgotten_while_holding_ = false;
-};
 
 Action start(int site) {
   return {Action::Kind::start, site};
@@ -431,6 +46,17 @@ std::vector<Script> after_a_message(int ranks, int calls, int sites = kSites) {
     for (int to = 1; rank == 0 && to < ranks; ++to) script.push_back({Action::Kind::send, to});
     for (int call = 0; call < calls; ++call) script.push_back(wait(call));
     scripts.push_back(std::move(script));
+  }
+  return scripts;
+}
+
+// The same with a duplication after every few calls.
+std::vector<Script> with_duplications(int ranks, int calls, int sites = kSites) {
+  std::vector<Script> scripts = after_a_message(ranks, calls, sites);
+  for (Script& script : scripts) {
+    int started = 0;
+    for (Action& action : script)
+      if (action.kind == Action::Kind::start && ++started % 3 == 0) action.number = kDuplication;
   }
   return scripts;
 }
@@ -478,6 +104,31 @@ TEST(Agreement, HoldsWithCallsInFlight) {
 TEST(Agreement, HoldsWhereARankStartsNothingBeforeAnotherHasStartedAll) {
   for (const auto [ranks, calls, sites] : kSizes)
     EXPECT_EQ(Search(after_a_message(ranks, calls, sites), Fault::none).run(), "");
+}
+
+TEST(Agreement, HoldsWithDuplicationsBetween) {
+  for (const auto [ranks, calls, sites] : kSizes)
+    EXPECT_EQ(Search(with_duplications(ranks, calls, sites), Fault::none).run(), "");
+}
+
+// The worker of one rank may be refused by the system: then no rank takes that way.
+TEST(Agreement, HoldsWhereARankHasNoWorker) {
+  for (const int without : {-1, 0, 1}) {
+    Setting setting;
+    setting.without_worker = without;
+    Search search(std::vector<Script>(2, pipelined(16, 1)), setting);
+    EXPECT_EQ(search.run(), "");
+    EXPECT_EQ(search.has_taken_worker(), without < 0);
+  }
+}
+
+TEST(Agreement, TheSearchFindsADuplicationThatOvertakes) {
+  EXPECT_EQ(Search(with_duplications(2, 10), Fault::overtakes).run(),
+            "ranks begin their calls in different orders");
+}
+
+TEST(Agreement, TheSearchFindsADuplicationThatWaits) {
+  EXPECT_EQ(Search(with_duplications(2, 10), Fault::waits).run(), "a standstill");
 }
 
 TEST(Agreement, HoldsWithBlockingCollectivesBetween) {
@@ -568,4 +219,4 @@ TEST(Agreement, TheSearchFindsAStartThatBlocks) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::agreement

@@ -10,109 +10,10 @@
 #include <map>
 #include <memory>
 
+#include "learner_program.h"
+
 namespace weft {
 namespace {
-
-constexpr int kNative = 1;
-
-// The ranks of a program, in step; each has a learner for each site and a clock of its own.
-class Program {
- public:
-  using Times = std::function<std::int64_t(int rank, int way, std::uint32_t call)>;
-
-  explicit Program(int ranks = 2, double budget_percent = 1)
-      : clocks_(static_cast<std::size_t>(ranks)), turns_(static_cast<std::size_t>(ranks)) {
-    for (int rank = 0; rank < ranks; ++rank) budgets_.emplace_back(budget_percent, 0);
-  }
-
-  int add_site(std::size_t ways, Times period_ns, const Learner::Settings& settings = {}) {
-    auto& site = sites_.emplace_back();
-    site.period_ns = std::move(period_ns);
-    for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
-      site.learners.push_back(std::make_unique<Learner>(ways, kNative, settings, budgets_[rank]));
-    return static_cast<int>(sites_.size()) - 1;
-  }
-
-  // A blocking call of the site, and computation of so long after it.
-  int blocking_call(int number, std::int64_t computation_ns) {
-    const int way = call(number);
-    for (auto& learner : sites_[static_cast<std::size_t>(number)].learners)
-      if (learner->wants_own_time()) learner->took(last_call_ns_);
-    for (auto& clock : clocks_) clock += computation_ns;
-    return way;
-  }
-
-  // One call of the site, and all that follows up to the next. in_flight: calls before it that have
-  // not been completed.
-  int call(int number, int in_flight = 0) {
-    Site& site = sites_[static_cast<std::size_t>(number)];
-    int way = -1;
-    for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
-      Learner& learner = *site.learners[rank];
-      auto step = learner.next(clocks_[rank], in_flight, turns_[rank]);
-      if (!step) {
-        compare(site);
-        step = learner.next(clocks_[rank], in_flight, turns_[rank]);
-      }
-      EXPECT_TRUE(step.has_value());
-      if (rank > 0) {
-        EXPECT_EQ(step->way, way) << "ranks take different ways";
-      }
-      way = step->way;
-    }
-    const std::int64_t began = now_ns();
-    for (std::size_t rank = 0; rank < clocks_.size(); ++rank)
-      clocks_[rank] += site.period_ns(static_cast<int>(rank), way, site.calls);
-    const std::int64_t latest = *std::max_element(clocks_.begin(), clocks_.end());
-    last_call_ns_ = latest - began;
-    for (auto& clock : clocks_) clock = latest;  // a collective of all
-    ++site.calls;
-    return way;
-  }
-
-  const Learner& learner(int site) const {
-    return *sites_[static_cast<std::size_t>(site)].learners.front();
-  }
-  std::int64_t now_ns() const { return clocks_.front(); }
-  TrialBudget& budget(std::size_t rank) { return budgets_[rank]; }
-  int comparisons() const { return comparisons_; }
-
- private:
-  struct Site {
-    Times period_ns;
-    std::vector<std::unique_ptr<Learner>> learners;
-    std::uint32_t calls = 0;
-  };
-
-  void compare(Site& site) {
-    ++comparisons_;
-    Learner::Words greatest = site.learners.front()->words();
-    for (const auto& learner : site.learners)
-      for (std::size_t i = 0; i < greatest.size(); ++i)
-        greatest[i] = std::max(greatest[i], learner->words()[i]);
-    for (const auto& learner : site.learners) learner->agreed(greatest);
-  }
-
-  std::vector<std::int64_t> clocks_;
-  std::int64_t last_call_ns_ = 0;
-  int comparisons_ = 0;
-  std::vector<TrialTurn> turns_;
-  std::deque<TrialBudget> budgets_;
-  std::deque<Site> sites_;
-};
-
-// A few per cent, from call and rank.
-std::int64_t with_noise(std::int64_t ns, int rank, std::uint32_t call) {
-  const std::uint32_t mixed =
-      (call * 2654435761u + static_cast<std::uint32_t>(rank) * 40503u) >> 16;
-  return ns + ns * static_cast<std::int64_t>(mixed % 40) / 1000;
-}
-
-Program::Times ways_of(std::vector<std::int64_t> ms) {
-  return [ms](int rank, int way, std::uint32_t call) {
-    return with_noise(ms[static_cast<std::size_t>(way)] * 1'000'000, rank, call);
-  };
-}
 
 TEST(Learner, TakesTheRulesWayUntilItKnows) {
   Program program;
@@ -364,6 +265,42 @@ TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
   const int site = program.add_site(3, ways_of({10, 12, 20}), settings);
   for (int call = 0; call < 100; ++call) program.call(site);
   EXPECT_EQ(program.call(site), 0);
+}
+
+TEST(Learner, AWayThatARankCannotTakeIsLeftOut) {
+  for (const int without : {-1, 0, 1}) {
+    Program program;
+    program.leave_without_worker(without);
+    Learner::Settings settings;
+    settings.conditional = 3;
+    const int site = program.add_site(4, ways_of({10, 12, 9, 5}), settings);
+    bool taken = false;
+    for (int call = 0; call < 60; ++call) taken = program.call(site) == 3 || taken;
+    EXPECT_EQ(taken, without < 0);
+    EXPECT_EQ(program.call(site), without < 0 ? 3 : 2);
+  }
+}
+
+TEST(Learner, AWayThatIsKnownButMayBeMissingIsTakenOnceTheRanksHaveAgreed) {
+  for (const bool tries : {true, false})
+    for (const int without : {-1, 1}) {
+      Program program;
+      program.leave_without_worker(without);
+      Learner::Settings settings;
+      settings.conditional = 3;
+      settings.tries = tries;
+      settings.known = {3, 5'050'000};
+      const int site = program.add_site(4, ways_of({10, 12, 9, 5}), settings);
+      EXPECT_EQ(program.call(site), 0);
+      for (int call = 0; call < 10; ++call) program.call(site);
+      if (without < 0) {
+        for (int call = 0; call < 300; ++call) EXPECT_EQ(program.call(site), 3);
+        EXPECT_EQ(program.learner(site).found().calls_on_trial, 0u);
+      } else {
+        for (int call = 0; call < 300; ++call) EXPECT_NE(program.call(site), 3);
+        EXPECT_EQ(program.call(site), tries ? 2 : 0);
+      }
+    }
 }
 
 TEST(Learner, TriesNothingWhereItMayNot) {

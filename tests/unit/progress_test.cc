@@ -430,6 +430,32 @@ TEST(Worker, CarriesOutInTheOrderOfIssue) {
   EXPECT_TRUE(first->done());
 }
 
+// Behind what was submitted before, and ahead of what comes after.
+TEST(Worker, LetsOthersOnlyBeginInTheirTurn) {
+  Activities observer;
+  GatedTransport first_transport, begun_transport, last_transport;
+  last_transport.open = 2;
+  auto first = std::make_shared<TestOperation>(first_transport);
+  auto begun = std::make_shared<TestOperation>(begun_transport);
+  auto last = std::make_shared<TestOperation>(last_transport);
+  std::atomic<Operation*> handed_on{nullptr};
+  Worker worker(observer, 0);
+  ASSERT_TRUE(worker.start());
+  EXPECT_TRUE(worker.is_idle());
+  worker.submit(first);
+  worker.begin(begun, [&](std::shared_ptr<Operation> one) { handed_on = one.get(); });
+  worker.submit(last);
+  ASSERT_TRUE(within_seconds(20, [&] { return first_transport.tests > 3; }));
+  EXPECT_EQ(begun_transport.tests, 0);
+  EXPECT_FALSE(worker.is_idle());
+  first_transport.open = 2;
+  last->wait_done();
+  EXPECT_EQ(handed_on, begun.get());
+  EXPECT_EQ(begun_transport.tests, 1);
+  EXPECT_FALSE(begun->done());
+  EXPECT_TRUE(within_seconds(20, [&] { return worker.is_idle(); }));
+}
+
 TEST(Worker, EmptiesItsQueueBeforeItEnds) {
   Activities observer;
   GatedTransport transport;

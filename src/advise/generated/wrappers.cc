@@ -84,6 +84,22 @@ WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* r
   return Comm_idup(visit, comm, newcomm, request);
 }
 
+static int Comm_idup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info,
+    MPI_Comm* newcomm, MPI_Request* request) {
+  const auto next = bound(next_calls.Comm_idup_with_info, CallId::Comm_idup_with_info);
+  return visit.started(nullptr, request, next(comm, info, newcomm, request));
+}
+WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
+    MPI_Request* request) {
+  Visit visit(CallId::Comm_idup_with_info, false, RETURN_ADDRESS);
+  return Comm_idup_with_info(visit, comm, info, newcomm, request);
+}
+WEFT_WRAPPER int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
+    MPI_Request* request) {
+  Visit visit(CallId::Comm_idup_with_info, true, RETURN_ADDRESS);
+  return Comm_idup_with_info(visit, comm, info, newcomm, request);
+}
+
 static int Comm_set_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info info) {
   const auto next = bound(next_calls.Comm_set_info, CallId::Comm_set_info);
   return next(comm, info);

@@ -48,6 +48,7 @@ int Win_free(bool nested, MPI_Win* win);
 namespace special {
 int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request);
+int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request);
 int Comm_set_info(MPI_Comm comm, MPI_Info info);
 int Finalize();
 int Init(int* argc, char*** argv);

@@ -88,6 +88,23 @@ WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* r
   return Comm_idup(entry.nested(), comm, newcomm, request);
 }
 
+static int Comm_idup_with_info(bool nested, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
+    MPI_Request* request) {
+  const auto next = bound(next_calls.Comm_idup_with_info, CallId::Comm_idup_with_info);
+  if (nested) return next(comm, info, newcomm, request);
+  return special::Comm_idup_with_info(comm, info, newcomm, request);
+}
+WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
+    MPI_Request* request) {
+  const Entry entry(false);
+  return Comm_idup_with_info(entry.nested(), comm, info, newcomm, request);
+}
+WEFT_WRAPPER int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
+    MPI_Request* request) {
+  const Entry entry(true, from_library(RETURN_ADDRESS));
+  return Comm_idup_with_info(entry.nested(), comm, info, newcomm, request);
+}
+
 static int Comm_set_info(bool nested, MPI_Comm comm, MPI_Info info) {
   const auto next = bound(next_calls.Comm_set_info, CallId::Comm_set_info);
   if (nested) return next(comm, info);

@@ -12,6 +12,7 @@ constexpr const char* kNames[kCalls] = {
     "MPI_Cancel",
     "MPI_Comm_free",
     "MPI_Comm_idup",
+    "MPI_Comm_idup_with_info",
     "MPI_Comm_set_info",
     "MPI_Finalize",
     "MPI_Free_mem",

@@ -9,9 +9,9 @@
 namespace weft {
 
 enum class CallId : std::uint16_t {
-  Alloc_mem, Cancel, Comm_free, Comm_idup, Comm_set_info, Finalize, Free_mem, Init, Init_thread,
-  Op_free, Request_free, Start, Startall, Type_free, Iallgather, Iallgatherv, Iallreduce,
-  Ialltoall, Ialltoallv, Ialltoallw, Ibarrier, Ibcast, Iexscan, Igather, Igatherv,
+  Alloc_mem, Cancel, Comm_free, Comm_idup, Comm_idup_with_info, Comm_set_info, Finalize, Free_mem,
+  Init, Init_thread, Op_free, Request_free, Start, Startall, Type_free, Iallgather, Iallgatherv,
+  Iallreduce, Ialltoall, Ialltoallv, Ialltoallw, Ibarrier, Ibcast, Iexscan, Igather, Igatherv,
   Ineighbor_allgather, Ineighbor_allgatherv, Ineighbor_alltoall, Ineighbor_alltoallv,
   Ineighbor_alltoallw, Ireduce, Ireduce_scatter, Ireduce_scatter_block, Iscan, Iscatter, Iscatterv,
   Allgather_init, Allgather_init_c, Allgatherv_init, Allgatherv_init_c, Allreduce_init,
@@ -70,7 +70,7 @@ enum class CallId : std::uint16_t {
   Win_unlock, Win_unlock_all, Win_wait
 };
 
-inline constexpr int kCalls = 340;
+inline constexpr int kCalls = 341;
 
 const char* call_name(CallId id);  // "MPI_Iallreduce"
 

@@ -22,6 +22,7 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   missing.clear();
   std::vector<const char*> optional;  // younger than MPI-3
   bind(library_calls.Comm_idup, find, "PMPI_Comm_idup", missing);
+  bind(library_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info", optional);
   bind(library_calls.Comm_create, find, "PMPI_Comm_create", missing);
   bind(library_calls.Comm_split, find, "PMPI_Comm_split", missing);
   bind(library_calls.Comm_group, find, "PMPI_Comm_group", missing);
@@ -35,6 +36,8 @@ bool bind_library_calls(void* (*find)(const char* name), std::vector<const char*
   bind(library_calls.Comm_test_inter, find, "PMPI_Comm_test_inter", missing);
   bind(library_calls.Comm_set_errhandler, find, "PMPI_Comm_set_errhandler", missing);
   bind(library_calls.Comm_call_errhandler, find, "PMPI_Comm_call_errhandler", missing);
+  bind(library_calls.Info_dup, find, "PMPI_Info_dup", missing);
+  bind(library_calls.Info_free, find, "PMPI_Info_free", missing);
   bind(library_calls.Info_get, find, "PMPI_Info_get", missing);
   bind(library_calls.Type_size, find, "PMPI_Type_size", missing);
   bind(library_calls.Type_get_extent, find, "PMPI_Type_get_extent", missing);

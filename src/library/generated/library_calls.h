@@ -12,6 +12,7 @@ namespace weft {
 
 struct LibraryCalls {
   int (*Comm_idup)(MPI_Comm, MPI_Comm*, MPI_Request*);
+  int (*Comm_idup_with_info)(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*);
   int (*Comm_create)(MPI_Comm, MPI_Group, MPI_Comm*);
   int (*Comm_split)(MPI_Comm, int, int, MPI_Comm*);
   int (*Comm_group)(MPI_Comm, MPI_Group*);
@@ -25,6 +26,8 @@ struct LibraryCalls {
   int (*Comm_test_inter)(MPI_Comm, int*);
   int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
   int (*Comm_call_errhandler)(MPI_Comm, int);
+  int (*Info_dup)(MPI_Info, MPI_Info*);
+  int (*Info_free)(MPI_Info*);
   int (*Info_get)(MPI_Info, const char*, int, char*, int*);
   int (*Type_size)(MPI_Datatype, int*);
   int (*Type_get_extent)(MPI_Datatype, MPI_Aint*, MPI_Aint*);

@@ -34,6 +34,7 @@ void bind_next_calls(void* (*find)(const char* name)) {
   bind(next_calls.Cancel, find, "PMPI_Cancel");
   bind(next_calls.Comm_free, find, "PMPI_Comm_free");
   bind(next_calls.Comm_idup, find, "PMPI_Comm_idup");
+  bind(next_calls.Comm_idup_with_info, find, "PMPI_Comm_idup_with_info");
   bind(next_calls.Comm_set_info, find, "PMPI_Comm_set_info");
   bind(next_calls.Finalize, find, "PMPI_Finalize");
   bind(next_calls.Free_mem, find, "PMPI_Free_mem");

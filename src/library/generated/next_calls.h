@@ -28,6 +28,7 @@ struct NextCalls {
   Next<int(MPI_Request*)> Cancel;
   Next<int(MPI_Comm*)> Comm_free;
   Next<int(MPI_Comm, MPI_Comm*, MPI_Request*)> Comm_idup;
+  Next<int(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*)> Comm_idup_with_info;
   Next<int(MPI_Comm, MPI_Info)> Comm_set_info;
   Next<int()> Finalize;
   Next<int(void*)> Free_mem;
