@@ -289,6 +289,8 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
   return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
     auto ways = key.blocking ? ways_for_blocking(runtime.config, runtime.library, shape)
                              : ways_for(runtime.config, runtime.library, shape, rule);
+    if (!communicator.has_own)
+      std::erase_if(ways, [](const Choice& way) { return way.engine == Engine::assist; });
     const Learn learn = runtime.config.learn;
     Learner::Settings settings;
     settings.seed =
@@ -366,11 +368,12 @@ const Plan* decline(Reason reason) {
 }
 
 // What needs no look at the arguments.
-std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
-                                      Kind kind, Use use) {
+std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
+                                      const Communicator* communicator, Kind kind, Use use) {
   if (runtime.native())
     return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
-  if (!communicator) return Reason::communicator;
+  if (!communicator)
+    return runtime.communicators.is_crowded_out(comm) ? Reason::crowded : Reason::communicator;
   if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
   const bool possible = use != Use::request || runtime.has_memory_thread();
   const bool served = communicator->on_one_node() && possible && node_serves(kind);
@@ -390,7 +393,7 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   if (holding.load() > 0 && use != Use::request) let_held_go(runtime, call.comm);
   const std::uint64_t began_at = epoch();
   Communicator* communicator = runtime.communicators.find(call.comm);
-  if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
+  if (const auto declined = decline_at_once(runtime, call.comm, communicator, call.kind, use))
     return decline(*declined);
   Plan made;
   made.communicator = communicator;
