@@ -61,7 +61,7 @@ class Allgather {
   // What this rank carries of a node, those one after the other taken together.
   std::vector<Operand> carried(int node) const {
     if (each_carries_) return {incoming(s_, carrier(node))};
-    std::vector<int> ranks = nodes_.ranks(node);
+    std::vector<int> ranks = nodes_.ranks(node).listed();
     std::sort(ranks.begin(), ranks.end());
     std::vector<Operand> blocks;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -85,7 +85,7 @@ class Allgather {
 
   void show(int wave) {
     if (here_.size() == 1) return;
-    const std::vector<int>& ranks = nodes_.ranks(origin(wave));
+    const Nodes::Ranks ranks = nodes_.ranks(origin(wave));
     if (!each_shows(wave)) {
       for (int rank : ranks) show({{here_[0], rank}});
       return;
@@ -131,7 +131,7 @@ class Allgather {
   Builder& b_;
   const Shape& s_;
   const Nodes& nodes_;
-  const std::vector<int>& here_;
+  const Nodes::Ranks here_;
   const bool each_carries_;
   const std::int64_t bytes_;  // of a block
   const std::int64_t piece_;

@@ -72,7 +72,7 @@ class Allgather {
   Builder& b_;
   const Shape& s_;
   const Nodes& nodes_;
-  const std::vector<int>& here_;
+  const Nodes::Ranks here_;
   PackedBlock own_;
   std::vector<PackedBlock> blocks_;  // by rank
   NodeParts calling_, showing_;      // of a block, in bytes

@@ -152,7 +152,7 @@ class Alltoall {
   Builder& b_;
   const Shape& s_;
   const Nodes& nodes_;
-  const std::vector<int>& here_;
+  const Nodes::Ranks here_;
   const int place_;
   const std::int64_t bytes_;  // of a block
   const std::int64_t piece_;

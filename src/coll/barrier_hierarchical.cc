@@ -28,7 +28,7 @@ void meet_by_library(Builder& b) {
 
 void build(Builder& b, void (*meet)(Builder&)) {
   const Shape& s = b.shape();
-  const std::vector<int>& here = s.nodes->ranks(node_of(s));
+  const Nodes::Ranks here = s.nodes->ranks(node_of(s));
   b.synchronizes();
   if (s.rank != here[0]) {
     b.wait(here[0], b.signal());

@@ -46,7 +46,7 @@ std::int64_t NodeRing::length(int block) const {
 
 // In the ring of the rank's domain.
 int NodeRing::neighbour(int rank, int distance) const {
-  const std::vector<int>& ring = domains_.ranks(domains_.of(rank));
+  const Domains::Ranks ring = domains_.ranks(domains_.of(rank));
   const int size = static_cast<int>(ring.size());
   return ring[static_cast<std::size_t>(ring_at(domains_.place(rank), distance, size))];
 }

@@ -17,7 +17,7 @@ int effective(int radix, int size) {
 
 RankTree rank_tree(const Domains& domains, int rank, const Tuning& tuning) {
   const int domain = domains.of(rank), place = domains.place(rank);
-  const std::vector<int>& here = domains.ranks(domain);
+  const Domains::Ranks here = domains.ranks(domain);
   const int radix = effective(tuning.radix, domains.ranks_on(domain));
   const int radix_across = effective(tuning.radix_across, domains.count());
   const auto first_of = [&](int other) { return domains.ranks(other)[0]; };

@@ -111,7 +111,7 @@ int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, vo
                        runtime.config.engine != Engine::function;
   auto operation = std::make_shared<PersistentOperation>(
       CallId::Neighbor_alltoallw_init, call, communicator, schedule, nullptr,
-      runtime.persistent_tag_for(communicator->initialised.fetch_add(1)),
+      communicator->tags.of_persistent(communicator->initialised.fetch_add(1)),
       threads ? Engine::thread : Engine::function);
   for (const auto& side : {sent.owned, received.owned})
     for (const auto& type : side) operation->keep(type);

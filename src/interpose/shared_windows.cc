@@ -121,7 +121,7 @@ void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
   library_calls.Comm_size(comm, &ranks);
-  std::vector<int> members = world_ranks(comm, ranks);
+  std::vector<int> members = world_ranks_of(comm, ranks);
   if (ranks == 1 || !heaps_are_shared(members)) return;
   const auto parts = parts_of(window, ranks);
   const Part span = span_of(parts);

@@ -26,6 +26,7 @@ bool bind_handles(void* (*find)(const char* name)) {
   bind(handles.op_null, "ompi_mpi_op_null");
   bind(handles.sum, "ompi_mpi_op_sum");
   bind(handles.max, "ompi_mpi_op_max");
+  bind(handles.band, "ompi_mpi_op_band");
   bind(handles.errors_return, "ompi_mpi_errors_return");
   bind(handles.info_null, "ompi_mpi_info_null");
   return complete;
@@ -44,6 +45,7 @@ bool bind_handles(void* (*)(const char* name)) {
   handles.op_null = MPI_OP_NULL;
   handles.sum = MPI_SUM;
   handles.max = MPI_MAX;
+  handles.band = MPI_BAND;
   handles.errors_return = MPI_ERRORS_RETURN;
   handles.info_null = MPI_INFO_NULL;
   return true;

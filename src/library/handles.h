@@ -18,6 +18,7 @@ struct Handles {
   MPI_Op op_null{};
   MPI_Op sum{};
   MPI_Op max{};
+  MPI_Op band{};
   MPI_Errhandler errors_return{};
   MPI_Info info_null{};
 };

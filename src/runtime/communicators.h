@@ -1,6 +1,6 @@
 // Communicators: what Weft keeps of each of the application's communicators.
-// Why a communicator of Weft's own beside each (the shadow): its messages must not meet the
-// application's. It is made inside calls that are collective anyway, never inside MPI_I*.
+// Each has a shadow (runtime/shadows.h), since Weft's messages must not meet the application's.
+// It is made inside calls that are collective anyway, never inside MPI_I*.
 #pragma once
 
 #include <mpi.h>
@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/config.h"
@@ -17,25 +18,14 @@
 #include "runtime/hints.h"
 #include "runtime/neighbors.h"
 #include "runtime/node_memory.h"
+#include "runtime/shadows.h"
 #include "schedule/schedule_cache.h"
 #include "transport/mpi/leaders.h"
+#include "transport/mpi/mpi_transport.h"
 
 namespace weft {
 
 class Sites;
-
-// One of Weft's own, of the same ranks; the null one where the library has none to give. By
-// MPI_Comm_create over the same group: unlike MPI_Comm_dup it calls none of the application's
-// attribute callbacks and takes over no info. Collective over `comm`.
-MPI_Comm communicator_like(MPI_Comm comm);
-
-// A communicator of Weft's own. To free it is collective, while its ranks are done with it at
-// different times: it is freed when the same ranks make another one and find that all of them are.
-struct Shadow {
-  MPI_Comm comm{};
-  std::int64_t number = 0;     // different from those of all others of the same ranks
-  std::vector<int> members{};  // who free it together, by their ranks in MPI_COMM_WORLD, in order
-};
 
 // Collective over `comm`, a communicator of Weft's own with these members. nullptr on all ranks
 // where not all nodes have as many, or where there is no communicator to spare.
@@ -71,13 +61,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   const MPI_Comm user;
   const MPI_Comm shadow;
-  const std::int64_t shadow_number;
-  const std::vector<int> members;
+  const bool has_own;                          // which whole collectives of the library's need
+  const Tags tags;                             // on the shadow
+  const std::shared_ptr<const RankMap> ranks;  // there; nullptr: as they are
+  const Route route;                           // the same for messages
   const int rank;
   const int size;
   const int number;  // of those that Weft knows on this rank; 0: MPI_COMM_WORLD
-  // Collective, once: finds out which ranks share memory, and makes it.
-  void share_memory();
+  // Of an own shadow: its ranks in MPI_COMM_WORLD, in order.
+  const std::vector<int>& members() const { return shadow_.members; }
+  // Collective, once: finds out which ranks share memory, and makes it. By their numbers in
+  // MPI_COMM_WORLD.
+  void share_memory(const std::vector<int>& world_ranks);
 
   // Where engine auto may take a worker: wants one, unless there is one. The same on all ranks;
   // that the system refuses one is not. By whoever begins the communicator's calls.
@@ -89,6 +84,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   Hints hints;
   std::optional<Neighbors> neighbors;  // none: neighborhood collectives pass on
+  // An operation has failed: what was sent to this rank may come later.
+  void has_failed() { usable_.store(false, std::memory_order_relaxed); }
+
   // The application has freed `user`. Where nothing was lent, nothing is under way on any rank, and
   // the shadow goes in that call, as on the other ranks.
   std::atomic<bool> freed{false};
@@ -121,8 +119,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   std::atomic<std::uint32_t> sequence_{0};
-  std::atomic<bool> is_lent_{false};
+  std::atomic<bool> is_lent_{false}, usable_{true};
   bool wants_worker_ = false;
+  Shadow shadow_;
   std::mutex mutex_;  // guards schedules_
   ScheduleCache schedules_;
 };
@@ -132,12 +131,21 @@ class Communicators {
   // Neither two groups, nor one rank, nor processes of other jobs. The same on all its ranks.
   static bool may_have_shadow(MPI_Comm user);
 
-  // Collective over `user`. Makes the shadow; nothing is kept where that is not possible
-  // (it may have none, there are too many communicators, a worker is wanted that some rank cannot
-  // start): its calls pass on untouched. worker_for: null where no worker is
-  // wanted; worker_core: -1 where the observer places it.
-  void add(MPI_Comm user, const Hints& hints, bool with_leaders, Observer* worker_for,
-           int worker_core);
+  // What is wanted beside a shadow: one of its own where there are fewer than most_own; leaders and
+  // a worker, which need that. worker_for: null where none is wanted; worker_core: -1 where the
+  // observer places it.
+  struct Wanted {
+    int most_own = 0;
+    bool leaders = false;
+    Observer* worker_for = nullptr;
+    int worker_core = -1;
+  };
+  // Collective over `user`. Makes the shadow; nothing is kept where that is not possible (it may
+  // have none, there are too many communicators, a worker is wanted that some rank cannot start):
+  // its calls pass on untouched.
+  void add(MPI_Comm user, const Hints& hints, const Wanted& wanted);
+  // There was no shadow to spare for it.
+  bool is_crowded_out(MPI_Comm user);
   // nullptr: passes on. Valid until remove(), which no thread may race with its own call.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
@@ -162,8 +170,9 @@ class Communicators {
     Communicator* communicator = nullptr;
   };
 
-  std::mutex mutex_;  // guards known_
+  std::mutex mutex_;  // guards the rest
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
+  std::unordered_set<MPI_Comm> crowded_out_;
 };
 
 }  // namespace weft

@@ -42,7 +42,7 @@ std::shared_ptr<Comparison> begin_comparison(Runtime& runtime, CallId id,
                                              Communicator& communicator,
                                              const Learner::Words& words) {
   communicator.lend();
-  const int tag = runtime.tag_for(communicator.next_in_sequence());
+  const int tag = communicator.tags.of_single(communicator.next_in_sequence());
   auto comparison = std::make_shared<Comparison>(id, communicator.shared_from_this(),
                                                  schedule_of(communicator), tag, words);
   if (!comparison->advance()) runtime.progress.submit(comparison, true);

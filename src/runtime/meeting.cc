@@ -45,7 +45,7 @@ bool Meeting::carry_out_directly(const Schedule& schedule, const Call& call, Ker
 
 bool Meeting::carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel) {
   const std::shared_ptr<const Schedule> not_owned(std::shared_ptr<void>(), &schedule);
-  const int tag = runtime_.tag_for(communicator_.next_in_sequence());
+  const int tag = communicator_.tags.of_single(communicator_.next_in_sequence());
   const auto operation = std::make_shared<CollectiveOperation>(
       id_, call, communicator_.shared_from_this(), not_owned, kernel, tag);
   if (schedule.node_bytes > 0)

@@ -1,12 +1,13 @@
-// Each tells where its heap is, and how its other memory is attached; all map all heaps, or
-// everybody does without. The same holds for attaching, which is tried out.
+// Each tells where its heap is, and how its other memory is attached. Whether that works is tried
+// out with one other rank; if it does for all, each rank attaches the others' memory when it first
+// needs it, which may still fail: the ranks of a call agree then. Why not all at once: on a node
+// with 128 ranks that would be 16,000 times half a dozen system calls.
 #include "runtime/node_heaps.h"
 
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -22,7 +23,6 @@ namespace {
 // Kept to the end of the process: the application may use its memory after MPI_Finalize.
 struct Node {
   SharedHeap* own = nullptr;
-  std::map<int, std::unique_ptr<SegmentParts>> others;  // by rank in MPI_COMM_WORLD
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
   std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
   std::unique_ptr<OneCopy> copies;           // nullptr: the kernel does not copy
@@ -64,15 +64,38 @@ struct Offer {
   int world_rank = 0;
 };
 
-// Of all but this rank, a page, from which the rest can be mapped later on; false: some cannot be.
-bool attach(const std::vector<Offer>& offers, int own_rank) {
-  for (const Offer& offer : offers) {
-    if (offer.world_rank == own_rank) continue;
-    auto segment = Segment::attach(offer.name, Segment::Mapped::first_page);
-    if (!segment) return false;
-    node().others[offer.world_rank] = std::make_unique<SegmentParts>(std::move(*segment));
+// The ranks of this node by their places; which of them this rank tries out, and which is itself.
+// The first two may measure copies at once.
+struct Others {
+  const std::vector<Offer>& offers;
+  std::size_t own;
+
+  bool is_tried(std::size_t place) const {
+    return place == (own + 1) % offers.size() || (own == 1 && place == 0);
   }
-  return true;
+  // Whether it works with those that are tried out; the rest is expected to work. `has`: what a
+  // rank offers, that all must have.
+  template <class Has, class Try, class Expect>
+  bool add(Has has, Try try_out, Expect expect) const {
+    bool works = std::all_of(offers.begin(), offers.end(), has);
+    for (std::size_t place = 0; place < offers.size() && works; ++place) {
+      if (place == own) continue;
+      if (is_tried(place))
+        works = try_out(offers[place]);
+      else
+        expect(offers[place]);
+    }
+    return works;
+  }
+};
+
+bool can_attach_heaps(const Others& others) {
+  return others.add([](const Offer& offer) { return offer.name.bytes > 0; },
+                    [](const Offer& offer) {
+                      const auto first_page = Segment::Mapped::first_page;
+                      return static_cast<bool>(Segment::attach(offer.name, first_page));
+                    },
+                    [](const Offer&) {});
 }
 
 // A library that was named is missed where it cannot be opened.
@@ -85,20 +108,21 @@ std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_r
 }
 
 // The same of the processes' memory, if this one's is among it.
-bool add_processes(const std::vector<Offer>& offers, int own_rank) {
-  ProcessMemory* const processes = process_memory();
-  return processes && std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
-           if (offer.process.segment == 0) return false;
-           return offer.world_rank == own_rank || processes->add(offer.world_rank, offer.process);
-         });
+bool add_processes(const Others& others) {
+  ProcessMemory* const to = process_memory();
+  return to &&
+         others.add([](const Offer& offer) { return offer.process.segment != 0; },
+                    [to](const Offer& offer) { return to->add(offer.world_rank, offer.process); },
+                    [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
 }
 
 // The same of the kernel's copies.
-bool add_copies(const std::vector<Offer>& offers, int own_rank) {
-  OneCopy* const copies = one_copy();
-  return copies && std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
-           return offer.world_rank == own_rank || copies->add(offer.world_rank, offer.copies);
-         });
+bool add_copies(const Others& others) {
+  OneCopy* const to = one_copy();
+  return to &&
+         others.add([](const Offer& offer) { return offer.copies.process > 0; },
+                    [to](const Offer& offer) { return to->add(offer.world_rank, offer.copies); },
+                    [to](const Offer& offer) { to->expect(offer.world_rank, offer.copies); });
 }
 
 // Each under the number of its rank.
@@ -108,7 +132,8 @@ void announce(const std::vector<Offer>& offers, int own_rank) {
   std::sort(here.ranks.begin(), here.ranks.end());
   here.own->set_sharers(static_cast<int>(here.ranks.size()));
   shared_ranges().add_own_heap(own_rank, here.own->parts(), here.ranks);
-  for (const auto& [rank, parts] : here.others) shared_ranges().add_heap(rank, *parts);
+  for (const Offer& offer : offers)
+    if (offer.world_rank != own_rank) shared_ranges().add_heap(offer.world_rank, offer.name);
 }
 
 // What this process can do; of a node, what all can.
@@ -126,7 +151,6 @@ Abilities of_all(MPI_Comm comm, Abilities own) {
 }
 
 void forget() {
-  node().others.clear();
   node().own = nullptr;
   node().processes.reset();
   node().copies.reset();
@@ -173,11 +197,10 @@ void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& p
   library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
   const auto lacking = std::find_if(offers.begin(), offers.end(),
                                     [](const Offer& offer) { return offer.name.bytes == 0; });
-  const bool all_share = lacking == offers.end();
-  if (!all_share) say_if_missed(lacking->world_rank, own.world_rank);
+  if (lacking != offers.end()) say_if_missed(lacking->world_rank, own.world_rank);
+  const Others others{offers, static_cast<std::size_t>(place)};
   const Abilities all =
-      of_all(here, {all_share && attach(offers, own.world_rank),
-                    add_processes(offers, own.world_rank), add_copies(offers, own.world_rank)});
+      of_all(here, {can_attach_heaps(others), add_processes(others), add_copies(others)});
   if (!all.map_heaps) return forget();
   announce(offers, own.world_rank);
   end_trials(all.attach);

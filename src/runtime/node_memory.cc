@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "base/equals_shared.h"
 #include "base/log.h"
+#include "base/repeated.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/node_heaps.h"
@@ -16,19 +19,53 @@
 namespace weft {
 namespace {
 
+// As a rank tells it.
 struct Place {
   int node;    // by the lowest rank there
   int domain;  // as the node counts them; kNoDomain: the rank may run in several
   Processor processor;
 };
-std::vector<Place> place_of_world_rank;  // empty: not known
-bool places_in_order = false;            // of their ranks, whatever the domains
 
-std::vector<Place> places_of(MPI_Comm comm, int ranks) {
-  std::vector<Place> places;
-  for (const int rank : world_ranks(comm, ranks))
-    places.push_back(place_of_world_rank[static_cast<std::size_t>(rank)]);
-  return places;
+// The same of all ranks of MPI_COMM_WORLD.
+class Places {
+ public:
+  explicit Places(const std::vector<Place>& all)
+      : nodes_(listed(all, &Place::node)),
+        domains_(listed(all, &Place::domain), {1, ranks_on_first(), number_of_nodes()}),
+        processors_(listed(all, &Place::processor), {1, ranks_on_first(), number_of_nodes()}) {}
+
+  int node(int rank) const { return nodes_.of(rank); }
+  int domain(int rank) const { return domains_.at(static_cast<std::size_t>(rank)); }
+  Processor processor(int rank) const { return processors_.at(static_cast<std::size_t>(rank)); }
+
+ private:
+  template <class Number>
+  static std::vector<Number> listed(const std::vector<Place>& all, Number Place::*what) {
+    std::vector<Number> numbers;
+    for (const Place& place : all) numbers.push_back(place.*what);
+    return numbers;
+  }
+  std::size_t ranks_on_first() const { return static_cast<std::size_t>(nodes_.ranks_on(0)); }
+  std::size_t number_of_nodes() const { return static_cast<std::size_t>(nodes_.count()); }
+
+  Nodes nodes_;
+  Repeated<int> domains_;
+  Repeated<Processor> processors_;
+};
+
+const Places* places = nullptr;  // not known
+bool places_in_order = false;    // of their ranks, whatever the domains
+
+std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
+  std::vector<int> domains;
+  for (const int rank : world_ranks) domains.push_back(places->domain(rank));
+  return domains;
+}
+
+// One for all communicators that are laid out alike.
+std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
+  static auto* all = new EqualsShared<Nodes>;
+  return all->get(std::move(nodes));
 }
 
 // The first makes it, without what is to spare where the system refuses that.
@@ -82,7 +119,7 @@ bool all_have_it(MPI_Comm comm, int rank, const Result<std::optional<Segment>>& 
 
 }  // namespace
 
-std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
+std::vector<int> world_ranks_of(MPI_Comm comm, int ranks) {
   MPI_Group group, world;
   std::vector<int> members(static_cast<std::size_t>(ranks)), found(members.size());
   std::iota(members.begin(), members.end(), 0);
@@ -105,48 +142,44 @@ void find_nodes(const Config& config, PlanCache& plans) {
   constexpr int kBytes = sizeof(Place);
   Place own{rank, domain_of_this_process(), processor()};
   library_calls.Bcast(&own.node, sizeof own.node, handles.byte, 0, here);
-  place_of_world_rank.resize(static_cast<std::size_t>(ranks));
-  library_calls.Allgather(&own, kBytes, handles.byte, place_of_world_rank.data(), kBytes,
-                          handles.byte, handles.comm_world);
+  std::vector<Place> all(static_cast<std::size_t>(ranks));
+  library_calls.Allgather(&own, kBytes, handles.byte, all.data(), kBytes, handles.byte,
+                          handles.comm_world);
+  places = new Places(all);
   share_memory_of_processes(here, config, plans);
   library_calls.Comm_free(&here);
 }
 
-std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks) {
-  if (place_of_world_rank.empty()) return nullptr;
-  std::vector<int> nodes, domains;
-  for (const Place& place : places_of(comm, ranks)) {
-    nodes.push_back(place.node);
-    domains.push_back(place.domain);
-  }
-  auto found = std::make_shared<const Nodes>(nodes);
-  if (!found->some_share()) return nullptr;
+std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks) {
+  if (!places) return nullptr;
+  std::vector<int> nodes;
+  for (const int rank : world_ranks) nodes.push_back(places->node(rank));
+  Nodes found(nodes);
+  if (!found.some_share()) return nullptr;
   // On one node the algorithms by domains know better.
-  if (found->count() == 1 || places_in_order) return found;
-  return std::make_shared<const Nodes>(nodes, domains);
+  if (found.count() == 1 || places_in_order) return shared_nodes(std::move(found));
+  return shared_nodes(Nodes(nodes, domains_by_rank(world_ranks)));
 }
 
-std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks) {
-  std::vector<int> domains;
-  for (const Place& place : places_of(comm, ranks)) domains.push_back(place.domain);
+std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks) {
+  const std::vector<int> domains = domains_by_rank(world_ranks);
   const bool some_has_none = std::find(domains.begin(), domains.end(), kNoDomain) != domains.end();
   if (some_has_none) return nullptr;
-  auto found = std::make_shared<const Domains>(domains);
+  auto found = shared_nodes(Domains(domains));
   return found->count() > 1 ? found : nullptr;
 }
 
-Processor processor_of(MPI_Comm comm, int ranks) {
-  const std::vector<Place> places = places_of(comm, ranks);
-  const auto differs = [&](const Place& place) { return place.processor != places[0].processor; };
-  return std::any_of(places.begin(), places.end(), differs) ? Processor::other
-                                                            : places[0].processor;
+Processor processor_of(const std::vector<int>& world_ranks) {
+  const Processor first = places->processor(world_ranks[0]);
+  const auto differs = [&](int rank) { return places->processor(rank) != first; };
+  return std::any_of(world_ranks.begin(), world_ranks.end(), differs) ? Processor::other : first;
 }
 
-std::vector<int> ranks_that_share(MPI_Comm comm, int ranks) {
-  std::vector<int> members = world_ranks(comm, ranks);
-  if (!heaps_are_shared(members)) return {};
-  std::sort(members.begin(), members.end());
-  return members;
+std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks) {
+  static auto* all = new EqualsShared<std::vector<int>>;
+  if (!heaps_are_shared(world_ranks)) return nullptr;
+  std::sort(world_ranks.begin(), world_ranks.end());
+  return all->get(std::move(world_ranks));
 }
 
 void say_why_none(int rank, const Error& error) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,51 +27,55 @@ class NodeMemory {
   // Takes NodeWindows::bytes() of `room`, where they fit. This rank is at `place` among the ranks
   // of its node. sharing: these, in the world and in order, if they see each other's heaps.
   NodeMemory(SegmentRoom& room, int place, int ranks, std::int64_t window_bytes,
-             std::vector<int> sharing = {})
+             std::shared_ptr<const std::vector<int>> sharing = nullptr)
       : memory_(room.take(NodeWindows::bytes(ranks, window_bytes))),
         windows_(memory_.get(), place, ranks, window_bytes),
         sharing_(std::move(sharing)),
-        peers_(shared_ranges(), sharing_, process_memory(), one_copy()) {}
+        peers_(shared_ranges(), this->sharing(), process_memory(), one_copy()) {}
 
   NodeWindows& windows() { return windows_; }
   // The ranks by their numbers in MPI_COMM_WORLD, in order; empty: they do not see each other's
   // heaps.
-  const std::vector<int>& sharing() const { return sharing_; }
+  std::span<const int> sharing() const {
+    return sharing_ ? std::span<const int>(*sharing_) : std::span<const int>();
+  }
   // For the blocking call under way, of which there is one at a time.
   PeerBuffers& peers() { return peers_; }
 
  private:
   const std::shared_ptr<std::byte> memory_;
   NodeWindows windows_;
-  const std::vector<int> sharing_;
+  const std::shared_ptr<const std::vector<int>> sharing_;
   PeerBuffers peers_;
 };
 
 // The ranks' numbers in MPI_COMM_WORLD.
-std::vector<int> world_ranks(MPI_Comm comm, int ranks);
+std::vector<int> world_ranks_of(MPI_Comm comm, int ranks);
 
 // Which ranks run on which node, in which of its NUMA domains. Collective over MPI_COMM_WORLD,
 // once. With --reproducible the ranks of each of several nodes have places in their order, else
 // domain by domain.
 void find_nodes(const Config& config, PlanCache& plans);
 
-// The same of a communicator; nullptr where it is not known, or no two ranks are on one node.
-std::shared_ptr<const Nodes> nodes_of(MPI_Comm comm, int ranks);
+// The same of a communicator of these ranks; nullptr where it is not known, or no two ranks are on
+// one node.
+std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks);
 // Of one whose ranks are on one node; nullptr where there are no two domains, or some rank has
 // none.
-std::shared_ptr<const Domains> domains_of(MPI_Comm comm, int ranks);
+std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks);
 
 // If all ranks say the same; else Processor::other.
-Processor processor_of(MPI_Comm comm, int ranks);
+Processor processor_of(const std::vector<int>& world_ranks);
 
-// These, in the world and in order, if they see each other's heaps; else none.
-std::vector<int> ranks_that_share(MPI_Comm comm, int ranks);
+// These, in the world and in order, if they see each other's heaps; else nullptr. The same object
+// for all communicators of these ranks.
+std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks);
 
 // Further bytes of a communicator's segment, for its persistent requests: one of long data, or some
 // hundred of short. They cost addresses only, until they are used.
 inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
-// Collective over `comm`, a communicator of Weft's own whose ranks are on these nodes: on each a
+// Collective over `comm`, whose errors return and whose ranks are on these nodes: on each a
 // segment of so many bytes, which may differ between nodes, and some to spare if they are to be
 // had. No value on all ranks where not all can map that of their node; why is said once. Nothing in
 // it where this rank is alone on its node.

@@ -301,6 +301,11 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
     auto ways = key.blocking
                     ? ways_for_blocking(runtime.config, runtime.library, shape)
                     : ways_for(runtime.config, runtime.library, shape, rule, runtime.beside());
+    // What needs a communicator of its own.
+    if (!communicator.has_own)
+      std::erase_if(ways, [](const Choice& way) {
+        return way.engine == Engine::assist || way.engine == Engine::tcc;
+      });
     const Learn learn = runtime.config.learn;
     Learner::Settings settings;
     settings.seed =
@@ -379,11 +384,12 @@ const Plan* decline(Reason reason) {
 }
 
 // What needs no look at the arguments.
-std::optional<Reason> decline_at_once(const Runtime& runtime, const Communicator* communicator,
-                                      Kind kind, Use use) {
+std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
+                                      const Communicator* communicator, Kind kind, Use use) {
   if (runtime.native())
     return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
-  if (!communicator) return Reason::communicator;
+  if (!communicator)
+    return runtime.communicators.is_crowded_out(comm) ? Reason::crowded : Reason::communicator;
   if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
   const bool possible = use != Use::request || runtime.has_memory_thread();
   const bool served = communicator->on_one_node() && possible && node_serves(kind);
@@ -404,7 +410,7 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   const std::uint64_t began_at = epoch();
   Communicator* communicator = runtime.communicators.find(call.comm);
   if (communicator && use != Use::request) let_worker_end(runtime, *communicator);
-  if (const auto declined = decline_at_once(runtime, communicator, call.kind, use))
+  if (const auto declined = decline_at_once(runtime, call.comm, communicator, call.kind, use))
     return decline(*declined);
   Plan made;
   made.communicator = communicator;

@@ -45,7 +45,7 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       communicator_(std::move(communicator)),
       temp_(std::max(this->schedule().temp_bytes, direct ? direct->temp_bytes : 0)),
       operands_(operands_of(call, kernel, temp_.data())),
-      transport_(call_, this->schedule(), operands_, communicator_->shadow, tag) {
+      transport_(call_, this->schedule(), operands_, communicator_->route, tag) {
   if (direct) try_first(std::move(direct));
   if (devices_possible()) stage();
   const auto& steps = this->schedule().steps;
@@ -116,6 +116,7 @@ void CollectiveOperation::finished(const Error* error) {
 [[gnu::noinline]] void CollectiveOperation::failed(const Error& error) {
   error_code_ = error.mpi_code != 0 ? error.mpi_code : kOtherCall;
   temp_.abandon();
+  communicator_->has_failed();
   transport_.give_up_leading();
 }
 

@@ -210,6 +210,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
         std::string(engine_name(config.engine)));
   if (runtime->observing()) runtime->reports_ = communicator_like(handles.comm_world);
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
+  begin_shadows(static_cast<int>(runtime->tags_));
   if (!runtime->native()) {
     look_for_devices();
     runtime->place_threads();
@@ -219,6 +220,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
     if (runtime->learns()) runtime->agree_on_ways();
     if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config, runtime->plans);
+    make_common();
     runtime->add_communicator(handles.comm_world, {});
     runtime->prepare_initialisations(rank);
   }
@@ -401,6 +403,9 @@ void Runtime::agree_on_ways() {
 
 namespace {
 
+// So many communicators, the first ones, may try the library's whole collectives, too.
+constexpr int kMostThatTry = 15;
+
 bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
   return std::any_of(algorithms.begin(), algorithms.end(),
                      [](const std::string& name) { return name == kByLeaders; });
@@ -411,14 +416,24 @@ bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
 void Runtime::add_communicator(MPI_Comm comm, const Hints& asked) {
   Hints hints = asked;
   if (hints.engine) hints.engine = possible_in_place_of(*hints.engine, library, comm);
-  const bool worker = threads_allowed() && hints.engine.value_or(config.engine) == Engine::tcc;
-  const int core = worker && hints.placement ? core_for(*hints.placement, comm) : -1;
-  const bool leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
-  communicators.add(comm, hints, leaders, worker ? this : nullptr, core);
+  const Engine engine = hints.engine.value_or(config.engine);
+  const bool worker = threads_allowed() && engine == Engine::tcc;
+  Communicators::Wanted wanted;
+  wanted.leaders = wants_leaders(config.algorithm) || wants_leaders(hints.algorithm);
+  if (worker) wanted.worker_for = this;
+  if (worker && hints.placement) wanted.worker_core = core_for(*hints.placement, comm);
+  const bool whole = worker || (threads_allowed() && engine == Engine::assist);
+  if (wanted.leaders || whole)
+    wanted.most_own = kMostOwn;
+  else if (learns() && engine == Engine::automatic)
+    wanted.most_own = kMostThatTry;
+  communicators.add(comm, hints, wanted);
 }
 
 Engine Runtime::engine_for(const Communicator& communicator) const {
-  return communicator.hints.engine.value_or(config.engine);
+  const Engine asked = communicator.hints.engine.value_or(config.engine);
+  const bool whole = asked == Engine::tcc || asked == Engine::assist;
+  return whole && !communicator.has_own ? Engine::thread : asked;
 }
 
 Trace::Track* Runtime::application_track() {

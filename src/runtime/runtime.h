@@ -71,11 +71,8 @@ class Runtime final : public Observer {
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
   Engine engine_for(const Communicator& communicator) const;
-  // Tags of single collectives and, apart from them, of persistent ones, which keep theirs.
-  int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % (tags_ / 2)); }
-  int persistent_tag_for(std::uint32_t sequence) const {
-    return static_cast<int>(tags_ / 2 + sequence % (tags_ / 2));
-  }
+  // Of messages on a communicator of this rank alone.
+  int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
 
   // Calls for messages may go straight to the library while nothing of Weft's is under way: no
   // other thread of the application's may start something meanwhile, nobody wants to know where it

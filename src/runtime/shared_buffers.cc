@@ -56,7 +56,7 @@ ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<c
   if (shown.memory == ShownBuffer::kNotShared && process_memory())
     shown = process_memory()->shown(begin, bytes, origin, use);
   if (shown.memory == ShownBuffer::kNotShared && by_kernel_)
-    shown = one_copy()->shown(begin, bytes, origin);
+    shown = one_copy()->shown(begin, bytes, origin, all_ranks);
   return shown;
 }
 

@@ -93,8 +93,8 @@ void get_to_know(CallId id, MPI_Comm comm) {
   runtime->add_communicator(comm, {});
 }
 
-int next_tag(Runtime& runtime, Communicator& communicator) {
-  return runtime.tag_for(communicator.next_in_sequence());
+int next_tag(Communicator& communicator) {
+  return communicator.tags.of_single(communicator.next_in_sequence());
 }
 
 // A persistent collective for which the library has no call, where Weft has no schedule either: at
@@ -187,7 +187,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   auto node = memory_of_request(meeting, plan.schedule->node_bytes);
   if (!node) return std::nullopt;
   own.node = std::move(*node);
-  if (plan.leads) own.leaders = make_leaders(c.shadow, c.members, c.rank, *c.nodes);
+  if (plan.leads) own.leaders = make_leaders(c.shadow, c.members(), c.rank, *c.nodes);
   return own.leaders || !plan.leads ? std::optional(std::move(own)) : std::nullopt;
 }
 
@@ -314,7 +314,7 @@ std::shared_ptr<CollectiveOperation> library_operation(CallId id, const Call& ca
 
 std::shared_ptr<CollectiveOperation> operation_in_order(Runtime& runtime, CallId id,
                                                         const Call& call, const Plan& plan) {
-  const int tag = next_tag(runtime, *plan.communicator);
+  const int tag = next_tag(*plan.communicator);
   auto operation = single_operation<CollectiveOperation>(id, call, plan, tag);
   take_turn(*operation, plan, Ends::any_time);
   return operation;
@@ -327,7 +327,7 @@ namespace {
                                            const Plan& plan, Site* site, MPI_Request* request) {
   const std::int64_t entered = runtime.observing() ? now_ns() : 0;
   plan.communicator->lend();
-  const int tag = next_tag(runtime, *plan.communicator);
+  const int tag = next_tag(*plan.communicator);
   auto operation = single_operation<RequestedOperation>(id, call, plan, tag);
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (code != MPI_SUCCESS) return call_error_handler(*operation, code);
@@ -394,7 +394,8 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
     if (runtime->in_memory_only() && !memory) return false;
     if (!memory) memory.emplace();
     if (memory->peers) runtime->summary.direct(id);
-    const int tag = runtime->persistent_tag_for(plan.communicator->initialised.fetch_add(1));
+    const int tag =
+        plan.communicator->tags.of_persistent(plan.communicator->initialised.fetch_add(1));
     auto operation = make_operation<PersistentOperation>(
         id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
         std::move(memory->leaders), stays_in_hand(plan));
@@ -459,7 +460,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
 // By messages, or by what only MPI can do on the data.
 [[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
                                             const Plan& plan, std::uint32_t number) {
-  auto operation = single_operation<CollectiveOperation>(id, call, plan, runtime.tag_for(number));
+  auto operation = single_operation<CollectiveOperation>(id, call, plan,
+                                                         plan.communicator->tags.of_single(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
   take_turn(*operation, plan, Ends::in_order);
   carry_to_its_end(runtime, operation);

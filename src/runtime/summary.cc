@@ -20,8 +20,9 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "the rule takes native here",
     "engine auto tries native, or has learnt to take it",
     "the MPI library's own call was measured, and is as fast here",
-    "communicator with one rank, two groups or processes of other jobs, one of very many, or not "
-    "made by an intercepted call",
+    "communicator with one rank, two groups or processes of other jobs, or not made by an "
+    "intercepted call",
+    "communicator beside so many others that Weft has no tags left for its messages",
     "no topology, or a grid in which both neighbors of a dimension are one rank",
     "nothing to move",
     "more than 2 GiB",

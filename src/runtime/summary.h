@@ -26,12 +26,13 @@ enum class Reason : std::uint8_t {
   learnt,
   library_wins,
   communicator,
+  crowded,
   topology,
   empty,
   large,
   arguments,
 };
-inline constexpr int kReasons = 11;
+inline constexpr int kReasons = 12;
 
 // What engine `auto` does inside one node, and what to do about it.
 inline constexpr const char* kLevelKept =

@@ -1,45 +1,107 @@
-// Ranks, node by node.
+// Ranks, node by node. Tables are made first; a rule takes their place where it says the same.
 #include "schedule/nodes.h"
 
 #include <algorithm>
-#include <map>
+#include <limits>
+#include <unordered_map>
 #include <utility>
 
 namespace weft {
 
 Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domain_of_rank)
-    : homes_(node_of_rank.size()) {
-  std::map<int, int> numbers;
+    : size_(static_cast<int>(node_of_rank.size())), homes_(node_of_rank.size()) {
+  std::unordered_map<int, int> numbers;
+  std::vector<int> on_node;
   for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
-    const auto [found, is_new] = numbers.try_emplace(node_of_rank[rank], count());
-    if (is_new) ranks_.emplace_back();
-    ranks_[static_cast<std::size_t>(found->second)].push_back(static_cast<int>(rank));
+    const auto [found, is_new] = numbers.try_emplace(node_of_rank[rank], count_);
+    if (is_new) {
+      on_node.push_back(0);
+      ++count_;
+    }
+    homes_[rank] = {found->second, on_node[static_cast<std::size_t>(found->second)]++};
+  }
+  begins_.assign(1, 0);
+  for (const int count : on_node) begins_.push_back(begins_.back() + count);
+  ranks_.resize(node_of_rank.size());
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto begin = begins_[static_cast<std::size_t>(home(rank).node)];
+    ranks_[static_cast<std::size_t>(begin + home(rank).place)] = rank;
   }
   const auto is_nearer = [&](int one, int other) {
     return domain_of_rank[static_cast<std::size_t>(one)] <
            domain_of_rank[static_cast<std::size_t>(other)];
   };
-  for (int node = 0; node < count(); ++node) {
-    std::vector<int>& here = ranks_[static_cast<std::size_t>(node)];
-    if (!domain_of_rank.empty()) std::stable_sort(here.begin(), here.end(), is_nearer);
-    for (int place = 0; place < ranks_on(node); ++place)
-      homes_[static_cast<std::size_t>(here[static_cast<std::size_t>(place)])] = {node, place};
+  for (int node = 0; node < count_ && !domain_of_rank.empty(); ++node) {
+    const auto begin = ranks_.begin() + begins_[static_cast<std::size_t>(node)];
+    const auto end = ranks_.begin() + begins_[static_cast<std::size_t>(node) + 1];
+    std::stable_sort(begin, end, is_nearer);
+    for (auto at = begin; at != end; ++at)
+      homes_[static_cast<std::size_t>(*at)].place = static_cast<int>(at - begin);
   }
+  if (!try_rule(Dealt::in_blocks)) try_rule(Dealt::in_turn);
 }
 
-bool Nodes::some_share() const {
-  return homes_.size() > ranks_.size();
+// Where the tables say what the rule would, they go.
+bool Nodes::try_rule(Dealt dealt) {
+  if (size_ == 0) return false;
+  Nodes by_rule = *this;
+  by_rule.dealt_ = dealt;
+  by_rule.per_node_ = ranks_on(0);
+  std::vector<Home>().swap(by_rule.homes_);  // an assignment would keep the room
+  std::vector<int>().swap(by_rule.ranks_);
+  std::vector<int>().swap(by_rule.begins_);
+  // As on the first node, if all have as many.
+  const int here = ranks_on(0);
+  bool in_order = true;
+  std::vector<std::uint16_t> places(static_cast<std::size_t>(here)), numbers(places.size());
+  if (here > std::numeric_limits<std::uint16_t>::max()) return false;
+  for (int number = 0; number < here; ++number) {
+    const int rank = dealt == Dealt::in_blocks ? number : number * count_;
+    if (rank >= size_ || home(rank).node != 0) return false;
+    in_order = in_order && home(rank).place == number;
+    places[static_cast<std::size_t>(number)] = static_cast<std::uint16_t>(home(rank).place);
+    numbers[static_cast<std::size_t>(home(rank).place)] = static_cast<std::uint16_t>(number);
+  }
+  if (!in_order) {
+    if (!all_alike()) return false;
+    by_rule.places_ = std::move(places);
+    by_rule.numbers_ = std::move(numbers);
+  }
+  for (int rank = 0; rank < size_; ++rank)
+    if (by_rule.of(rank) != home(rank).node || by_rule.place(rank) != home(rank).place)
+      return false;
+  *this = std::move(by_rule);
+  return true;
+}
+
+int Nodes::ranks_on(int node) const {
+  if (dealt_ == Dealt::in_blocks) return std::min(per_node_, size_ - node * per_node_);
+  if (dealt_ == Dealt::in_turn) return (size_ - node + count_ - 1) / count_;
+  return begins_[static_cast<std::size_t>(node) + 1] - begins_[static_cast<std::size_t>(node)];
+}
+
+int Nodes::rank(int node, int place) const {
+  if (dealt_ == Dealt::anyhow)
+    return ranks_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(node)] + place)];
+  const int number = numbers_.empty() ? place : numbers_[static_cast<std::size_t>(place)];
+  return dealt_ == Dealt::in_blocks ? node * per_node_ + number : number * count_ + node;
 }
 
 bool Nodes::all_alike() const {
-  return std::all_of(ranks_.begin(), ranks_.end(),
-                     [&](const auto& ranks) { return ranks.size() == ranks_[0].size(); });
+  for (int node = 1; node < count_; ++node)
+    if (ranks_on(node) != ranks_on(0)) return false;
+  return true;
 }
 
 bool Nodes::are_in_order() const {
-  return std::is_sorted(homes_.begin(), homes_.end(), [](const Home& one, const Home& other) {
-    return std::pair(one.node, one.place) < std::pair(other.node, other.place);
-  });
+  for (int rank = 1; rank < size_; ++rank)
+    if (std::pair(of(rank - 1), place(rank - 1)) > std::pair(of(rank), place(rank))) return false;
+  return true;
+}
+
+std::size_t Nodes::bytes() const {
+  return sizeof *this + (places_.capacity() + numbers_.capacity()) * sizeof(std::uint16_t) +
+         homes_.capacity() * sizeof(Home) + (ranks_.capacity() + begins_.capacity()) * sizeof(int);
 }
 
 }  // namespace weft

@@ -1,9 +1,13 @@
 // Nodes: which ranks of a communicator share memory, where not all of them do; and Domains, the
 // same inside one node: which ranks are near the same memory. Why rank-invariant numbers:
 // algorithms by levels must find the same leaders on every rank.
+// Why rules in place of tables: a job of a thousand nodes has more than a hundred thousand ranks,
+// and each process would keep them for each communicator. Launchers deal ranks out in blocks, or
+// in turn.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace weft {
@@ -16,30 +20,92 @@ class Nodes {
   // All ranks together on one.
   static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<std::size_t>(ranks))); }
 
+  // The ranks of a node by their places; valid as long as the Nodes.
+  class Ranks {
+   public:
+    class Iterator {
+     public:
+      using difference_type = std::ptrdiff_t;
+      using value_type = int;
+      Iterator() = default;
+      Iterator(const Nodes* nodes, int node, int place)
+          : nodes_(nodes), node_(node), place_(place) {}
+      int operator*() const { return nodes_->rank(node_, place_); }
+      Iterator& operator++() {
+        ++place_;
+        return *this;
+      }
+      Iterator operator++(int) { return {nodes_, node_, place_++}; }
+      bool operator==(const Iterator&) const = default;
+
+     private:
+      const Nodes* nodes_ = nullptr;
+      int node_ = 0, place_ = 0;
+    };
+
+    Ranks(const Nodes& nodes, int node) : nodes_(&nodes), node_(node) {}
+    std::size_t size() const { return static_cast<std::size_t>(nodes_->ranks_on(node_)); }
+    int operator[](std::size_t place) const { return nodes_->rank(node_, static_cast<int>(place)); }
+    int front() const { return (*this)[0]; }
+    int back() const { return (*this)[size() - 1]; }
+    Iterator begin() const { return {nodes_, node_, 0}; }
+    Iterator end() const { return {nodes_, node_, nodes_->ranks_on(node_)}; }
+    std::vector<int> listed() const {
+      std::vector<int> all;
+      for (const int rank : *this) all.push_back(rank);
+      return all;
+    }
+
+   private:
+    const Nodes* nodes_;
+    int node_;
+  };
+
   // Nodes count from 0 in the order of their lowest ranks.
-  int count() const { return static_cast<int>(ranks_.size()); }
-  int of(int rank) const { return at(rank).node; }
+  int count() const { return count_; }
+  int of(int rank) const {
+    if (dealt_ == Dealt::in_blocks) return rank / per_node_;
+    return dealt_ == Dealt::in_turn ? rank % count_ : home(rank).node;
+  }
   // Place of a rank among those of its node, which count from 0 in the order of their ranks, domain
   // by domain where these were given.
-  int place(int rank) const { return at(rank).place; }
-  const std::vector<int>& ranks(int node) const { return ranks_[static_cast<std::size_t>(node)]; }
-  int ranks_on(int node) const { return static_cast<int>(ranks(node).size()); }
+  int place(int rank) const {
+    if (dealt_ == Dealt::anyhow) return home(rank).place;
+    const int number = dealt_ == Dealt::in_blocks ? rank % per_node_ : rank / count_;
+    return places_.empty() ? number : places_[static_cast<std::size_t>(number)];
+  }
+  int rank(int node, int place) const;
+  Ranks ranks(int node) const { return {*this, node}; }
+  int ranks_on(int node) const;
 
-  bool some_share() const;    // some node has several ranks
-  bool all_alike() const;     // all nodes have the same number of ranks
+  bool some_share() const { return size_ > count_; }  // some node has several ranks
+  bool all_alike() const;                             // all nodes have the same number of ranks
   bool are_in_order() const;  // the ranks of each node are consecutive, and so are their places
 
-  bool operator==(const Nodes& other) const { return ranks_ == other.ranks_; }
+  std::size_t bytes() const;  // that it takes
+
+  bool operator==(const Nodes& other) const = default;
 
  private:
+  enum class Dealt : std::uint8_t { in_blocks, in_turn, anyhow };
   struct Home {
     int node;
     int place;
-  };
-  const Home& at(int rank) const { return homes_[static_cast<std::size_t>(rank)]; }
 
-  std::vector<Home> homes_;              // by rank
-  std::vector<std::vector<int>> ranks_;  // by node
+    bool operator==(const Home&) const = default;
+  };
+  const Home& home(int rank) const { return homes_[static_cast<std::size_t>(rank)]; }
+  bool try_rule(Dealt dealt);
+
+  int size_ = 0, count_ = 0;
+  Dealt dealt_ = Dealt::anyhow;
+  int per_node_ = 1;  // in blocks, of which the last one may be shorter
+  // By a rule: the place of the ranks of each node in their order, and the other way round; empty:
+  // that order.
+  std::vector<std::uint16_t> places_, numbers_;
+  // Anyhow: by rank; and the ranks node by node, of which each begins at.
+  std::vector<Home> homes_;
+  std::vector<int> ranks_, begins_;
 };
 
 // NUMA domains: ranks bound to cores for which the same memory is local.

@@ -35,13 +35,21 @@ std::shared_ptr<const Schedule> ScheduleCache::find(const Shape& shape, const vo
 std::shared_ptr<const Schedule> ScheduleCache::keep(const Shape& shape, const void* algorithm,
                                                     std::shared_ptr<const Schedule> made) {
   const std::size_t bytes = bytes_of(*made) + bytes_of(shape);
-  entries_.push_front({shape, algorithm, std::move(made), bytes});
+  entries_.push_front({shape, algorithm, made, bytes});
   bytes_ += bytes;
-  while (entries_.size() > 1 && (entries_.size() > kMost || bytes_ > kMost_bytes)) {
-    bytes_ -= entries_.back().bytes;
-    entries_.pop_back();
-  }
-  return entries_.front().schedule;
+  all_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  const auto too_many = [this] {
+    return entries_.size() > kMost || bytes_ > kMost_bytes || bytes_of_all() > kMostOfAll_bytes;
+  };
+  while (entries_.size() > 1 && too_many()) drop_last();
+  if (bytes > kMost_bytes && bytes_of_all() > std::max(kMostOfAll_bytes, bytes)) drop_last();
+  return made;
+}
+
+void ScheduleCache::drop_last() {
+  bytes_ -= entries_.back().bytes;
+  all_bytes_.fetch_sub(entries_.back().bytes, std::memory_order_relaxed);
+  entries_.pop_back();
 }
 
 }  // namespace weft

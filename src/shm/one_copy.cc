@@ -3,11 +3,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 
@@ -47,26 +50,49 @@ OneCopy::Name OneCopy::name() const {
   return {getpid(), reinterpret_cast<std::uint64_t>(&token_), token_};
 }
 
-bool OneCopy::add(int rank, const Name& name) {
-  if (name.process <= 0) return false;
-  const OtherProcess process(static_cast<pid_t>(name.process));
-  std::uint64_t found = 0;
-  const auto moved = process.read(reinterpret_cast<std::byte*>(&found), name.address, sizeof found);
-  if (moved != OtherProcess::Moved::all || found != name.token) return false;
-  processes_.insert_or_assign(rank, process);
-  return true;
+void OneCopy::expect(int rank, const Name& name) {
+  peers_.erase(rank);
+  peers_.try_emplace(rank, name);
+}
+
+bool OneCopy::reaches(int rank) {
+  const auto found = peers_.find(rank);
+  if (found == peers_.end()) return false;
+  Peer& peer = found->second;
+  if (const Answer answer = peer.answer.load(); answer != Answer::none)
+    return answer == Answer::yes;
+  std::uint64_t token = 0;
+  const bool is_right = peer.name.process > 0 &&
+                        peer.process.read(reinterpret_cast<std::byte*>(&token), peer.name.address,
+                                          sizeof token) == OtherProcess::Moved::all &&
+                        token == peer.name.token;
+  peer.answer.store(is_right ? Answer::yes : Answer::no);
+  return is_right;
+}
+
+bool OneCopy::all_reach_it(std::span<const int> ranks) const {
+  const std::lock_guard lock(mutex_);
+  return std::includes(reached_by_.begin(), reached_by_.end(), ranks.begin(), ranks.end());
+}
+
+void OneCopy::all_reach(std::span<const int> ranks) {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> all;
+  std::set_union(reached_by_.begin(), reached_by_.end(), ranks.begin(), ranks.end(),
+                 std::back_inserter(all));
+  reached_by_ = std::move(all);
 }
 
 void OneCopy::read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes) {
   std::int64_t left = 0;
-  const auto moved = processes_.at(rank).read(here, address_of(there), bytes, &left);
+  const auto moved = peers_.at(rank).process.read(here, address_of(there), bytes, &left);
   if (moved != OtherProcess::Moved::all) end(rank, left);
   copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void OneCopy::write(const std::byte* here, int rank, std::byte* there, std::int64_t bytes) {
   std::int64_t left = 0;
-  const auto moved = processes_.at(rank).write(here, address_of(there), bytes, &left);
+  const auto moved = peers_.at(rank).process.write(here, address_of(there), bytes, &left);
   if (moved != OtherProcess::Moved::all) end(rank, left);
   copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }

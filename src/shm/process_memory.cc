@@ -64,13 +64,18 @@ ProcessMemory::Name ProcessMemory::name() const {
 }
 
 bool ProcessMemory::add(int rank, const Name& name) {
-  const Peer peer{xpmem_.get_all(name.segment), {}};
+  const Peer peer{xpmem_.get_all(name.segment), {}, name.segment};
   if (peer.permit <= 0) return false;
   const auto trial = attach(peer, static_cast<std::uintptr_t>(name.trial), page_bytes());
   if (!trial || first_word(trial->here()) != name.segment) return false;
   const std::lock_guard lock(mutex_);
   peers_[rank] = peer;
   return true;
+}
+
+void ProcessMemory::expect(int rank, const Name& name) {
+  const std::lock_guard lock(mutex_);
+  peers_[rank] = {0, {}, name.segment};
 }
 
 ShownBuffer ProcessMemory::shown(const std::byte* begin, std::int64_t bytes,
@@ -126,6 +131,8 @@ std::shared_ptr<const Attachment> ProcessMemory::attach(const ShownBuffer& shown
     kept.splice(kept.begin(), kept, found);
     return kept.front();
   }
+  if (peer->second.permit == 0) peer->second.permit = xpmem_.get_all(peer->second.segment);
+  if (peer->second.permit <= 0) return nullptr;
   auto made = attach(peer->second, begin, bytes);
   if (!made) return nullptr;
   kept.push_front(made);

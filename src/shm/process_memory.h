@@ -72,6 +72,8 @@ class ProcessMemory {
   Name name() const;
   // Another process; false: this one cannot attach its memory. Before anything else is attached.
   bool add(int rank, const Name& name);
+  // The same, without asking it before it is needed.
+  void expect(int rank, const Name& name);
   void end_trials() { trial_.reset(); }
 
   // The rest is thread-safe.
@@ -85,8 +87,9 @@ class ProcessMemory {
 
  private:
   struct Peer {
-    std::int64_t permit = 0;
+    std::int64_t permit = 0;                            // 0: not asked for yet
     std::list<std::shared_ptr<const Attachment>> kept;  // the last used first
+    std::int64_t segment = 0;
   };
 
   ProcessMemory(const Xpmem& xpmem, int rank, std::int64_t segment, Segment trial);

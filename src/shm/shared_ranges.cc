@@ -18,6 +18,10 @@ bool includes(const std::vector<int>& all, std::span<const int> some) {
 
 constexpr std::int64_t kHeapPage_bytes = 4096;  // what pages of a heap are counted in
 
+constexpr auto is_before = [](const auto& one, const auto& other) {
+  return one.number < other.number;
+};
+
 int part_of(const ShownBuffer& shown) {
   return SegmentParts::part_with((shown.offset / kHeapPage_bytes + shown.first_page) *
                                  kHeapPage_bytes);
@@ -45,8 +49,26 @@ void SharedRanges::add_own_heap(int rank, SegmentParts& parts, std::vector<int> 
 }
 
 void SharedRanges::add_heap(int rank, SegmentParts& parts) {
+  insert({rank, &parts, {}});
+}
+
+void SharedRanges::add_heap(int rank, const SegmentName& name) {
+  insert({rank, nullptr, name});
+}
+
+void SharedRanges::insert(const Heap& heap) {
   const std::lock_guard lock(mutex_);
-  heaps_.push_back({rank, &parts});
+  heaps_.insert(std::upper_bound(heaps_.begin(), heaps_.end(), heap, is_before), heap);
+}
+
+// For good, as every part of it.
+SegmentParts* SharedRanges::attached(Heap& heap) const {
+  if (heap.parts || heap.name.bytes == 0) return heap.parts;
+  auto segment = Segment::attach(heap.name, Segment::Mapped::first_page);
+  heap.name.bytes = 0;
+  if (!segment) return nullptr;
+  attached_.push_back(std::make_unique<SegmentParts>(std::move(*segment)));
+  return heap.parts = attached_.back().get();
 }
 
 void SharedRanges::set_leaving(std::int64_t number, bool leaving) {
@@ -88,13 +110,14 @@ std::optional<std::byte*> SharedRanges::find(const ShownBuffer& shown) const {
   const std::lock_guard lock(mutex_);
   for (const Range& range : ranges_)
     if (range.number == shown.memory) return range.begin + shown.offset;
-  for (const Heap& heap : heaps_) {
-    if (heap.number != shown.memory) continue;
-    const int part = part_of(shown);
-    std::byte* const begin = heap.parts->map(part);
-    return begin ? begin + (shown.offset - SegmentParts::begin_of(part)) : nullptr;
-  }
-  return std::nullopt;
+  const auto heap =
+      std::lower_bound(heaps_.begin(), heaps_.end(), Heap{shown.memory, nullptr, {}}, is_before);
+  if (heap == heaps_.end() || heap->number != shown.memory) return std::nullopt;
+  SegmentParts* const parts = attached(*heap);
+  if (!parts) return nullptr;
+  const int part = part_of(shown);
+  std::byte* const begin = parts->map(part);
+  return begin ? begin + (shown.offset - SegmentParts::begin_of(part)) : nullptr;
 }
 
 void SharedRanges::all_have(const ShownBuffer& shown, std::span<const int> ranks) {

@@ -1,14 +1,15 @@
 // SharedRanges: all memory that this process shares with others of its node, its own and theirs:
 // heaps (SharedHeap) and windows of the MPI library's (MPI_Win_allocate_shared).
 // Each has a number that its processes agree on, and in each process an address of its own; so a
-// place in it is told to others as number and offset. A window has been mapped by all its ranks; of
-// a heap each maps a part when it is shown something there, which may fail, so that the ranks of a
-// call have to agree the first time (all_have).
+// place in it is told to others as number and offset. A window has been mapped by all its ranks; a
+// heap is attached and its parts are mapped when a rank is shown something there, which may fail,
+// so that the ranks of a call have to agree the first time (all_have).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ class SharedRanges {
   // This process's own heap, or another's, which stay for good. number: of its rank.
   void add_own_heap(int rank, SegmentParts& parts, std::vector<int> ranks);
   void add_heap(int rank, SegmentParts& parts);
+  // Of which nothing is attached before it is needed.
+  void add_heap(int rank, const SegmentName& name);
   // leaving: from now on none of its memory is shown, since it is about to go; what others have
   // shown there is still found.
   void set_leaving(std::int64_t number, bool leaving);
@@ -58,9 +61,12 @@ class SharedRanges {
   };
   struct Heap {
     std::int64_t number;
-    SegmentParts* parts;
+    SegmentParts* parts;  // nullptr: not attached
+    SegmentName name;     // else; no bytes: it cannot be
   };
 
+  SegmentParts* attached(Heap& heap) const;
+  void insert(const Heap& heap);
   Range* numbered(std::int64_t number);
   ShownBuffer shown_of_heap(const std::byte* begin, std::int64_t bytes, std::span<const int> ranks,
                             std::int64_t to_origin) const;
@@ -68,7 +74,8 @@ class SharedRanges {
   mutable std::mutex mutex_;  // guards the rest
   std::vector<Range> ranges_;
   OwnHeap own_;
-  std::vector<Heap> heaps_;  // the own one included
+  mutable std::vector<Heap> heaps_;  // by number, the own one included
+  mutable std::vector<std::unique_ptr<SegmentParts>> attached_;
 };
 
 }  // namespace weft

@@ -25,17 +25,14 @@ class PeerBuffers {
   // All must outlive this.
   PeerBuffers(SharedRanges& ranges, std::span<const int> all_ranks,
               ProcessMemory* processes = nullptr, OneCopy* copies = nullptr)
-      : ranges_(&ranges),
-        all_ranks_(all_ranks),
-        processes_(processes),
-        at_(all_ranks.size()),
-        copies_(copies) {}
+      : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), copies_(copies) {}
 
   // Of the buffers found so far.
   struct Found {
-    bool visible = true;    // all of them can be seen; the same on all ranks
-    bool attached = false;  // some lie in memory that has to be attached; the same on all ranks
-    bool reached = true;    // this rank could
+    bool visible = true;  // all of them can be seen; the same on all ranks
+    // Some lie in memory that has to be attached, or asked for; the same on all ranks.
+    bool attached = false;
+    bool reached = true;  // this rank could
     bool copied = false;  // some can be reached by the kernel's copies only; the same on all ranks
   };
 
@@ -76,6 +73,8 @@ class PeerBuffers {
   void agreed() {
     ranges_->all_have(own_.input, all_ranks_);
     ranges_->all_have(own_.result, all_ranks_);
+    if (OneCopy::has_shown(own_.input) || OneCopy::has_shown(own_.result))
+      copies_->all_reach(all_ranks_);
   }
 
   // buffer: send or recv, of a rank that has been found. In another process's memory where
@@ -105,6 +104,7 @@ class PeerBuffers {
     return at_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
   }
   void start_anew() {
+    at_.resize(all_ranks_.size());
     found_ = {};
     answered_ = false;
     attachments_.clear();
@@ -128,6 +128,11 @@ class PeerBuffers {
   std::byte* attach(const ShownBuffer& shown);
   Place copied(const ShownBuffer& shown) {
     found_.copied = true;
+    if (OneCopy::is_to_be_asked(shown)) {
+      found_.attached = true;
+      found_.reached =
+          (copies_->is_own(shown) || copies_->reaches(OneCopy::owner_of(shown))) && found_.reached;
+    }
     return {reinterpret_cast<std::byte*>(shown.offset),
             copies_->is_own(shown) ? -1 : OneCopy::owner_of(shown)};
   }
@@ -136,7 +141,7 @@ class PeerBuffers {
   SharedRanges* ranges_;
   std::span<const int> all_ranks_;
   ProcessMemory* processes_;
-  std::vector<std::array<Place, 2>> at_;  // by rank
+  std::vector<std::array<Place, 2>> at_;  // by rank; from the first use on
   ShownBuffers own_;
   bool searching_ = true;
   Found found_;

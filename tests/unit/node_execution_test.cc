@@ -156,7 +156,8 @@ class Part {
     if (rank == operation.hidden) return {ShownBuffer::kNotShared, 0};
     const auto address = reinterpret_cast<std::intptr_t>(at);
     if (operation.reach == Reach::seen || rank == 0) return {0, address};
-    if (operation.reach == Reach::copied) return copies_of(rank)->shown(at, 1, at);
+    const auto others = all_ranks(operation.schedules.size());
+    if (operation.reach == Reach::copied) return copies_of(rank)->shown(at, 1, at, others);
     return {ShownBuffer::kOfProcess - rank, address, 0, 1};
   }
 

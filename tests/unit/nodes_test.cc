@@ -13,7 +13,7 @@ TEST(Nodes, CountInTheOrderOfTheirLowestRanks) {
   EXPECT_EQ(nodes.of(3), 1);
   EXPECT_EQ(nodes.of(4), 2);
   EXPECT_EQ(nodes.place(2), 1);
-  EXPECT_EQ(nodes.ranks(1), (std::vector{1, 3}));
+  EXPECT_EQ(nodes.ranks(1).listed(), (std::vector{1, 3}));
   EXPECT_EQ(nodes.ranks_on(2), 1);
 }
 
@@ -28,9 +28,9 @@ TEST(Nodes, KnowWhetherTheyShareAreAlikeAndInOrder) {
 
 TEST(Nodes, HavePlacesByDomain) {
   const Nodes nodes({0, 0, 0, 0, 1, 1}, {1, 0, 1, 0, 0, 0});
-  EXPECT_EQ(nodes.ranks(0), (std::vector{1, 3, 0, 2}));
+  EXPECT_EQ(nodes.ranks(0).listed(), (std::vector{1, 3, 0, 2}));
   EXPECT_EQ(nodes.place(2), 3);
-  EXPECT_EQ(nodes.ranks(1), (std::vector{4, 5}));
+  EXPECT_EQ(nodes.ranks(1).listed(), (std::vector{4, 5}));
   EXPECT_FALSE(nodes.are_in_order());
   EXPECT_TRUE(Nodes({0, 0, 0, 1}, {0, 0, 1, 0}).are_in_order());
 }

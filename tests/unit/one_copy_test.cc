@@ -11,6 +11,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "select/one_copy_rule.h"
@@ -101,6 +102,35 @@ TEST(OneCopy, TakesNoOtherProcessForTheOneThatWasNamed) {
   const OneCopy::Name name = other.told.name;
   other.end();
   EXPECT_FALSE(copies->add(kOther, name));
+}
+
+// Another process is asked when it is needed, and says so to all to whom it shows something before
+// they have asked.
+TEST(OneCopy, AsksAnotherProcessWhenItIsNeeded) {
+  Other other;
+  const auto copies = OneCopy::create(kOwn);
+  copies->expect(kOther, other.told.name);
+  copies->expect(kOther + 1, {1, 0, 0});
+  EXPECT_FALSE(copies->reaches(kOther + 2));
+  EXPECT_FALSE(copies->reaches(kOther + 1));
+  EXPECT_TRUE(copies->reaches(kOther));
+  std::vector<std::byte> here(kBytes);
+  copies->read(kOther, other.told.buffer, here.data(), kBytes);
+  EXPECT_EQ(here[7], filling(7));
+  const std::vector<int> some{kOwn, kOther}, all{kOwn, kOther, kOther + 1};
+  const auto is_to_be_asked = [&](std::span<const int> ranks) {
+    const ShownBuffer shown = copies->shown(here.data(), kBytes, here.data(), ranks);
+    EXPECT_TRUE(OneCopy::has_shown(shown));
+    EXPECT_TRUE(copies->is_own(shown));
+    EXPECT_EQ(OneCopy::owner_of(shown), kOwn);
+    return OneCopy::is_to_be_asked(shown);
+  };
+  EXPECT_TRUE(is_to_be_asked(some));
+  copies->all_reach(some);
+  EXPECT_FALSE(is_to_be_asked(some));
+  EXPECT_TRUE(is_to_be_asked(all));
+  copies->all_reach(all);
+  EXPECT_FALSE(is_to_be_asked(all));
 }
 
 // As a load would end it, but with a sentence.

@@ -65,6 +65,33 @@ struct Heaps {
   SharedRanges owner, other;
 };
 
+// The heap is attached when it is first needed, or found to be out of reach for good.
+TEST(SharedRanges, AHeapIsAttachedWhenItIsFirstNeeded) {
+  Heaps heaps;
+  const std::vector<int> all{2, 4, 6};
+  std::byte* const at = heaps.parts.map(0) + 5000;
+  *at = std::byte{9};
+  const ShownBuffer shown = heaps.owner.shown(at, 100, all);
+  SharedRanges later;
+  later.add_heap(7, heaps.parts.segment().name());
+  later.add_heap(4, heaps.parts.segment().name());
+  const auto found = later.find(shown);
+  ASSERT_TRUE(found && *found);
+  EXPECT_NE(*found, at);
+  EXPECT_EQ(**found, std::byte{9});
+  SegmentParts other(
+      std::move(*Segment::create(SegmentParts::bytes_of_all(1), Segment::Mapped::first_page)));
+  SegmentName wrong = heaps.parts.segment().name();
+  wrong.token = other.segment().name().token;
+  SharedRanges wrongly;
+  wrongly.add_heap(4, wrong);
+  const auto not_found = wrongly.find(shown);
+  ASSERT_TRUE(not_found);
+  EXPECT_EQ(*not_found, nullptr);
+  EXPECT_EQ(*wrongly.find(shown), nullptr);
+  EXPECT_FALSE(SharedRanges().find(shown));
+}
+
 TEST(SharedRanges, ABufferInAHeapIsShownToBeMapped) {
   Heaps heaps;
   const std::vector<int> all{2, 4, 6}, some{2, 4};

@@ -48,19 +48,21 @@ class Elements {
 }  // namespace
 
 MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands,
-                           MPI_Comm comm, int tag)
+                           const Route& route, int tag)
     : call_(call),
       schedule_(schedule),
       operands_(operands),
-      comm_(comm),
+      route_(route),
       tag_(tag),
       many_(schedule.most_posted > few_.size() ? schedule.most_posted : 0),
       requests_(many_.empty() ? few_.data() : many_.data()) {}
 
-MPI_Datatype MpiTransport::type(Unit unit) const {
+[[gnu::noinline]] int MpiTransport::peer_there(int rank) const {
+  return route_.ranks->at(rank);
+}
+
+MPI_Datatype MpiTransport::other_type(Unit unit) const {
   if (unit == Unit::byte) return handles.byte;
-  if (unit == Unit::send) return call_.sendtype;
-  if (unit == Unit::recv) return call_.recvtype;
   const auto index = static_cast<std::size_t>(unit) - static_cast<std::size_t>(Unit::first_of_many);
   const std::size_t sends = schedule_.shape.send_blocks.size();
   return index < sends ? call_.sendtypes[index] : call_.recvtypes[index - sends];
@@ -88,11 +90,12 @@ Result<bool> MpiTransport::start(const Step& step) {
       code = copy(step.first, step.second);
       break;
     case StepKind::library_blocking:
-      code = library_blocking(call_, comm_);
+      code = library_blocking(call_, route_.comm);
       break;
     case StepKind::library_nonblocking:
       if (later_) return later_->begin();
-      code = library_nonblocking(call_, comm_, &requests_[static_cast<std::size_t>(posted_++)]);
+      code =
+          library_nonblocking(call_, route_.comm, &requests_[static_cast<std::size_t>(posted_++)]);
       break;
     case StepKind::leaders:
       return call_leaders(step);
@@ -112,10 +115,11 @@ int MpiTransport::post_message(const Step& step) {
   MPI_Request* request = &requests_[static_cast<std::size_t>(posted_++)];
   if (at.count > INT_MAX) return post_large(step, request);
   const auto count = static_cast<int>(at.count);
-  return step.kind == StepKind::send ? library_calls.Isend(address(at.at), count, type(at.unit),
-                                                           step.peer, tag_, comm_, request)
-                                     : library_calls.Irecv(address(at.at), count, type(at.unit),
-                                                           step.peer, tag_, comm_, request);
+  const int to = peer(step);
+  const MPI_Comm comm = route_.comm;
+  return step.kind == StepKind::send
+             ? library_calls.Isend(address(at.at), count, type(at.unit), to, tag_, comm, request)
+             : library_calls.Irecv(address(at.at), count, type(at.unit), to, tag_, comm, request);
 }
 
 void MpiTransport::lead(Leaders& leaders) {
@@ -172,11 +176,11 @@ int MpiTransport::post_large(const Step& step, MPI_Request* request) {
 #if !defined(WEFT_FAMILY_OPENMPI)
   const Operand& at = step.first;
   if (step.kind == StepKind::send && library_calls.Isend_c)
-    return library_calls.Isend_c(address(at.at), at.count, type(at.unit), step.peer, tag_, comm_,
-                                 request);
+    return library_calls.Isend_c(address(at.at), at.count, type(at.unit), peer(step), tag_,
+                                 route_.comm, request);
   if (step.kind == StepKind::recv && library_calls.Irecv_c)
-    return library_calls.Irecv_c(address(at.at), at.count, type(at.unit), step.peer, tag_, comm_,
-                                 request);
+    return library_calls.Irecv_c(address(at.at), at.count, type(at.unit), peer(step), tag_,
+                                 route_.comm, request);
 #endif
   static_cast<void>(step);
   *request = handles.request_null;
@@ -246,7 +250,7 @@ int MpiTransport::pack(const Operand& from, void* to, std::int64_t bytes) {
   const Elements elements(address(from.at), static_cast<int>(from.count), type(from.unit));
   int position = 0;
   return library_calls.Pack(elements.address(), elements.count(), elements.type(), to,
-                            static_cast<int>(bytes), &position, comm_);
+                            static_cast<int>(bytes), &position, route_.comm);
 }
 
 int MpiTransport::unpack(const void* from, std::int64_t bytes, const Operand& to) {
@@ -254,7 +258,7 @@ int MpiTransport::unpack(const void* from, std::int64_t bytes, const Operand& to
   const Elements elements(address(to.at), static_cast<int>(to.count), type(to.unit));
   int position = 0;
   return library_calls.Unpack(from, static_cast<int>(bytes), &position, elements.address(),
-                              elements.count(), elements.type(), comm_);
+                              elements.count(), elements.type(), route_.comm);
 }
 
 }  // namespace weft

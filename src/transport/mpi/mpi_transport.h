@@ -7,15 +7,22 @@
 
 #include "transport/mpi/call.h"
 #include "transport/mpi/leaders.h"
+#include "transport/rank_map.h"
 #include "transport/transport.h"
 
 namespace weft {
 
+// Where messages go.
+struct Route {
+  MPI_Comm comm{};                 // of Weft's own
+  const RankMap* ranks = nullptr;  // the peers' numbers there; nullptr: as the schedule has them
+};
+
 class MpiTransport final : public Transport {
  public:
-  // `comm` is Weft's own; the others outlive the transport.
-  MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands, MPI_Comm comm,
-               int tag);
+  // All outlive the transport.
+  MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands,
+               const Route& route, int tag);
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
@@ -35,10 +42,16 @@ class MpiTransport final : public Transport {
 
  private:
   void* address(const Location& at) const { return operands_.address(at); }
-  MPI_Datatype type(Unit unit) const;
+  MPI_Datatype type(Unit unit) const {
+    if (unit == Unit::send) return call_.sendtype;
+    return unit == Unit::recv ? call_.recvtype : other_type(unit);
+  }
+  MPI_Datatype other_type(Unit unit) const;
   bool plain(Unit unit) const;
   std::int64_t element_bytes(Unit unit) const;
 
+  int peer(const Step& step) const { return route_.ranks ? peer_there(step.peer) : step.peer; }
+  int peer_there(int rank) const;
   int post_message(const Step& step);
   int post_large(const Step& step, MPI_Request* request);  // more elements than an int holds
   Result<bool> call_leaders(const Step& step);
@@ -52,7 +65,7 @@ class MpiTransport final : public Transport {
   const Call& call_;
   const Schedule& schedule_;
   const Operands& operands_;
-  const MPI_Comm comm_;
+  const Route& route_;
   const int tag_;
   std::array<MPI_Request, 4> few_;  // most schedules post no more in a round
   std::vector<MPI_Request> many_;   // else

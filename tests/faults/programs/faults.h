@@ -61,7 +61,8 @@ class Sum {
   void start(MPI_Request* request);       // MPI_Iallreduce
   void initialise(MPI_Request* request);  // MPI_Allreduce_init
   void reset();                           // so that the next result is seen
-  bool right() const;
+  bool right() const;                     // of as many ranks as MPI_COMM_WORLD
+  bool right_of(int ranks) const;
 
  private:
   MPI_Comm comm_;

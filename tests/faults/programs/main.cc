@@ -124,9 +124,13 @@ void Sum::reset() {
 
 bool Sum::right() const {
   // comm_ may be freed by now: rank 0's contribution is i, so the size follows from the world.
-  const int size = size_of(MPI_COMM_WORLD), base = sum_of_ranks(MPI_COMM_WORLD);
+  return right_of(size_of(MPI_COMM_WORLD));
+}
+
+bool Sum::right_of(int ranks) const {
+  const int base = ranks * (ranks - 1) / 2;
   for (std::size_t i = 0; i < out_.size(); ++i)
-    if (out_[i] != base + size * static_cast<int>(i)) return false;
+    if (out_[i] != base + ranks * static_cast<int>(i)) return false;
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Many: collectives by the hundred thousand, communicators by the hundred, and several threads.
 // Why: numbers that wrap, memory that grows and requests completed twice show only in bulk.
 #include <dlfcn.h>
+#include <fcntl.h>
 
 #include <atomic>
 #include <cstdio>
@@ -110,6 +111,80 @@ void freed_at_different_times() {
     expect(sum.right(), "allreduce on a communicator that was freed meanwhile");
   }
   OwnWorld unused;
+}
+
+// The i-th of many: of all ranks, of all in the reverse order, or of every second.
+int make_communicator(int i, MPI_Comm* made) {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  if (i % 3 == 0) return MPI_Comm_dup(MPI_COMM_WORLD, made);
+  const int color = i % 3 == 1 ? 0 : rank % 2;
+  return MPI_Comm_split(MPI_COMM_WORLD, color, -rank, made);
+}
+
+// Each rank starts a collective on each of many communicators, half of the ranks in the reverse
+// order, before any is completed.
+void many_kinds_of_communicators() {
+  const int wanted = from_environment("FAULTS_COMMUNICATORS", 600);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  std::vector<MPI_Comm> comms;
+  for (MPI_Comm comm; static_cast<int>(comms.size()) < wanted; comms.push_back(comm))
+    if (make_communicator(static_cast<int>(comms.size()), &comm) != MPI_SUCCESS) break;
+  const std::size_t count = comms.size();
+  std::vector<Sum> sums;
+  for (std::size_t i = 0; i < count; ++i) sums.emplace_back(i % 50 ? 3 : 30000, comms[i]);
+  std::vector<MPI_Request> requests(count);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = rank_of(MPI_COMM_WORLD) % 2 ? count - 1 - i : i;
+      sums[at].reset();
+      sums[at].start(&requests[at]);
+    }
+    MPI_Waitall(static_cast<int>(count), requests.data(), MPI_STATUSES_IGNORE);
+    for (std::size_t i = 0; i < count; ++i)
+      expect(sums[i].right_of(size_of(comms[i])), "allreduce on one of many kinds");
+  }
+  tell("%zu communicators", count);
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+int lines_of(const char* name) {
+  std::FILE* file = std::fopen(name, "r");
+  int lines = 0;
+  for (int c; file && (c = std::fgetc(file)) != EOF;) lines += c == '\n';
+  if (file) std::fclose(file);
+  return lines;
+}
+
+int descriptors() {
+  int open = 0;
+  for (int number = 0; number < 1024; ++number) open += fcntl(number, F_GETFD) != -1;
+  return open;
+}
+
+// Communicators by the thousand, one after the other, each used before it is freed; there are
+// always two, so that the numbers of those that were freed come again.
+void communicators_in_turn() {
+  const int wanted = from_environment("FAULTS_COMMUNICATORS", 1000), warm = wanted / 5;
+  MPI_Comm before = MPI_COMM_NULL, comm = MPI_COMM_NULL;
+  int files = 0, maps = 0;
+  long kib = 0;
+  for (int i = 0; i < wanted; ++i) {
+    expect(make_communicator(i, &comm) == MPI_SUCCESS, "a communicator after many");
+    Sum sum(3, comm);
+    MPI_Request request;
+    sum.start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum.right_of(size_of(comm)), "allreduce on one after many");
+    if (before != MPI_COMM_NULL) MPI_Comm_free(&before);
+    before = comm;
+    if (i + 1 != warm) continue;
+    files = descriptors();
+    maps = lines_of("/proc/self/maps");
+    kib = resident_kib();
+  }
+  tell_all("%d in turn: %d more descriptors, %d more maps, grew by %ld KiB", wanted - warm,
+           descriptors() - files, lines_of("/proc/self/maps") - maps, resident_kib() - kib);
+  MPI_Comm_free(&before);
 }
 
 // As many communicators as asked for, all alive at once, the last as usable as the first.
@@ -301,6 +376,8 @@ const std::vector<Case>& many_cases() {
       {"very-many", very_many},
       {"freed-at-different-times", freed_at_different_times},
       {"many-communicators", many_communicators},
+      {"many-kinds-of-communicators", many_kinds_of_communicators},
+      {"communicators-in-turn", communicators_in_turn},
       {"asked-by-two-threads", asked_by_two_threads},
       {"tested-by-two-threads", tested_by_two_threads},
       {"on-three-communicators", on_three_communicators},

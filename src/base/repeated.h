@@ -1,0 +1,40 @@
+// Repeated: a number for each of many ranks, kept once for as many as it repeats itself after: what
+// is true of the ranks of one node is true of those of the next.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+template <class Number>
+class Repeated {
+ public:
+  Repeated() = default;
+  // May repeat itself after so many.
+  Repeated(std::vector<Number> all, std::initializer_list<std::size_t> after)
+      : one_(std::move(all)) {
+    for (const std::size_t length : after) {
+      if (length == 0 || length >= one_.size() || !repeats(length)) continue;
+      one_.resize(length);
+      one_.shrink_to_fit();
+      return;
+    }
+  }
+
+  Number at(std::size_t index) const { return one_[index % one_.size()]; }
+  std::size_t bytes() const { return sizeof *this + one_.capacity() * sizeof(Number); }
+
+ private:
+  bool repeats(std::size_t length) const {
+    for (std::size_t i = length; i < one_.size(); ++i)
+      if (one_[i] != one_[i - length]) return false;
+    return true;
+  }
+
+  std::vector<Number> one_;
+};
+
+}  // namespace weft
