@@ -102,9 +102,18 @@ def body(call):
     return [*buffers(call), f"  return {passed};"]
 
 
+def never_waits(call):
+    """Calls that return at once, whatever the other ranks do."""
+    name = short(call)
+    if call["class"] == "nonblocking_poll":
+        return not name.startswith(("File_", "R"))
+    return call["class"] == "completion" and not name.startswith("Wait")
+
+
 def wrapper(call):
     name, given, passed = short(call), parameters(call), arguments(call)
     inside = ", ".join(filter(None, ["Visit& visit", given]))
+    waits = ", Waits::never" if never_waits(call) else ""
     text = [
         f"static int {name}([[maybe_unused]] {inside}) {{",
         f"  const auto next = bound(next_calls.{name}, CallId::{name});",
@@ -114,7 +123,7 @@ def wrapper(call):
     for exported, profiling in ((call["name"], "false"), (f"P{call['name']}", "true")):
         text += [
             f"WEFT_WRAPPER int {exported}({given}) {{",
-            f"  Visit visit(CallId::{name}, {profiling}, RETURN_ADDRESS);",
+            f"  Visit visit(CallId::{name}, {profiling}, CALLED{waits});",
             f"  return {name}({', '.join(filter(None, ['visit', passed]))});",
             "}",
         ]
@@ -130,7 +139,11 @@ def wrappers_cc(calls, library):
 #include "interpose/generated/next_calls.h"
 #include "interpose/hooks.h"
 
-{BOUND}using advise::Visit;
+{BOUND}#undef RETURN_ADDRESS
+#define CALLED (advise::Called{{__builtin_return_address(0), __builtin_dwarf_cfa()}})
+
+using advise::Visit;
+using advise::Waits;
 
 {lines(calls, wrapper)}
 }}  // namespace weft::interpose
