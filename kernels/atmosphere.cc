@@ -4,9 +4,8 @@
 // coefficients to all ranks. Why: the finding that pressure, advection, the transform and the
 // output can hide this Allgather (jh250041). Here the gather of each variable travels behind one of
 // them; the output, in atmosphere_output.h, is itself hidden behind the next steps. Most of the
-// communication is the transpose from latitudes to wave numbers, which can travel, too. Sources:
-// Williamson, Drake, Hack, Jakob, Swarztrauber, J. Comput. Phys. 102 (1992), cases 2 and 5; Hack,
-// Jakob, NCAR/TN-343 (1992), for the equations.
+// communication is the transpose from latitudes to wave numbers, which can travel, too. Source:
+// Hack, Jakob, NCAR/TN-343 (1992), for the equations; the cases are in atmosphere_cases.h.
 #include <mpi.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "atmosphere_cases.h"
 #include "atmosphere_harmonics.h"
 #include "atmosphere_output.h"
 #include "trials.h"
@@ -27,11 +27,12 @@ namespace {
 using harmonics::at, harmonics::Complex, harmonics::Field, harmonics::fourier, harmonics::Waves;
 using harmonics::Harmonics;
 
-constexpr double radius = 6.37122e6, turning = 7.292e-5, gravity = 9.80616, day = 86400;
+using cases::radius, cases::day;
 
 struct Settings {
-  int truncation = 42, steps = 12, seconds = 600, number = 2, every = 0;
-  std::string output;
+  int truncation = 42, steps = 12, seconds = 600, every = 0;
+  double diffusion = 0;  // square metres per second
+  std::string output, number = "2";
   // Products of two fields are exact; the transform takes a power of two.
   int longitudes() const {
     int points = 8;
@@ -131,6 +132,23 @@ class Model {
     const double before = start_[geopotential][0].real(), now = all_[geopotential][0].real();
     return std::fabs(now - before) / before;
   }
+  // Collective: the energy, and the vorticity's least and most, negative.
+  std::array<double, 3> measures() const {
+    Field eastward, northward, spin;
+    winds(&eastward, &northward, &spin);
+    const Field depth = to_grid(all_[geopotential]);
+    double energy = 0, extremes[2] = {-INFINITY, -INFINITY};
+    for (std::size_t i = 0; i < spin.size(); ++i) {
+      const double sine = harmonics_.sine(row_of(i));
+      const double square = eastward[i] * eastward[i] + northward[i] * northward[i];
+      energy += harmonics_.weight(row_of(i)) * depth[i] *
+                (square / (1 - sine * sine) / 2 + depth[i] / 2 + mountain_[i]);
+      extremes[0] = std::max(extremes[0], -spin[i]), extremes[1] = std::max(extremes[1], spin[i]);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &energy, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return {energy, -extremes[0], extremes[1]};
+  }
   bool finite() const {
     double sum = 0;
     for (const Waves& one : all_) {
@@ -197,11 +215,13 @@ class Model {
   void advance(Variable q, const Waves& tendency, double weight, double part, bool last) {
     if (file_) file_->go_on();
     Complex* mine = all_[q].data() + begins_[at(rank_)];
-    for (std::size_t i = 0; i < tendency.size(); ++i) {
+    each_wave([&](int n, std::size_t i) {
       const double step = settings_.seconds;
-      sum_[q][i] += weight * tendency[i];
-      mine[i] = old_[q][i] + step * (last ? sum_[q][i] : part * tendency[i]);
-    }
+      const double smooths = settings_.diffusion * n * (n + 1.0) / (radius * radius);
+      const Complex change = smooths > 0 ? tendency[i] - smooths * mine[i] : tendency[i];
+      sum_[q][i] += weight * change;
+      mine[i] = old_[q][i] + step * (last ? sum_[q][i] : part * change);
+    });
     gather(q);
   }
 
@@ -384,21 +404,13 @@ class Model {
   // ---- The cases
 
   void start() {
-    const bool mountain = settings_.number == 5;
-    const double tilt = mountain ? 0 : M_PI / 4,
-                 speed = mountain ? 20 : 2 * M_PI * radius / (12 * day);
-    const double mean = mountain ? gravity * 5960 : 2.94e4;
+    const cases::Case chosen(settings_.number);
     Field spin, depth;
     for (std::size_t i = 0; i < at(points()); ++i) {
       const double east = 2 * M_PI * static_cast<double>(i % at(longitudes_)) / longitudes_;
-      const double sine = harmonics_.sine(row_of(i)), cosine = std::sqrt(1 - sine * sine);
-      const double pole = -std::cos(east) * cosine * std::sin(tilt) + sine * std::cos(tilt);
-      const double away = std::hypot(east - 1.5 * M_PI, std::asin(sine) - M_PI / 6);
-      mountain_.push_back(mountain ? gravity * 2000 * std::max(0.0, 1 - away * 9 / M_PI) : 0);
-      coriolis_.push_back(2 * turning * pole);
-      spin.push_back(2 * speed / radius * pole);
-      depth.push_back(mean - (radius * turning * speed + speed * speed / 2) * pole * pole -
-                      mountain_.back());
+      const cases::Point point = chosen.begins(east, harmonics_.sine(row_of(i)));
+      mountain_.push_back(point.mountain), coriolis_.push_back(point.coriolis);
+      spin.push_back(point.spin), depth.push_back(point.depth);
     }
     Transpose travels = leave({&spin, &depth});
     const std::vector<Waves> both = arrive(&travels);
@@ -466,8 +478,8 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
 }
 
 std::string told(const Settings& settings) {
-  return "case " + std::to_string(settings.number) + ", T" + std::to_string(settings.truncation) +
-         ", " + std::to_string(settings.steps) + " steps" +
+  return "case " + settings.number + ", T" + std::to_string(settings.truncation) + ", " +
+         std::to_string(settings.steps) + " steps" +
          (settings.every ? ", output every " + std::to_string(settings.every) : "");
 }
 
@@ -486,15 +498,20 @@ int measure(const Settings& settings, const trials::Settings& trial) {
   std::vector<trials::Variant> all = trials::blocking_and(trial.engines);
   std::vector<Way> made = ways(&all, trial.engines.back(), writes);
   model.prepare(&made[0], file.get());
+  const std::array<double, 3> before = model.measures();
   model.carry_out();
+  const std::array<double, 3> after = model.measures();
   const std::array<Waves, 3> first = model.result();
   const std::vector<char> written = writes ? file->content() : std::vector<char>();
   const bool finite = model.finite();
   if (trials::rank_in(MPI_COMM_WORLD) == 0) {
     if (finite) {
       std::printf(
-          "case %d, %.2f days: geopotential differs from the beginning by %.2e, mass by %.1e\n",
-          settings.number, settings.steps * settings.seconds / day, model.error(), model.lost());
+          "case %s, %.2f days: geopotential differs from the beginning by %.2e, mass by %.1e\n"
+          "energy differs by %.1e; vorticity from %.3e to %.3e per second\n",
+          settings.number.c_str(), settings.steps * settings.seconds / day, model.error(),
+          model.lost(), std::fabs(after[0] / before[0] - 1), after[1], after[2]);
+      std::fflush(stdout);
     } else {
       std::printf("diverged: choose fewer --seconds for a step\n");
     }
@@ -516,7 +533,7 @@ int measure(const Settings& settings, const trials::Settings& trial) {
             same &= file->content() == (nothing ? std::vector<char>() : written);
           }
           trials::compare_bits(&one, same);
-          const bool steady = settings.number != 2 || model.error() < 1e-10;
+          const bool steady = settings.number != "2" || model.error() < 1e-10;
           return same && steady && model.lost() < 1e-10;
         });
     status = trials::report(trial, "atmosphere", told(settings), all, wrong);
@@ -533,7 +550,8 @@ int run(int argc, char** argv) {
   Settings settings;
   trials::Settings trial;
   trials::Options options;
-  options.number("case", &settings.number, 2, 5);
+  options.choice("case", &settings.number, cases::names);
+  options.real("diffusion", &settings.diffusion);
   options.number("truncation", &settings.truncation, 2, 340);
   options.number("steps", &settings.steps);
   options.number("seconds", &settings.seconds, 1, 86400);
@@ -541,7 +559,6 @@ int run(int argc, char** argv) {
   options.number("every", &settings.every);
   trial.offer(&options);
   std::string wrong = options.read(argc, argv);
-  if (wrong.empty() && settings.number != 2 && settings.number != 5) wrong = "--case takes 2 or 5";
   if (wrong.empty()) wrong = does_not_fit(settings);
   if (!wrong.empty()) return trials::refuse("atmosphere", wrong);
   return measure(settings, trial);

@@ -103,9 +103,18 @@ def body(call):
     return [*buffers(call), f"  return {passed};"]
 
 
+def never_waits(call):
+    """Calls that return at once, whatever the other ranks do."""
+    name = short(call)
+    if call["class"] == "nonblocking_poll":
+        return not name.startswith(("File_", "R"))
+    return call["class"] == "completion" and not name.startswith("Wait")
+
+
 def wrapper(call):
     name, given, passed = short(call), parameters(call), arguments(call)
     inside = ", ".join(filter(None, ["Visit& visit", given]))
+    waits = ", Waits::never" if never_waits(call) else ""
     text = [
         f"static int {name}([[maybe_unused]] {inside}) {{",
         f"  const auto next = bound(next_calls.{name}, CallId::{name});",
@@ -115,7 +124,7 @@ def wrapper(call):
     for exported, profiling in ((call["name"], "false"), (f"P{call['name']}", "true")):
         text += [
             f"WEFT_WRAPPER int {exported}({given}) {{",
-            f"  Visit visit(CallId::{name}, {profiling}, RETURN_ADDRESS);",
+            f"  Visit visit(CallId::{name}, {profiling}, CALLED{waits});",
             f"  return {name}({', '.join(filter(None, ['visit', passed]))});",
             "}",
         ]
@@ -131,7 +140,10 @@ def wrappers_cc(calls, library):
 #include "library/generated/next_calls.h"
 #include "library/search.h"
 
-{BOUND.replace("weft::interpose", "weft::advise")}{lines(calls, wrapper)}
+{BOUND.replace("weft::interpose", "weft::advise")}#undef RETURN_ADDRESS
+#define CALLED (Called{{__builtin_return_address(0), __builtin_dwarf_cfa()}})
+
+{lines(calls, wrapper)}
 }}  // namespace weft::advise
 """
     )

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -15,33 +16,87 @@
 namespace weft::advise {
 namespace {
 
+// What is known of an address that a function returns to.
 struct Known {
   std::uintptr_t address;
+  // The function's own return address lies so far above the place of this one, in bytes; 0: not
+  // known. It is the same at each call but in a function whose frame has no fixed size.
+  std::uint16_t up;
+  std::uint16_t seen;  // so often in a row by unwinding
   Binding binding;
 };
+constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
+constexpr std::uintptr_t kLargest = 1024;  // bytes of a binding's frame
 // By return address; a thread's own, so that no lock is needed.
-constexpr std::size_t kKnown = 64;
+constexpr std::size_t kKnown = 256;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
-Binding binding_at(std::uintptr_t address) {
+Known& known_at(std::uintptr_t address) {
   Known& entry = known[(address >> 2) % kKnown];
-  if (entry.address == address) return entry.binding;
+  if (entry.address == address) return entry;
   // Not dladdr, which also looks through all symbols of that file.
-  entry = {address, binding_of(place_of(address - 1).file)};
-  return entry.binding;
+  entry = {address, 0, 0, binding_of(place_of(address - 1).file)};
+  return entry;
 }
 
+Binding binding_at(std::uintptr_t address) {
+  return known_at(address).binding;
+}
+
+void learn(std::uintptr_t address, std::uintptr_t up) {
+  Known& entry = known_at(address);
+  if (entry.seen == kVaries || entry.binding == Binding::none) return;
+  if (up == 0 || up > kLargest || up % sizeof(void*) != 0 || (entry.up && entry.up != up)) {
+    entry.seen = kVaries;
+    return;
+  }
+  entry.up = static_cast<std::uint16_t>(up);
+  entry.seen = std::min<std::uint16_t>(kSure, static_cast<std::uint16_t>(entry.seen + 1));
+}
+
+// From frame to frame, as the tables of each file describe them, which takes microseconds.
 std::uintptr_t behind_binding() {
-  std::uintptr_t found = 0;
+  struct Walk {
+    std::uintptr_t found, address, place;
+  } walk{};
   const auto visit = [](_Unwind_Context* frame, void* data) {
+    auto& so_far = *static_cast<Walk*>(data);
     const std::uintptr_t address = _Unwind_GetIP(frame);
     if (!address) return _URC_END_OF_STACK;
+    const std::uintptr_t place = _Unwind_GetCFA(frame);
+    if (so_far.address) learn(so_far.address, place - so_far.place);
+    so_far.address = address;
+    so_far.place = place;
     if (binding_at(address) != Binding::none) return _URC_NO_REASON;
-    *static_cast<std::uintptr_t*>(data) = address;
+    so_far.found = address;
     return _URC_END_OF_STACK;
   };
-  _Unwind_Backtrace(visit, &found);
-  return found;
+  _Unwind_Backtrace(visit, &walk);
+  return walk.found;
+}
+
+// The same by what has been learnt; 0: not all of it is known.
+std::uintptr_t behind_known_binding(Called called) {
+#if defined(__x86_64__)
+  auto address = reinterpret_cast<std::uintptr_t>(called.address);
+  auto place = reinterpret_cast<std::uintptr_t>(called.frame_end) - sizeof address;
+  for (int frames = 0; frames < 8; ++frames) {
+    const Known& entry = known_at(address);
+    if (entry.binding == Binding::none) return address;
+    if (entry.seen != kSure) return 0;
+    place += entry.up;
+    std::memcpy(&address, reinterpret_cast<const void*>(place), sizeof address);
+  }
+#endif
+  return 0;
+}
+
+// Every so often by unwinding all the same, which finds out where a frame's size varies.
+std::uintptr_t caller_of_binding(Called called) {
+  constexpr std::uint32_t kCheck = 64;
+  static constinit thread_local std::uint32_t calls = 0;
+  const std::uintptr_t quick = ++calls % kCheck ? behind_known_binding(called) : 0;
+  return quick ? quick : behind_binding();
 }
 
 // What is used of Python's C interface (3.9 and later), from the interpreter that is in this
@@ -108,8 +163,8 @@ const char* python_caller() {
 
 }  // namespace
 
-Caller find_caller(const void* return_address) {
-  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+Caller find_caller(Called called) {
+  const auto address = reinterpret_cast<std::uintptr_t>(called.address);
   switch (binding_at(address)) {
     case Binding::none:
       return {address, ""};
@@ -118,7 +173,7 @@ Caller find_caller(const void* return_address) {
     case Binding::fortran:
       break;
   }
-  const std::uintptr_t behind = behind_binding();
+  const std::uintptr_t behind = caller_of_binding(called);
   return {behind ? behind : address, ""};
 }
 

@@ -12,7 +12,14 @@ struct Caller {
   const char* where = "";      // of an interpreter's program: "file:line:function"
 };
 
+// Of a function that the application calls: the address behind that call, and the end of the
+// function's frame (__builtin_dwarf_cfa), right below which that address lies.
+struct Called {
+  const void* address;
+  const void* frame_end;
+};
+
 // Language bindings are no callers: the first frame behind them is, or the interpreter's.
-Caller find_caller(const void* return_address);
+Caller find_caller(Called called);
 
 }  // namespace weft::advise

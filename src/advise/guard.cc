@@ -63,12 +63,14 @@ Unknown set(Guard& slot, const Guard& wanted) {
     if (!handlers_open()) return Unknown::signals;
     catch_signals();
   }
+  Thread* const me = this_record();
+  if (!me) return Unknown::threads;
   live.fetch_add(1);
   slot = wanted;
   slot.live = true;
   Unknown why = Unknown::threads;
-  if (all_known_and_open()) {
-    for (Thread& thread : threads)
+  if (dispatch_own(*me) && all_known_and_open()) {
+    for (Thread& thread : known_threads())
       if (thread.used && thread.inside.load() == 0 && !thread.may_block.load())
         thread.selector = kernel::kBlock;
     if (!slot.shares_pages() || !in_calls_elsewhere(slot.first, slot.last)) why = close_first(slot);
@@ -126,8 +128,10 @@ Unknown guards_off() {
 bool guard_affordable(std::size_t bytes) {
   constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
-  return spent_ns.load(std::memory_order_relaxed) + cost <=
-         allowed_ns() + (bytes < 1 << 20 ? kHead : 0);
+  const std::int64_t head = bytes < 1 << 20 ? kHead : 0;
+  if (spent_ns.load(std::memory_order_relaxed) + cost <= allowed_ns() + head) return true;
+  save_for(cost);
+  return false;
 }
 
 bool guard_always() {
@@ -236,11 +240,27 @@ std::optional<Bounds> sent_by_mpi(const void* pointer, std::size_t bytes, std::i
   return {};
 }
 
+namespace {
+
+// The only thread that could set a guard is this one, there is none, and the kernel dispatches
+// nothing: whether it is in MPI is its own affair.
+bool nobody_looks(const Thread& me) {
+  return live.load(std::memory_order_relaxed) == 0 &&
+         !me.dispatched.load(std::memory_order_relaxed) && !several.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
 void enter_mpi() {
   Thread* const me = this_record();
-  if (!me || me->inside.fetch_add(1) > 0) return;
+  if (!me) return;
+  if (nobody_looks(*me)) {
+    me->inside.store(me->inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return;
+  }
+  if (me->inside.fetch_add(1) > 0) return;
   me->selector = kernel::kAllow;
-  if (me->of_library || threads_in_mpi.fetch_add(1) > 0 || !opened_in_mpi()) return;
+  if (me->of_library || !opened_in_mpi()) return;
   const Locked locked;
   if (is_overspent()) all_unseen(Unknown::budget);  // each call of MPI opens and closes pages
   const bool others = other_threads();
@@ -253,12 +273,16 @@ void enter_mpi() {
 
 void leave_mpi() {
   Thread* const me = this_record();
-  if (!me || me->inside.fetch_sub(1) > 1) return;
-  const bool last = !me->of_library && threads_in_mpi.fetch_sub(1) == 1;
-  if (last && opened_in_mpi()) {
+  if (!me) return;
+  if (nobody_looks(*me)) {
+    me->inside.store(me->inside.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    return;
+  }
+  if (me->inside.fetch_sub(1) > 1) return;
+  if (!me->of_library && opened_in_mpi()) {
     const Locked locked;
     for (Guard& guard : guards) {
-      if (!guard.live || guard.open || !guard.opens_in_mpi() || threads_in_mpi.load() > 0) continue;
+      if (!guard.live || guard.open || !guard.opens_in_mpi() || any_in_mpi()) continue;
       if (guard.near_stack(stack_pointer()))
         unseen(guard, Unknown::on_the_stack);
       else if (!protect_shared(guard, guard.closed()))

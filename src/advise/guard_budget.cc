@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "advise/kernel.h"
+#include "advise/recorder.h"
 #include "base/clock.h"
 
 namespace weft::advise {
@@ -18,6 +19,7 @@ namespace {
 double budget = 0;
 std::int64_t began_ns = 0;
 std::int64_t computed_before_ns = 0;
+std::atomic<std::int64_t> forgone_ns{0}, most_saved_ns{kHead};
 
 std::int64_t computed_ns() {
   timespec t{};
@@ -28,7 +30,9 @@ std::int64_t computed_ns() {
 }  // namespace
 
 void begin_budget(double part) {
+  constexpr std::int64_t kSavedFor = 100'000'000;  // ns of run time
   budget = part;
+  save_for(static_cast<std::int64_t>(part * kSavedFor));
   began_ns = now_ns();
   computed_before_ns = computed_ns();
 }
@@ -37,18 +41,31 @@ double budget_part() {
   return budget;
 }
 
+void save_for(std::int64_t cost_ns) {
+  if (cost_ns > most_saved_ns.load(std::memory_order_relaxed)) most_saved_ns = cost_ns;
+}
+
 // A part of the time that has passed; where others use the core too, of what this process had of
-// it, since that is what observing takes longer by. It is asked once a millisecond.
+// it, since that is what observing takes longer by. What recording calls takes comes off first.
+// What is not spent is saved up to a bound only: a short phase with many calls would pay for a long
+// one without any. It is asked once a millisecond.
 std::int64_t allowed_ns() {
   constexpr std::int64_t kFresh = 1'000'000;
   static std::atomic<std::int64_t> asked_ns{0}, had_ns{0};
   const std::int64_t now = now_ns();
+  const auto allowed = [&] {
+    const std::int64_t base = std::min(now - began_ns, had_ns.load(std::memory_order_relaxed));
+    const auto part = static_cast<std::int64_t>(budget * static_cast<double>(base));
+    return part - recorder.taken_ns() - forgone_ns.load(std::memory_order_relaxed);
+  };
   if (now - asked_ns.load(std::memory_order_relaxed) > kFresh) {
     had_ns.store(computed_ns() - computed_before_ns, std::memory_order_relaxed);
     asked_ns.store(now, std::memory_order_relaxed);
+    const std::int64_t saved = allowed() - spent_ns.load(std::memory_order_relaxed);
+    const std::int64_t most = most_saved_ns.load(std::memory_order_relaxed);
+    if (saved > most) forgone_ns.fetch_add(saved - most, std::memory_order_relaxed);
   }
-  const std::int64_t base = std::min(now - began_ns, had_ns.load(std::memory_order_relaxed));
-  return static_cast<std::int64_t>(budget * static_cast<double>(base));
+  return allowed();
 }
 
 }  // namespace weft::advise

@@ -14,7 +14,7 @@ std::atomic<bool> forking{false};
 bool close_again(Guard& guard) {
   constexpr std::int64_t kCosts = 2;
   const std::int64_t began_ns = now_ns();
-  const bool in_mpi = threads_in_mpi.load() > 0;
+  const bool in_mpi = any_in_mpi();
   const bool done = in_mpi || protect_shared(guard, guard.closed());
   is_closed(guard);
   guard.pause_ns = std::max(guard.pause_ns, kCosts * (guard.closed_ns - began_ns));
@@ -23,7 +23,7 @@ bool close_again(Guard& guard) {
 }
 
 bool stack_near(const Guard& guard) {
-  for (const Thread& thread : threads)
+  for (const Thread& thread : known_threads())
     if (thread.used && guard.near_stack(thread.stack_in_use)) return true;
   return false;
 }
@@ -67,6 +67,7 @@ void close_what_was_written() {
       const Locked locked;
       next_ns = close_due();
     }
+    spent_ns.fetch_add(kWake, std::memory_order_relaxed);
     closing = false;
     const timespec until{next_ns / 1'000'000'000, next_ns % 1'000'000'000};
     kernel::direct(SYS_futex, reinterpret_cast<long>(&bell), FUTEX_WAIT_BITSET_PRIVATE, rung,

@@ -26,7 +26,7 @@ class Handler {
   }
   ~Handler() {
     if (me_) select_own(*me_);
-    spent_ns.fetch_add(kSignal, std::memory_order_relaxed);
+    spent_ns.fetch_add(kFault, std::memory_order_relaxed);
   }
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
@@ -111,8 +111,7 @@ void stepped(Thread& me, void* context) {
   const Locked locked;
   registers(context)[REG_EFL] &= ~kSingleStep;
   for (Guard& guard : guards) {
-    if (!guard.live || guard.open || !guard.covers(me.opened_page) || threads_in_mpi.load() > 0)
-      continue;
+    if (!guard.live || guard.open || !guard.covers(me.opened_page) || any_in_mpi()) continue;
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
     // Who touches the result on another thread did not wait for this one.
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;

@@ -10,8 +10,8 @@ namespace weft::advise {
 
 Guard guards[kGuards];
 std::atomic<int> live{0};
-std::atomic<int> threads_in_mpi{0};
 std::atomic_flag lock_flag;
+std::atomic<std::int64_t> pages_changed{0};
 std::atomic<bool> closing{false};
 std::atomic<std::uint32_t> bell{0};
 
@@ -28,6 +28,12 @@ std::uint64_t random_number() {
 
 }  // namespace
 
+bool any_in_mpi() {
+  for (const Thread& thread : known_threads())
+    if (thread.used.load() && !thread.of_library && thread.inside.load() > 0) return true;
+  return false;
+}
+
 // Whether this thread's system calls are dispatched. Others only ever switch that on, after they
 // have raised `live`; so what was read before is looked at again.
 void select_own(Thread& me) {
@@ -39,6 +45,8 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
+  // The only thread is also the only one that sets guards.
+  if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 
 void yield() {
@@ -46,6 +54,8 @@ void yield() {
 }
 
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection) {
+  pages_changed.fetch_add(static_cast<std::int64_t>((last - first) / kPage),
+                          std::memory_order_relaxed);
   return kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
                         protection) == 0;
 }
@@ -78,7 +88,7 @@ void end_guard(Guard& guard) {
     open_pages(guard.first, guard.last);
   guard.live = false;
   if (live.fetch_sub(1) > 1) return;
-  for (Thread& thread : threads)
+  for (Thread& thread : known_threads())
     if (thread.used) thread.selector = kernel::kAllow;
 }
 
@@ -161,7 +171,7 @@ void is_closed(Guard& guard) {
 
 bool other_threads() {
   int others = 0;
-  for (const Thread& thread : threads) others += thread.used.load() && !thread.of_library;
+  for (const Thread& thread : known_threads()) others += thread.used.load() && !thread.of_library;
   return others > 1;
 }
 

@@ -68,12 +68,14 @@ struct Guard {
 };
 
 extern Guard guards[kGuards];
-extern std::atomic<int> live;            // seq_cst: see Thread::may_block, and leave_mpi()
-extern std::atomic<int> threads_in_mpi;  // of the application, while guards live
+extern std::atomic<int> live;  // seq_cst: see Thread::may_block, and leave_mpi()
 extern std::atomic_flag lock_flag;
+extern std::atomic<std::int64_t> pages_changed;
 extern std::atomic<bool> closing;        // the advisor's thread closes pages: see StackInUse
 extern std::atomic<std::uint32_t> bell;  // for that thread
 
+// Whether a thread of the application is in MPI.
+bool any_in_mpi();
 void select_own(Thread& me);
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection);
 void open_pages(std::uintptr_t first, std::uintptr_t last);
@@ -137,10 +139,11 @@ class Locked {
       if (i > kPatience) yield();
     if (me_) me_->selector = kernel::kAllow;
     began_ = now_ns();
+    pages_ = pages_changed.load(std::memory_order_relaxed);
     if (me_) unseen_near_stack(*me_);
   }
   ~Locked() {
-    spent_ns.fetch_add(now_ns() - began_, std::memory_order_relaxed);
+    spend(now_ns() - began_);
     lock_flag.clear(std::memory_order_release);
     if (me_) select_own(*me_);
     kernel::block_these(mask_);
@@ -150,10 +153,17 @@ class Locked {
   std::uint64_t mask() const { return mask_; }
 
  private:
+  // What took longer than that work can was another program's turn.
+  void spend(std::int64_t passed_ns) const {
+    constexpr std::int64_t kMost = 60'000, kForPage = 400;  // ns
+    const std::int64_t pages = pages_changed.load(std::memory_order_relaxed) - pages_;
+    spent_ns.fetch_add(std::min(passed_ns, kMost + pages * kForPage), std::memory_order_relaxed);
+  }
+
   Thread* const me_;
   const StackInUse stack_;
   const std::uint64_t mask_;
-  std::int64_t began_;
+  std::int64_t began_, pages_;
 };
 
 }  // namespace weft::advise

@@ -321,8 +321,8 @@ bool job_running() {
 
 void job_begins() {
   if (job_running() || !bind_all()) return;
-  recorder.open();
   library_calls.Comm_rank(handles.comm_world, &rank);
+  recorder.open(rank > 0);
   library_calls.Comm_size(handles.comm_world, &ranks);
   std::string why = "there is no memory for its record";
   const bool records = recorder.recording() && (rank > 0 || file.open(&why));
@@ -361,7 +361,7 @@ void job_ends() {
   library_calls.Bcast(&written, sizeof written, handles.byte, 0, own);
   library_calls.Comm_free(&own);
   // Without the job's file, what is left on each node is better than nothing.
-  if (written && recorder.path()[0]) unlink(recorder.path());
+  if (written) recorder.remove_file();
 }
 
 }  // namespace weft::advise

@@ -1,15 +1,66 @@
-// Reads /proc/self/maps, whose lines come in the order of the addresses.
+// Asks /proc/self/maps for the one mapping at an address (Linux 6.11 and later), or reads it: its
+// lines come in the order of the addresses.
 #include "advise/memory_map.h"
 
 #include <fcntl.h>
+#include <linux/ioctl.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "advise/kernel.h"
 
 namespace weft::advise {
 namespace {
+
+// As in <linux/fs.h> of kernels that have it.
+struct Query {
+  std::uint64_t size, flags, address;
+  std::uint64_t begin, end, kind, page_size, offset, inode;
+  std::uint32_t major, minor, name_size, build_id_size;
+  std::uint64_t name, build_id;
+};
+constexpr unsigned long kAsk = _IOWR('f', 17, Query);
+constexpr std::uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8;
+
+class Maps {
+ public:
+  Maps() : file_(kernel::direct(SYS_open, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY)) {}
+  ~Maps() {
+    if (file_ >= 0) kernel::direct(SYS_close, file_);
+  }
+  Maps(const Maps&) = delete;
+  Maps& operator=(const Maps&) = delete;
+  long file() const { return file_; }
+
+ private:
+  const long file_;
+};
+
+// False: this kernel answers no questions.
+bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
+  constexpr long kHole = -ENOENT;
+  constexpr std::uint64_t kPlain = kReadable | kWritable;
+  char name[64];
+  for (*answer = Unknown::none; begin < end && *answer == Unknown::none;) {
+    Query query{};
+    query.size = sizeof query;
+    query.address = begin;
+    query.name = reinterpret_cast<std::uint64_t>(name);
+    query.name_size = sizeof name;
+    name[0] = '\0';
+    const long code = kernel::direct(SYS_ioctl, maps.file(), static_cast<long>(kAsk),
+                                     reinterpret_cast<long>(&query));
+    if (code != 0 && code != kHole) return false;
+    if (code == kHole || (query.kind & (kPlain | kExecutable | kShared)) != kPlain)
+      *answer = Unknown::not_plain_memory;
+    else if (std::strncmp(name, "[stack", 6) == 0)
+      *answer = Unknown::on_the_stack;
+    begin = query.end;
+  }
+  return true;
+}
 
 char text[16 << 10];
 
@@ -25,12 +76,7 @@ const char* hexadecimal(const char* at, std::uintptr_t* value) {
 // Lines of the file, one after the other.
 class Lines {
  public:
-  Lines() : file_(kernel::direct(SYS_open, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY)) {}
-  ~Lines() {
-    if (file_ >= 0) kernel::direct(SYS_close, file_);
-  }
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
+  explicit Lines(const Maps& maps) : file_(maps.file()) {}
 
   // nullptr: no more.
   char* next() {
@@ -63,7 +109,9 @@ class Lines {
 }  // namespace
 
 Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end) {
-  Lines lines;
+  const Maps maps;
+  if (Unknown answer{}; ask(maps, begin, end, &answer)) return answer;
+  Lines lines(maps);
   while (char* line = lines.next()) {
     std::uintptr_t from = 0, to = 0;
     const char* rest = hexadecimal(line, &from);

@@ -11,7 +11,7 @@
 namespace weft::advise {
 
 inline constexpr char kMagic[8] = {'w', 'e', 'f', 't', 'a', 'd', 'v', '\0'};
-inline constexpr std::uint32_t kLayout = 4;
+inline constexpr std::uint32_t kLayout = 5;
 
 inline constexpr int kSites = 1024;  // the last takes what finds no place, under kOthers
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
@@ -45,10 +45,14 @@ enum class Unknown : std::uint32_t {
 };
 inline constexpr int kUnknowns = static_cast<int>(Unknown::count);
 
+// Of calls that never wait and are short not each is timed: a timed one stands for those before it,
+// too. So `calls` is exact, and `ns` estimated with that variance.
 struct CallTotal {
   char name[40];
   std::uint64_t calls;
   std::uint64_t ns;
+  std::uint64_t timed;
+  double variance_ns2;
 };
 
 // A length of time: what is proven of it.

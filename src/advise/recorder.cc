@@ -2,7 +2,10 @@
 #include "advise/recorder.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -52,9 +55,22 @@ std::uint64_t key_of(const Caller& caller, CallId call, const Communicator& comm
 
 }  // namespace
 
-void Recorder::open() {
+void ShortLock::lock() {
+  constexpr int kPatience = 200;
+  for (int i = 0; held_.test_and_set(std::memory_order_acquire); ++i)
+    if (i > kPatience) sched_yield();
+}
+
+void Recorder::open(bool makes) {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
-    std::snprintf(path_, sizeof path_, "%s/rank-%d", directory, static_cast<int>(getpid()));
+    // Another rank of this node may have made it just before.
+    constexpr mode_t kOwn = 0700;
+    if (makes && mkdir(directory, kOwn) == 0)
+      std::snprintf(directory_, sizeof directory_, "%s", directory);
+    utsname names{};
+    uname(&names);
+    std::snprintf(path_, sizeof path_, "%s/rank-%.64s-%d", directory, names.nodename,
+                  static_cast<int>(getpid()));
     record_ = static_cast<Record*>(map_file(path_, sizeof(Record)));
   }
   if (record_) return;
@@ -64,8 +80,14 @@ void Recorder::open() {
   if (memory != MAP_FAILED) record_ = static_cast<Record*>(memory);
 }
 
-void Recorder::give_up() {
+void Recorder::remove_file() {
   if (path_[0]) unlink(path_);
+  // The last rank of the node to leave finds it empty, or somebody clears the node's /tmp.
+  if (directory_[0]) rmdir(directory_);
+}
+
+void Recorder::give_up() {
+  remove_file();
   if (record_) munmap(record_, sizeof(Record));
   record_ = nullptr;
 }

@@ -4,8 +4,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "advise/callers.h"
 #include "advise/record.h"
@@ -20,15 +20,33 @@ struct Communicator {
   std::uint32_t sequence = 0;  // collective calls so far
 };
 
+// Held for some ten instructions at a time, by every call; a std::mutex takes thrice as long.
+class ShortLock {
+ public:
+  void lock();
+  void unlock() { held_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag held_;
+};
+
 class Recorder {
  public:
   // The file that holds the record while the rank runs; memory alone where there can be none.
-  void open();
+  // makes: the directory, too, where this node has none of that name.
+  void open(bool makes);
+  void remove_file();
   bool recording() const { return record_ != nullptr; }
   void give_up();
   Record& record() { return *record_; }
   const char* path() const { return path_; }
-  std::mutex& lock() { return lock_; }
+  ShortLock& lock() { return lock_; }
+
+  // What recording has taken, about; `took` with the lock held.
+  std::int64_t taken_ns() const { return taken_ns_.load(std::memory_order_relaxed); }
+  void took(std::int64_t ns) {
+    taken_ns_.store(taken_ns_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
+  }
 
   // With the lock held.
   Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
@@ -45,9 +63,10 @@ class Recorder {
   void thin_out();
 
   Record* record_ = nullptr;
-  std::mutex lock_;
-  char path_[kPath] = "";
-  std::uint32_t stride_ = 1;  // every so many-th arrival is kept
+  ShortLock lock_;
+  std::atomic<std::int64_t> taken_ns_{0};
+  char path_[kPath] = "", directory_[kPath] = "";  // the latter only where it was made
+  std::uint32_t stride_ = 1;                       // every so many-th arrival is kept
 };
 
 extern Recorder recorder;

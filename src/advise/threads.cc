@@ -28,6 +28,8 @@
 namespace weft::advise {
 
 constinit Thread threads[kThreads];
+std::atomic<int> threads_met{0};
+std::atomic<bool> several{false};
 
 namespace {
 
@@ -89,7 +91,7 @@ void forget(void*) {
   release_all_guards(Unknown::threads);
   if (on_spare_stack(*leaving)) set_signal_stack({nullptr, SS_DISABLE, 0});
   leaving->selector = kernel::kAllow;
-  kernel::dispatch_no_more();
+  rest_own(*leaving);
   own = nullptr;
   leaving->may_block = true;  // as it is to be for the next one, until that is known
   leaving->used.store(false, std::memory_order_release);
@@ -105,9 +107,13 @@ pthread_key_t leaving_key() {
 }
 
 Thread* free_record() {
-  for (Thread& thread : threads) {
+  for (int i = 0; i < kThreads; ++i) {
     bool used = false;
-    if (thread.used.compare_exchange_strong(used, true)) return &thread;
+    if (!threads[i].used.compare_exchange_strong(used, true)) continue;
+    int met = threads_met.load();
+    while (met <= i && !threads_met.compare_exchange_weak(met, i + 1)) {
+    }
+    return &threads[i];
   }
   return nullptr;
 }
@@ -208,6 +214,13 @@ bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t e
   return memory_of_call(number, arguments, overlap) != Memory::known || overlap.found();
 }
 
+// Of the application: from now on the calls of all its threads are dispatched all the time, since
+// each may set a guard at any time.
+void another_thread_begins() {
+  several = true;
+  if (own && !own->of_library) dispatch_own(*own);
+}
+
 template <class Function>
 Function* next(Function*, const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -231,14 +244,26 @@ bool know_this_thread(bool of_library) {
   thread->opened_page = thread->late_fault = 0;
   find_stack(*thread);
   find_signal_stack(*thread);
-  if (!kernel::dispatch(&thread->selector)) {
+  if (!dispatch_own(*thread)) {
     thread->used = false;
     return false;
   }
+  if (!of_library && !several.load()) rest_own(*thread);
   own = thread;
   pthread_setspecific(leaving_key(), thread);
   thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   return true;
+}
+
+bool dispatch_own(Thread& me) {
+  if (!me.dispatched.load()) me.dispatched = kernel::dispatch(&me.selector);
+  return me.dispatched.load();
+}
+
+void rest_own(Thread& me) {
+  if (!me.dispatched.load()) return;
+  me.dispatched = false;
+  kernel::dispatch_no_more();
 }
 
 bool start_watcher(void (*work)()) {
@@ -254,10 +279,11 @@ bool start_watcher(void (*work)()) {
 
 bool all_known_and_open() {
   unsigned long known = 0;
-  for (const Thread& thread : threads) {
+  for (const Thread& thread : known_threads()) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     ++known;
     if (thread.may_block.load(std::memory_order_seq_cst)) return false;
+    if (!thread.watcher && !thread.dispatched.load()) return false;
   }
   struct stat tasks;
   return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == known + 2;
@@ -265,7 +291,7 @@ bool all_known_and_open() {
 
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
   constexpr std::uintptr_t kBefore = 64 << 10, kAfter = 8 << 10;  // its variables; its descriptor
-  for (const Thread& thread : threads) {
+  for (const Thread& thread : known_threads()) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
@@ -274,7 +300,7 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
 }
 
 bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end) {
-  for (const Thread& thread : threads)
+  for (const Thread& thread : known_threads())
     if (thread.used.load(std::memory_order_acquire) && &thread != own && !thread.watcher &&
         may_be_in_call(thread, begin, end))
       return true;
@@ -295,6 +321,7 @@ WEFT_SHOWN int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   auto* start = static_cast<Start*>(malloc(sizeof(Start)));
   if (!start) return call(thread, attributes, routine, argument);
   *start = {routine, argument, (weft::this_thread & weft::kInside) != 0};
+  if (!start->of_library) weft::advise::another_thread_begins();
   const MayBlock announced;
   const int code = call(thread, attributes, weft::advise::begin_thread, start);
   if (code != 0) free(start);

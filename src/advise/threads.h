@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "advise/kernel.h"
 
@@ -26,8 +27,10 @@ struct Range {
 struct Thread {
   std::atomic<bool> used{false};
   kernel::Selector selector{kernel::kAllow};
-  bool of_library = false;            // started inside MPI, or by the advisor
-  bool watcher = false;               // the advisor's own
+  bool of_library = false;  // started inside MPI, or by the advisor
+  bool watcher = false;     // the advisor's own
+  std::atomic<bool> dispatched{
+      false};                         // the kernel hands its system calls over when `selector` says
   std::atomic<int> inside{0};         // MPI calls that it is in
   std::atomic<bool> may_block{true};  // it blocks, or may be about to block, signals of a guard
   Range stack;
@@ -43,6 +46,12 @@ struct Thread {
 };
 
 extern Thread threads[kThreads];
+extern std::atomic<int> threads_met;  // so many records have been used
+inline std::span<Thread> known_threads() {
+  return {threads, static_cast<std::size_t>(threads_met.load())};
+}
+// The application has, or had, another thread than the one that came to MPI_Init.
+extern std::atomic<bool> several;
 
 // The signals that guards need.
 inline constexpr std::uint64_t kGuardSignals =
@@ -52,9 +61,13 @@ inline constexpr std::uint64_t kGuardSignals =
 Thread* this_record();
 // Makes this thread known. False: its system calls cannot be dispatched.
 bool know_this_thread(bool of_library);
+// This thread's system calls are dispatched from now on. As long as it is the application's only
+// thread it does without while there is no guard, since the kernel then takes longer for each call.
+bool dispatch_own(Thread& me);
+void rest_own(Thread& me);
 // Starts the advisor's own thread, which takes no signals and touches none of the program's memory.
 bool start_watcher(void (*work)());
-// As many as the kernel counts are known, and those of the application block no signal of a guard.
+// As many as the kernel counts are known and dispatched, and none blocks a signal of a guard.
 bool all_known_and_open();
 // Whether [begin, end) holds a part of some thread's stack or control block.
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end);

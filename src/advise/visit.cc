@@ -24,10 +24,6 @@ std::uint64_t fingerprint(const Call& call, std::uint64_t bytes) {
   return number(call.sendbuf) * 31 + number(call.recvbuf) * 7 + bytes;
 }
 
-struct Times {
-  std::int64_t began_ns, left_ns;
-};
-
 void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t arguments) {
   ++site.calls;
   site.bytes += bytes;
@@ -39,10 +35,13 @@ void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t argu
 }
 
 // More and more seldom, so that a long run costs no more than a short one; never in step with the
-// program's own period.
+// program's own period. The same calls on all ranks, whatever each can afford: ranks that wait for
+// each other would else wait for one after the other.
 void plan_next(Site& site) {
-  const std::uint64_t gap = guard_always() ? 0 : site.calls / 16;
-  site.next_window = site.calls + 1 + gap / 2 + (gap ? (site.calls * 2654435761u >> 8) % gap : 0);
+  while (site.next_window <= site.calls) {
+    const std::uint64_t at = site.next_window, gap = guard_always() ? 0 : at / 16;
+    site.next_window += 1 + gap / 2 + (gap ? (at * 2654435761u >> 8) % gap : 0);
+  }
 }
 
 // What is sent is closed several times.
@@ -57,8 +56,11 @@ void watch(Site& site, const Call& call, const Communicator& comm) {
                       : bytes.count == 0      ? Unknown::no_result
                       : one_sided > 0         ? Unknown::shared_page
                                               : Unknown::none;
-  if (why == Unknown::none && !guard_affordable(before ? kClosings * bytes.count : bytes.count))
+  constexpr std::uint64_t kBothSides = 2;
+  if (why == Unknown::none && !guard_affordable(before ? kClosings * bytes.count : bytes.count)) {
+    if (site.samples >= kBothSides) plan_next(site);
     return;
+  }
   plan_next(site);
   ++site.samples;
   if (why != Unknown::none)
@@ -67,7 +69,8 @@ void watch(Site& site, const Call& call, const Communicator& comm) {
     (before ? guard_sent : guard_result)(site, bytes.begin, bytes.count, !operations_pending());
 }
 
-void finish(Pending& pending, std::int64_t began_ns, std::int64_t left_ns) {
+void finish(Pending& pending, Times times) {
+  const auto [began_ns, left_ns] = times;
   if (Site* const site = pending.site) {
     recorder.event(*site, What::in_flight, pending.began_ns, began_ns);
     recorder.event(*site, What::wait, began_ns, left_ns);
@@ -81,31 +84,38 @@ void finish(Pending& pending, std::int64_t began_ns, std::int64_t left_ns) {
 
 }  // namespace
 
-Visit::Visit(CallId id, bool profiling, const void* return_address)
+Visit::Visit(CallId id, bool profiling, Called called, Waits waits)
     : before_(this_thread),
       records_(!(before_ & kInside) && recorder.recording() &&
-               !(profiling && from_library(return_address))),
+               !(profiling && from_library(called.address))),
       watching_(records_ && guards_exist()),
+      timed_(records_ && is_timed(id, waits)),
       id_(id),
-      return_address_(return_address),
-      began_ns_(records_ ? now_ns() : 0) {
+      called_(called),
+      began_ns_(timed_ ? now_ns() : 0) {
   this_thread = static_cast<std::uint8_t>(kInside | (profiling ? kProfiling : 0));
   if (!(before_ & kInside)) enter_mpi();
 }
 
 Visit::~Visit() {
-  if (records_) {
-    const std::int64_t ns = (left_ns_ ? left_ns_ : now_ns()) - began_ns_;
+  if (records_ && !counted_) {
+    const std::int64_t left_ns = !timed_ ? 0 : left_ns_ ? left_ns_ : now_ns();
     const std::lock_guard held(recorder.lock());
-    Header& header = recorder.record().header;
-    CallTotal& total = header.totals[static_cast<int>(id_)];
-    ++total.calls;
-    total.ns += static_cast<std::uint64_t>(ns);
-    header.in_mpi_ns += ns;
-    header.ended_ns = began_ns_ + ns;
+    count(left_ns);
   }
   if (!(before_ & kInside)) leave_mpi();
   this_thread = before_;
+}
+
+void Visit::count(std::int64_t left_ns) {
+  counted_ = true;
+  Header& header = recorder.record().header;
+  CallTotal& total = header.totals[static_cast<int>(id_)];
+  constexpr std::int64_t kTimed = 100, kUntimed = 30;  // ns that it takes
+  recorder.took(timed_ ? kTimed : kUntimed);
+  if (!timed_) return count_untimed(total, id_);
+  header.in_mpi_ns += count_timed(total, id_, left_ns - began_ns_);
+  header.ended_ns = left_ns;
 }
 
 void Visit::buffer(const void* begin, std::int64_t count, MPI_Datatype type) {
@@ -127,25 +137,28 @@ void Visit::collective(const Call& call) {
 int Visit::blocking(const Call& call, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
   left_ns_ = now_ns();
-  const Caller caller = find_caller(return_address_);
+  const Caller caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   Communicator& comm = communicator(call.comm);
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, bytes));
+  constexpr std::int64_t kSite = 300;  // ns
+  recorder.took(kSite);
   ++comm.sequence;
   if (!comm.inter) recorder.arrival(comm, site, began_ns_, left_ns_, call.root);
   recorder.event(site, What::call, began_ns_, left_ns_);
   if (unwritten_) add_before(site, *unwritten_, began_ns_);
+  count(left_ns_);
   watch(site, call, comm);
   return code;
 }
 
 int Visit::started(const Call* call, MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
-  left_ns_ = now_ns();
+  if (timed_) left_ns_ = now_ns();
   Caller caller;
-  if (call) caller = find_caller(return_address_);
+  if (call) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   Site* site = nullptr;
   if (call) {
@@ -156,6 +169,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);
   }
   note_request(*request, site, left_ns_);
+  count(left_ns_);
   operation_begins();
   return code;
 }
@@ -163,7 +177,7 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
 int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
   if (!records_ || code != MPI_SUCCESS) return code;
   const std::lock_guard held(recorder.lock());
-  for (std::int64_t i = 0; i < count; ++i) note_request(requests[i], nullptr, began_ns_);
+  for (std::int64_t i = 0; i < count; ++i) note_request(requests[i], nullptr, 0);
   operation_begins();
   return code;
 }
@@ -178,18 +192,26 @@ void Visit::completing(std::int64_t count, const MPI_Request* requests) {
 // many requests the rest stays pending, which costs windows and nothing else.
 int Visit::completed(const MPI_Request* requests, int code, bool all, const int* flag) {
   if (!records_ || !requests) return code;
-  left_ns_ = now_ns();
+  if (timed_) left_ns_ = now_ns();
   const bool happened = !flag || *flag != 0;
   const std::lock_guard held(recorder.lock());
   for (std::int64_t i = 0; i < std::min<std::int64_t>(count_, kFew); ++i) {
     Pending* const pending = find_request(number_of(few_[i]));
     if (!pending) continue;
     if ((all && happened && code == MPI_SUCCESS) || requests[i] != few_[i])
-      finish(*pending, began_ns_, left_ns_);
+      finish(*pending, times_for(*pending));
     else if (flag)
       ++pending->tests;
   }
+  count(left_ns_);
   return code;
+}
+
+// Of a call that is not timed only a collective's end asks for the clock.
+Times Visit::times_for(const Pending& pending) const {
+  if (timed_ || !pending.site) return {began_ns_, left_ns_};
+  const std::int64_t now = now_ns();
+  return {now, now};
 }
 
 int Visit::window_made(int code) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "advise/call_times.h"
 #include "advise/callers.h"
 #include "advise/guard.h"
 #include "library/generated/call_ids.h"
@@ -16,10 +17,16 @@
 
 namespace weft::advise {
 
+struct Pending;
+
+struct Times {
+  std::int64_t began_ns, left_ns;
+};
+
 class Visit {
  public:
   // profiling: by the name PMPI_X; from inside MPI nothing is recorded.
-  Visit(CallId id, bool profiling, const void* return_address);
+  Visit(CallId id, bool profiling, Called called, Waits waits = Waits::perhaps);
   ~Visit();
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
@@ -51,11 +58,15 @@ class Visit {
   const std::uint8_t before_;
   bool records_;
   const bool watching_;
+  const bool timed_;
   const CallId id_;
-  const void* const return_address_;
+  const Called called_;
   const std::int64_t began_ns_;
   std::int64_t left_ns_ = 0;
   std::optional<Bounds> unwritten_;  // how long what is sent was left alone before
+  Times times_for(const Pending& pending) const;
+  void count(std::int64_t left_ns);  // with the recorder's lock held
+  bool counted_ = false;
   static constexpr int kFew = 128;
   MPI_Request few_[kFew];
   std::int64_t count_ = 0;

@@ -296,7 +296,7 @@ def test_waits_for_messages_are_told_from_those_for_collectives():
     stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
     names = {"MPI_Waitall": 2_000_000, "MPI_Irecv": 1_000}
     stored["call"].extend(
-        {"rank": r, "name": name, "calls": 5, "ns": ns}
+        {"rank": r, "name": name, "calls": 5, "ns": ns, "variance_ns2": 0.0}
         for r in (0, 1)
         for name, ns in names.items()
     )
@@ -467,7 +467,7 @@ def test_of_another_version_what_is_known_is_shown(kept, call, tmp_path):
 def test_windows_of_another_kind_are_not_known(kept):
     change(
         *(kept, OTHER, "ALTER TABLE time_window RENAME COLUMN side TO way"),
-        "INSERT INTO call VALUES (0, 'MPI_Send', 'many', 1)",
+        "INSERT INTO call (rank, name, calls, ns) VALUES (0, 'MPI_Send', 'many', 1)",
     )
     stored = store.read(kept)
     (site,) = analysis.analyse(stored).sites

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from weft import installation, mpi_libraries
-from weft.advise import analysis, store, verify
+from weft.advise import analysis, record, session, store, verify
 
 SOURCES = Path(__file__).parent / "programs"
 BUSY_MS = 3
@@ -449,3 +449,58 @@ def test_a_file_that_is_no_record(call, tmp_path):
     path.write_text("no database\n" * 100)
     done = call("advise", "--from", path)
     assert done.returncode == 2 and "cannot be read as a record" in done.stderr
+
+
+def test_what_ranks_of_other_nodes_have_left_is_put_together(
+    mpi, program, weft, call, environment, tmp_path
+):
+    """A node that has no such directory makes it: here each rank has one of its own."""
+    (tmp_path / "0").mkdir()
+    own = [program(mpi, "advise_ends.c"), "kill"]
+    launcher = [mpi.mpiexec, *(["--oversubscribe"] if mpi.name == "openmpi" else [])]
+    words = [*launcher, "-n", "1", weft, "advise", "--directory", tmp_path / "0", "--", *own]
+    words += [":", "-n", "1", weft, "advise", "--directory", tmp_path / "1", "--", *own]
+    done = subprocess.run(
+        [str(word) for word in words],
+        env={**environment, **mpi.environment(), **HERE},
+        capture_output=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert done.returncode != 0
+    for file in (tmp_path / "1").glob("rank-*"):
+        file.rename(tmp_path / "0" / file.name)
+    target = ["--record", tmp_path / "both.sqlite", "-o", tmp_path / "p.html"]
+    done = call("advise", "--from", tmp_path / "0", *target)
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "both.sqlite")
+    assert [rank["rank"] for rank in stored["rank"]] == [0, 1]
+    assert "did not come to MPI_Finalize" in done.stdout
+
+
+def test_a_directory_without_records(call, tmp_path):
+    done = call("advise", "--from", tmp_path)
+    assert done.returncode == 2
+    assert "it holds no rank's record" in done.stderr
+
+
+def test_records_on_other_nodes_are_named(tmp_path):
+    head = record.Head(rank=0, ranks=4, nodes=2, host=b"here")
+    here = [record.RankRecord(head, [], [], [], [], [])] * 2
+    assert session.lacks_other_nodes(here, tmp_path)
+    said = session.elsewhere(here, tmp_path)
+    assert "the records of 2 ranks" in said and f"weft advise --from {tmp_path}" in said
+    assert not session.lacks_other_nodes(here * 2, tmp_path)
+    (tmp_path / "job").touch()
+    assert not session.lacks_other_nodes(here, tmp_path)
+
+
+def test_calls_that_never_wait_are_counted_and_sampled(mpi, program, advise, tmp_path):
+    advise(mpi, [program(mpi, "advise_polls.c")], "--json", "s.json")
+    calls = store.read(tmp_path / "weft-advise.sqlite")["call"]
+    polls = [call for call in calls if call["name"] == "MPI_Iprobe"]
+    assert [call["calls"] for call in polls] == [20000, 20000]
+    assert all(64 <= call["timed"] < 20000 and call["variance_ns2"] > 0 for call in polls)
+    waits = [call for call in calls if call["name"] == "MPI_Allreduce"]
+    assert waits and all(call["timed"] == call["calls"] for call in waits)
+    assert json.loads((tmp_path / "s.json").read_text())["mpi_error_us"] > 0

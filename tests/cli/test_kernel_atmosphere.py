@@ -124,6 +124,46 @@ def test_the_flow_over_a_mountain_is_the_same_on_any_number_of_ranks(kernel):
     assert done.splitlines()[0].split(", mass")[0] == alone.split(", mass")[0]
 
 
+def beginning(said: str) -> float:
+    return float(said.split("beginning by ")[1].split(",")[0])
+
+
+def energy(said: str) -> float:
+    return float(said.split("energy differs by ")[1].split(";")[0])
+
+
+def test_the_jet_without_its_perturbation_stays_for_five_days(kernel):
+    """What is left is the truncation's, which falls faster than any power of the wave number."""
+    kept = []
+    for truncation in (10, 21):
+        words = ("--truncation", truncation, "--case", "jet", "--steps", 240, "--seconds", 1800)
+        said = check(kernel("atmosphere", *words, *QUICK, ranks=1))
+        assert "5.00 days" in said and energy(said) < 1e-4
+        kept.append(beginning(said))
+    assert kept[1] < 2e-3 and kept[1] < kept[0] / 4
+
+
+def test_the_jet_with_its_perturbation_keeps_mass_and_energy_and_grows_eddies(kernel):
+    words = ("--truncation", 21, "--steps", 144, "--seconds", 1800, *QUICK)
+    said = {
+        case: check(kernel("atmosphere", *words, "--case", case, ranks=1))
+        for case in ("jet", "galewsky")
+    }
+    perturbed = said["galewsky"]
+    assert float(perturbed.splitlines()[0].split("mass by ")[1]) < 1e-12
+    assert energy(perturbed) < 1e-4
+    least = [float(one.split("vorticity from ")[1].split()[0]) for one in said.values()]
+    assert least[1] < 1.03 * least[0] < 0
+
+
+def test_diffusion_takes_energy_and_no_mass(kernel):
+    words = (*SPHERE, "--case", "galewsky", "--steps", 24)
+    alone = check(kernel("atmosphere", *words, ranks=1))
+    smoothed = check(kernel("atmosphere", *words, "--diffusion", "1e6", ranks=1))
+    assert energy(smoothed) > 10 * energy(alone)
+    assert float(smoothed.splitlines()[0].split("mass by ")[1]) < 1e-12
+
+
 def test_a_step_that_is_too_long_is_said_to_diverge(kernel):
     words = ("--case", 5, "--steps", 60, "--seconds", 30000)
     done = kernel("atmosphere", *SPHERE, *words, ranks=1)

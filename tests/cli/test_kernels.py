@@ -224,7 +224,7 @@ def test_products_are_set_beside_the_memory_s_bandwidth(kernel, name, words, lin
         ("cpals", ("--dimensions", "8x8"), "--dimensions takes 3 to 8 numbers"),
         ("cpals", ("--blocks", "2x2x1"), "--blocks is for another number than 2 ranks"),
         ("cpals", ("--blocks", "2x1"), "--blocks needs 3 numbers"),
-        ("atmosphere", ("--case", "3"), "--case takes 2 or 5"),
+        ("atmosphere", ("--case", "3"), "--case takes one of 2, 5, jet, galewsky"),
         ("atmosphere", ("--every", "2"), "--every needs --output FILE"),
         ("atmosphere", ("--output", "/x"), "--output needs --every STEPS"),
         ("atmosphere", ("--every", "2", "--output", "/nowhere/x"), "cannot write /nowhere/x: "),

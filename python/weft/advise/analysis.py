@@ -42,6 +42,7 @@ class Advice:
     elapsed_us: float
     collective_share: float
     other_mpi_share: float
+    mpi_error_us: float
     calls: list[tuple[str, float, float]]  # name, calls and microseconds of one rank
     sites: list[Site]  # the longest first
     finalized: bool
@@ -390,6 +391,7 @@ def analyse(stored: Stored) -> Advice:
     sites = sites_of(stored, elapsed_us)
     calls = calls_of(stored)
     in_mpi = fmean(rank["mpi_ns"] for rank in ranks) / 1e3 if ranks else 0
+    variance = sum(row["variance_ns2"] for row in stored["call"])
     # One wait for several requests counts for the site of each.
     in_collectives = min(in_mpi, sum(site.time_us for site in sites))
     off = {rank["windows_off"] for rank in ranks} - {0}
@@ -401,6 +403,8 @@ def analyse(stored: Stored) -> Advice:
         elapsed_us=elapsed_us,
         collective_share=in_collectives / elapsed_us if elapsed_us else 0,
         other_mpi_share=max(0, in_mpi - in_collectives) / elapsed_us if elapsed_us else 0,
+        # Two standard errors of the mean over the ranks, since short calls are timed by sampling.
+        mpi_error_us=2 * variance**0.5 / 1e3 / len(ranks) if ranks else 0,
         calls=calls,
         sites=sites,
         finalized=bool(ranks) and all(rank["finalized"] for rank in ranks),
@@ -443,4 +447,8 @@ def as_json(advice: Advice) -> dict:
             "free_us": one.unchanged.median if one.unchanged else None,
         }
 
-    return {"schema": "weft-advise/1", "sites": [site(one) for one in advice.sites]}
+    return {
+        "schema": "weft-advise/1",
+        "mpi_error_us": advice.mpi_error_us,
+        "sites": [site(one) for one in advice.sites],
+    }

@@ -85,7 +85,12 @@ def advise(
     ] = "",
     from_record: Annotated[
         Optional[Path],
-        typer.Option("--from", help="Run nothing: advise on a record.", metavar="FILE"),
+        typer.Option(
+            "--from",
+            help="Run nothing: advise on a record, or on what ranks of a crashed job have left in"
+            " a directory.",
+            metavar="FILE",
+        ),
     ] = None,
     before: Annotated[
         Optional[Path],
@@ -110,6 +115,9 @@ def advise(
         status = observe(command, budget, mpi, record)
         if verify and status == 0:
             replay(command, mpi, record)
+    if from_record and from_record.is_dir():
+        collect(from_record, record)
+        from_record = None
     files = Files(json_file, page, trace, None if from_record else record)
     present(load(from_record or record), files)
     raise typer.Exit(status)
@@ -127,6 +135,16 @@ def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
         )
         raise typer.Exit(status or 1)
     return status
+
+
+def collect(directory: Path, record: Path) -> None:
+    from weft.advise import session
+    from weft.stored import ResultError
+
+    try:
+        session.collect(directory, record)
+    except ResultError as error:
+        raise refuse(error) from None
 
 
 def replay(command: list[str], mpi: str, record: Path) -> None:

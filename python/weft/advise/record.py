@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from ctypes import Structure, c_char, c_int32, c_int64, c_uint32, c_uint64
+from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_uint32, c_uint64
 from dataclasses import dataclass
 from pathlib import Path
 
 from weft.stored import ResultError
 
 MAGIC = b"weftadv\0"
-LAYOUT = 4
+LAYOUT = 5
 # In the order of `enum class Unknown`; how the report says why a window is not known.
 UNKNOWNS = (
     "",
@@ -46,7 +46,13 @@ CALL, IN_FLIGHT, WAIT, AFTER, BEFORE = range(5)
 
 
 class CallTotal(Structure):
-    _fields_ = (("name", c_char * 40), ("calls", c_uint64), ("ns", c_uint64))
+    _fields_ = (
+        ("name", c_char * 40),
+        ("calls", c_uint64),
+        ("ns", c_uint64),
+        ("timed", c_uint64),
+        ("variance_ns2", c_double),
+    )
 
 
 class Bounds(Structure):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from weft import installation
 from weft.advise import store
-from weft.advise.record import read_directory
+from weft.advise.record import RankRecord, read_directory, text
 from weft.stored import ResultError
 
 
@@ -52,6 +52,7 @@ def run(command: list[str], overhead: float, mpi: str, directory: Path) -> int:
 def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple[int, bool]:
     """The program's exit status, and whether there is a record now."""
     directory = Path(tempfile.mkdtemp(prefix="weft-advise-"))
+    kept = False
     try:
         status = run(command, overhead, mpi, directory)
         sys.stdout.flush()
@@ -60,9 +61,37 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
             when = datetime.now(timezone.utc).isoformat(timespec="seconds")
             about = {"command": command, "when": when, "overhead": overhead, "status": status}
             store.write(target, ranks, about)
+            if kept := lacks_other_nodes(ranks, directory):
+                print(f"weft advise: {elsewhere(ranks, directory)}", file=sys.stderr)
         return status, bool(ranks)
     except ResultError as error:
         print(f"weft advise: {error}", file=sys.stderr)
         return status, False
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def lacks_other_nodes(ranks: list[RankRecord], directory: Path) -> bool:
+    """The job did not come to its end, and ranks of other nodes have their records there."""
+    head = ranks[0].head
+    hosts = {text(one.head.host) for one in ranks}
+    return not (directory / "job").exists() and len(ranks) < head.ranks and head.nodes > len(hosts)
+
+
+def elsewhere(ranks: list[RankRecord], directory: Path) -> str:
+    missing = ranks[0].head.ranks - len(ranks)
+    return (
+        f"the records of {missing} ranks are on their own nodes, as {directory}/rank-*: copy them"
+        f" into {directory} of this node and run weft advise --from {directory}"
+    )
+
+
+def collect(directory: Path, target: Path) -> None:
+    """A record of what ranks have left in a directory."""
+    ranks = read_directory(directory)
+    if not ranks:
+        raise ResultError(f"{directory}: it holds no rank's record (rank-*)")
+    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    about = {"command": [text(ranks[0].head.program)], "when": when, "overhead": 0, "status": 1}
+    store.write(target, ranks, about)

@@ -43,7 +43,9 @@ def headline(advice: Advice) -> str:
     where = f"{per_cent(advice.collective_share)} of the run time is in collectives"
     if advice.collective_share < LITTLE:
         return f"{where}: little to win, whatever is changed."
-    return f"{where}, {per_cent(advice.other_mpi_share)} in other MPI calls."
+    error = advice.mpi_error_us / advice.elapsed_us if advice.elapsed_us else 0
+    about = f" (± {per_cent(error)})" if error > 0.001 else ""
+    return f"{where}, {per_cent(advice.other_mpi_share)}{about} in other MPI calls."
 
 
 def worth(site: Site, advice: Advice) -> str:

@@ -20,7 +20,7 @@ from weft.advise.record import RankRecord, text
 from weft.stored import ResultError
 
 FORMAT = "weft-advise-record/"
-SCHEMA = f"{FORMAT}4"
+SCHEMA = f"{FORMAT}5"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INTEGER DEFAULT 1,
@@ -29,7 +29,8 @@ CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INT
   mpi_ns INTEGER, guarding_ns INTEGER DEFAULT 0, clock_ns INTEGER DEFAULT 0,
   clock_error_ns INTEGER DEFAULT 0, copy_bytes_per_ms INTEGER DEFAULT 0, library TEXT DEFAULT '',
   began_ns INTEGER DEFAULT 0, events INTEGER DEFAULT 0);
-CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER);
+CREATE TABLE call (rank INTEGER, name TEXT, calls INTEGER, ns INTEGER,
+  timed INTEGER DEFAULT 0, variance_ns2 REAL DEFAULT 0);
 CREATE TABLE site (rank INTEGER, site INTEGER, module TEXT DEFAULT '?', offset INTEGER DEFAULT 0,
   place TEXT DEFAULT '', call TEXT, comm_kind INTEGER DEFAULT 2, comm_size INTEGER,
   comm_nodes INTEGER, size_class INTEGER DEFAULT 0, calls INTEGER, bytes INTEGER, ns INTEGER,
@@ -79,7 +80,9 @@ def insert(database: sqlite3.Connection, table: str, rows: Iterable[tuple]) -> N
 def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
     rank = one.head.rank
     insert(database, "rank", [rank_row(one)])
-    insert(database, "call", [(rank, text(t.name), t.calls, t.ns) for t in one.totals if t.calls])
+    called = [total for total in one.totals if total.calls]
+    rows = [(rank, text(t.name), t.calls, t.ns, t.timed, t.variance_ns2) for t in called]
+    insert(database, "call", rows)
     insert(database, "site", site_rows(one))
     for number, site in enumerate(one.sites):
         for side, windows in (("after", site.after), ("before", site.before)):

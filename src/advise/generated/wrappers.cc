@@ -30,16 +30,19 @@ inline Function* bound(Next<Function>& slot, CallId id) {
 
 }  // namespace
 
+#undef RETURN_ADDRESS
+#define CALLED (Called{__builtin_return_address(0), __builtin_dwarf_cfa()})
+
 static int Alloc_mem([[maybe_unused]] Visit& visit, MPI_Aint size, MPI_Info info, void* baseptr) {
   const auto next = bound(next_calls.Alloc_mem, CallId::Alloc_mem);
   return next(size, info, baseptr);
 }
 WEFT_WRAPPER int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  Visit visit(CallId::Alloc_mem, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alloc_mem, false, CALLED);
   return Alloc_mem(visit, size, info, baseptr);
 }
 WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  Visit visit(CallId::Alloc_mem, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alloc_mem, true, CALLED);
   return Alloc_mem(visit, size, info, baseptr);
 }
 
@@ -48,11 +51,11 @@ static int Cancel([[maybe_unused]] Visit& visit, MPI_Request* request) {
   return next(request);
 }
 WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
-  Visit visit(CallId::Cancel, false, RETURN_ADDRESS);
+  Visit visit(CallId::Cancel, false, CALLED);
   return Cancel(visit, request);
 }
 WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
-  Visit visit(CallId::Cancel, true, RETURN_ADDRESS);
+  Visit visit(CallId::Cancel, true, CALLED);
   return Cancel(visit, request);
 }
 
@@ -62,11 +65,11 @@ static int Comm_free([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   return next(comm);
 }
 WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
-  Visit visit(CallId::Comm_free, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_free, false, CALLED);
   return Comm_free(visit, comm);
 }
 WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
-  Visit visit(CallId::Comm_free, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_free, true, CALLED);
   return Comm_free(visit, comm);
 }
 
@@ -76,11 +79,11 @@ static int Comm_idup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* new
   return visit.started(nullptr, request, next(comm, newcomm, request));
 }
 WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  Visit visit(CallId::Comm_idup, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_idup, false, CALLED);
   return Comm_idup(visit, comm, newcomm, request);
 }
 WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  Visit visit(CallId::Comm_idup, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_idup, true, CALLED);
   return Comm_idup(visit, comm, newcomm, request);
 }
 
@@ -91,12 +94,12 @@ static int Comm_idup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI
 }
 WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
-  Visit visit(CallId::Comm_idup_with_info, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_idup_with_info, false, CALLED);
   return Comm_idup_with_info(visit, comm, info, newcomm, request);
 }
 WEFT_WRAPPER int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
-  Visit visit(CallId::Comm_idup_with_info, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_idup_with_info, true, CALLED);
   return Comm_idup_with_info(visit, comm, info, newcomm, request);
 }
 
@@ -105,11 +108,11 @@ static int Comm_set_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info 
   return next(comm, info);
 }
 WEFT_WRAPPER int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  Visit visit(CallId::Comm_set_info, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_set_info, false, CALLED);
   return Comm_set_info(visit, comm, info);
 }
 WEFT_WRAPPER int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  Visit visit(CallId::Comm_set_info, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_set_info, true, CALLED);
   return Comm_set_info(visit, comm, info);
 }
 
@@ -119,11 +122,11 @@ static int Finalize([[maybe_unused]] Visit& visit) {
   return next();
 }
 WEFT_WRAPPER int MPI_Finalize() {
-  Visit visit(CallId::Finalize, false, RETURN_ADDRESS);
+  Visit visit(CallId::Finalize, false, CALLED);
   return Finalize(visit);
 }
 WEFT_WRAPPER int PMPI_Finalize() {
-  Visit visit(CallId::Finalize, true, RETURN_ADDRESS);
+  Visit visit(CallId::Finalize, true, CALLED);
   return Finalize(visit);
 }
 
@@ -132,11 +135,11 @@ static int Free_mem([[maybe_unused]] Visit& visit, void* base) {
   return next(base);
 }
 WEFT_WRAPPER int MPI_Free_mem(void* base) {
-  Visit visit(CallId::Free_mem, false, RETURN_ADDRESS);
+  Visit visit(CallId::Free_mem, false, CALLED);
   return Free_mem(visit, base);
 }
 WEFT_WRAPPER int PMPI_Free_mem(void* base) {
-  Visit visit(CallId::Free_mem, true, RETURN_ADDRESS);
+  Visit visit(CallId::Free_mem, true, CALLED);
   return Free_mem(visit, base);
 }
 
@@ -145,11 +148,11 @@ static int Init([[maybe_unused]] Visit& visit, int* argc, char*** argv) {
   return visit.begun(next(argc, argv));
 }
 WEFT_WRAPPER int MPI_Init(int* argc, char*** argv) {
-  Visit visit(CallId::Init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Init, false, CALLED);
   return Init(visit, argc, argv);
 }
 WEFT_WRAPPER int PMPI_Init(int* argc, char*** argv) {
-  Visit visit(CallId::Init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Init, true, CALLED);
   return Init(visit, argc, argv);
 }
 
@@ -159,11 +162,11 @@ static int Init_thread([[maybe_unused]] Visit& visit, int* argc, char*** argv, i
   return visit.begun(next(argc, argv, required, provided));
 }
 WEFT_WRAPPER int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  Visit visit(CallId::Init_thread, false, RETURN_ADDRESS);
+  Visit visit(CallId::Init_thread, false, CALLED);
   return Init_thread(visit, argc, argv, required, provided);
 }
 WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  Visit visit(CallId::Init_thread, true, RETURN_ADDRESS);
+  Visit visit(CallId::Init_thread, true, CALLED);
   return Init_thread(visit, argc, argv, required, provided);
 }
 
@@ -172,11 +175,11 @@ static int Op_free([[maybe_unused]] Visit& visit, MPI_Op* op) {
   return next(op);
 }
 WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
-  Visit visit(CallId::Op_free, false, RETURN_ADDRESS);
+  Visit visit(CallId::Op_free, false, CALLED);
   return Op_free(visit, op);
 }
 WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
-  Visit visit(CallId::Op_free, true, RETURN_ADDRESS);
+  Visit visit(CallId::Op_free, true, CALLED);
   return Op_free(visit, op);
 }
 
@@ -185,11 +188,11 @@ static int Request_free([[maybe_unused]] Visit& visit, MPI_Request* request) {
   return next(request);
 }
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
-  Visit visit(CallId::Request_free, false, RETURN_ADDRESS);
+  Visit visit(CallId::Request_free, false, CALLED);
   return Request_free(visit, request);
 }
 WEFT_WRAPPER int PMPI_Request_free(MPI_Request* request) {
-  Visit visit(CallId::Request_free, true, RETURN_ADDRESS);
+  Visit visit(CallId::Request_free, true, CALLED);
   return Request_free(visit, request);
 }
 
@@ -199,11 +202,11 @@ static int Start([[maybe_unused]] Visit& visit, MPI_Request* request) {
   return visit.activated(1, request, next(request));
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
-  Visit visit(CallId::Start, false, RETURN_ADDRESS);
+  Visit visit(CallId::Start, false, CALLED);
   return Start(visit, request);
 }
 WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
-  Visit visit(CallId::Start, true, RETURN_ADDRESS);
+  Visit visit(CallId::Start, true, CALLED);
   return Start(visit, request);
 }
 
@@ -213,11 +216,11 @@ static int Startall([[maybe_unused]] Visit& visit, int count, MPI_Request* array
   return visit.activated(count, array_of_requests, next(count, array_of_requests));
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
-  Visit visit(CallId::Startall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Startall, false, CALLED);
   return Startall(visit, count, array_of_requests);
 }
 WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
-  Visit visit(CallId::Startall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Startall, true, CALLED);
   return Startall(visit, count, array_of_requests);
 }
 
@@ -226,11 +229,11 @@ static int Type_free([[maybe_unused]] Visit& visit, MPI_Datatype* datatype) {
   return next(datatype);
 }
 WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
-  Visit visit(CallId::Type_free, false, RETURN_ADDRESS);
+  Visit visit(CallId::Type_free, false, CALLED);
   return Type_free(visit, datatype);
 }
 WEFT_WRAPPER int PMPI_Type_free(MPI_Datatype* datatype) {
-  Visit visit(CallId::Type_free, true, RETURN_ADDRESS);
+  Visit visit(CallId::Type_free, true, CALLED);
   return Type_free(visit, datatype);
 }
 
@@ -247,13 +250,13 @@ static int Iallgather([[maybe_unused]] Visit& visit, const void* sendbuf, int se
 }
 WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallgather, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgather, false, CALLED);
   return Iallgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallgather, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgather, true, CALLED);
   return Iallgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -272,14 +275,14 @@ static int Iallgatherv([[maybe_unused]] Visit& visit, const void* sendbuf, int s
 WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iallgatherv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgatherv, false, CALLED);
   return Iallgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iallgatherv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgatherv, true, CALLED);
   return Iallgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
@@ -295,12 +298,12 @@ static int Iallreduce([[maybe_unused]] Visit& visit, const void* sendbuf, void* 
 }
 WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallreduce, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iallreduce, false, CALLED);
   return Iallreduce(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallreduce, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iallreduce, true, CALLED);
   return Iallreduce(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -317,13 +320,13 @@ static int Ialltoall([[maybe_unused]] Visit& visit, const void* sendbuf, int sen
 }
 WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoall, false, CALLED);
   return Ialltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoall, true, CALLED);
   return Ialltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -342,14 +345,14 @@ static int Ialltoallv([[maybe_unused]] Visit& visit, const void* sendbuf, const 
 WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallv, false, CALLED);
   return Ialltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallv, true, CALLED);
   return Ialltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
@@ -369,14 +372,14 @@ static int Ialltoallw([[maybe_unused]] Visit& visit, const void* sendbuf, const 
 WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallw, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallw, false, CALLED);
   return Ialltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallw, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallw, true, CALLED);
   return Ialltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
 }
@@ -388,11 +391,11 @@ static int Ibarrier([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Request* r
   return visit.started(&call, request, next(comm, request));
 }
 WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibarrier, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ibarrier, false, CALLED);
   return Ibarrier(visit, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibarrier, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ibarrier, true, CALLED);
   return Ibarrier(visit, comm, request);
 }
 
@@ -407,12 +410,12 @@ static int Ibcast([[maybe_unused]] Visit& visit, void* buffer, int count, MPI_Da
 }
 WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibcast, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ibcast, false, CALLED);
   return Ibcast(visit, buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibcast, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ibcast, true, CALLED);
   return Ibcast(visit, buffer, count, datatype, root, comm, request);
 }
 
@@ -427,12 +430,12 @@ static int Iexscan([[maybe_unused]] Visit& visit, const void* sendbuf, void* rec
 }
 WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iexscan, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iexscan, false, CALLED);
   return Iexscan(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iexscan, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iexscan, true, CALLED);
   return Iexscan(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -450,14 +453,14 @@ static int Igather([[maybe_unused]] Visit& visit, const void* sendbuf, int sendc
 WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Igather, false, RETURN_ADDRESS);
+  Visit visit(CallId::Igather, false, CALLED);
   return Igather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Igather, true, RETURN_ADDRESS);
+  Visit visit(CallId::Igather, true, CALLED);
   return Igather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -476,14 +479,14 @@ static int Igatherv([[maybe_unused]] Visit& visit, const void* sendbuf, int send
 WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Igatherv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Igatherv, false, CALLED);
   return Igatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Igatherv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Igatherv, true, CALLED);
   return Igatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
 }
@@ -501,14 +504,14 @@ static int Ineighbor_allgather([[maybe_unused]] Visit& visit, const void* sendbu
 }
 WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgather, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgather, false, CALLED);
   return Ineighbor_allgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgather, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgather, true, CALLED);
   return Ineighbor_allgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -527,14 +530,14 @@ static int Ineighbor_allgatherv([[maybe_unused]] Visit& visit, const void* sendb
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgatherv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgatherv, false, CALLED);
   return Ineighbor_allgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgatherv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgatherv, true, CALLED);
   return Ineighbor_allgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
@@ -552,13 +555,13 @@ static int Ineighbor_alltoall([[maybe_unused]] Visit& visit, const void* sendbuf
 }
 WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoall, false, CALLED);
   return Ineighbor_alltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoall, true, CALLED);
   return Ineighbor_alltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -579,14 +582,14 @@ static int Ineighbor_alltoallv([[maybe_unused]] Visit& visit, const void* sendbu
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallv, false, CALLED);
   return Ineighbor_alltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallv, true, CALLED);
   return Ineighbor_alltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
@@ -607,14 +610,14 @@ static int Ineighbor_alltoallw([[maybe_unused]] Visit& visit, const void* sendbu
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallw, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallw, false, CALLED);
   return Ineighbor_alltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallw, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallw, true, CALLED);
   return Ineighbor_alltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
@@ -631,12 +634,12 @@ static int Ireduce([[maybe_unused]] Visit& visit, const void* sendbuf, void* rec
 }
 WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce, false, CALLED);
   return Ireduce(visit, sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce, true, CALLED);
   return Ireduce(visit, sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
@@ -652,12 +655,12 @@ static int Ireduce_scatter([[maybe_unused]] Visit& visit, const void* sendbuf, v
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter, false, CALLED);
   return Ireduce_scatter(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter, true, CALLED);
   return Ireduce_scatter(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
@@ -673,12 +676,12 @@ static int Ireduce_scatter_block([[maybe_unused]] Visit& visit, const void* send
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter_block, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter_block, false, CALLED);
   return Ireduce_scatter_block(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter_block, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter_block, true, CALLED);
   return Ireduce_scatter_block(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
@@ -693,12 +696,12 @@ static int Iscan([[maybe_unused]] Visit& visit, const void* sendbuf, void* recvb
 }
 WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscan, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iscan, false, CALLED);
   return Iscan(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscan, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iscan, true, CALLED);
   return Iscan(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -716,14 +719,14 @@ static int Iscatter([[maybe_unused]] Visit& visit, const void* sendbuf, int send
 WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iscatter, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatter, false, CALLED);
   return Iscatter(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iscatter, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatter, true, CALLED);
   return Iscatter(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -742,14 +745,14 @@ static int Iscatterv([[maybe_unused]] Visit& visit, const void* sendbuf, const i
 WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscatterv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatterv, false, CALLED);
   return Iscatterv(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscatterv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatterv, true, CALLED);
   return Iscatterv(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
@@ -763,14 +766,14 @@ static int Allgather_init([[maybe_unused]] Visit& visit, const void* sendbuf, in
 WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Allgather_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather_init, false, CALLED);
   return Allgather_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Allgather_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather_init, true, CALLED);
   return Allgather_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
@@ -785,14 +788,14 @@ static int Allgather_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allgather_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather_init_c, false, CALLED);
   return Allgather_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allgather_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather_init_c, true, CALLED);
   return Allgather_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
@@ -808,14 +811,14 @@ static int Allgatherv_init([[maybe_unused]] Visit& visit, const void* sendbuf, i
 WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allgatherv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv_init, false, CALLED);
   return Allgatherv_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allgatherv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv_init, true, CALLED);
   return Allgatherv_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
@@ -832,14 +835,14 @@ static int Allgatherv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allgatherv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv_init_c, false, CALLED);
   return Allgatherv_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allgatherv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv_init_c, true, CALLED);
   return Allgatherv_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
@@ -853,12 +856,12 @@ static int Allreduce_init([[maybe_unused]] Visit& visit, const void* sendbuf, vo
 }
 WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allreduce_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce_init, false, CALLED);
   return Allreduce_init(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allreduce_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce_init, true, CALLED);
   return Allreduce_init(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -871,12 +874,12 @@ static int Allreduce_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, 
 }
 WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allreduce_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce_init_c, false, CALLED);
   return Allreduce_init_c(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Allreduce_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce_init_c, true, CALLED);
   return Allreduce_init_c(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -890,14 +893,14 @@ static int Alltoall_init([[maybe_unused]] Visit& visit, const void* sendbuf, int
 WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Alltoall_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall_init, false, CALLED);
   return Alltoall_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Alltoall_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall_init, true, CALLED);
   return Alltoall_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
@@ -912,14 +915,14 @@ static int Alltoall_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, M
 WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Alltoall_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall_init_c, false, CALLED);
   return Alltoall_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Alltoall_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall_init_c, true, CALLED);
   return Alltoall_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       info, request);
 }
@@ -936,7 +939,7 @@ static int Alltoallv_init([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Alltoallv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv_init, false, CALLED);
   return Alltoallv_init(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
 }
@@ -944,7 +947,7 @@ WEFT_WRAPPER int PMPI_Alltoallv_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Alltoallv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv_init, true, CALLED);
   return Alltoallv_init(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
 }
@@ -962,7 +965,7 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Alltoallv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv_init_c, false, CALLED);
   return Alltoallv_init_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
 }
@@ -970,7 +973,7 @@ WEFT_WRAPPER int PMPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sen
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Alltoallv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv_init_c, true, CALLED);
   return Alltoallv_init_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, info, request);
 }
@@ -987,7 +990,7 @@ static int Alltoallw_init([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Alltoallw_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw_init, false, CALLED);
   return Alltoallw_init(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
 }
@@ -995,7 +998,7 @@ WEFT_WRAPPER int PMPI_Alltoallw_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Alltoallw_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw_init, true, CALLED);
   return Alltoallw_init(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
 }
@@ -1013,7 +1016,7 @@ WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Alltoallw_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw_init_c, false, CALLED);
   return Alltoallw_init_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
 }
@@ -1021,7 +1024,7 @@ WEFT_WRAPPER int PMPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sen
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Alltoallw_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw_init_c, true, CALLED);
   return Alltoallw_init_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, info, request);
 }
@@ -1033,11 +1036,11 @@ static int Barrier_init([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Info i
   return next(comm, info, request);
 }
 WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Barrier_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Barrier_init, false, CALLED);
   return Barrier_init(visit, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Barrier_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Barrier_init, true, CALLED);
   return Barrier_init(visit, comm, info, request);
 }
 
@@ -1048,12 +1051,12 @@ static int Bcast_init([[maybe_unused]] Visit& visit, void* buffer, int count,
 }
 WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Bcast_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast_init, false, CALLED);
   return Bcast_init(visit, buffer, count, datatype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Bcast_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast_init, true, CALLED);
   return Bcast_init(visit, buffer, count, datatype, root, comm, info, request);
 }
 
@@ -1065,12 +1068,12 @@ static int Bcast_init_c([[maybe_unused]] Visit& visit, void* buffer, MPI_Count c
 }
 WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Bcast_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast_init_c, false, CALLED);
   return Bcast_init_c(visit, buffer, count, datatype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Bcast_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast_init_c, true, CALLED);
   return Bcast_init_c(visit, buffer, count, datatype, root, comm, info, request);
 }
 
@@ -1083,12 +1086,12 @@ static int Exscan_init([[maybe_unused]] Visit& visit, const void* sendbuf, void*
 }
 WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Exscan_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan_init, false, CALLED);
   return Exscan_init(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Exscan_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan_init, true, CALLED);
   return Exscan_init(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -1101,12 +1104,12 @@ static int Exscan_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, voi
 }
 WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Exscan_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan_init_c, false, CALLED);
   return Exscan_init_c(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Exscan_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan_init_c, true, CALLED);
   return Exscan_init_c(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -1121,14 +1124,14 @@ static int Gather_init([[maybe_unused]] Visit& visit, const void* sendbuf, int s
 WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Gather_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gather_init, false, CALLED);
   return Gather_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Gather_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gather_init, true, CALLED);
   return Gather_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       info, request);
 }
@@ -1144,14 +1147,14 @@ static int Gather_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI
 WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Gather_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gather_init_c, false, CALLED);
   return Gather_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Gather_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gather_init_c, true, CALLED);
   return Gather_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
 }
@@ -1167,14 +1170,14 @@ static int Gatherv_init([[maybe_unused]] Visit& visit, const void* sendbuf, int 
 WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Gatherv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv_init, false, CALLED);
   return Gatherv_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Gatherv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv_init, true, CALLED);
   return Gatherv_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, info, request);
 }
@@ -1190,14 +1193,14 @@ static int Gatherv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, MP
 WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Gatherv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv_init_c, false, CALLED);
   return Gatherv_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Gatherv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv_init_c, true, CALLED);
   return Gatherv_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, info, request);
 }
@@ -1216,14 +1219,14 @@ static int Iallgather_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_
 WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iallgather_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgather_c, false, CALLED);
   return Iallgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iallgather_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgather_c, true, CALLED);
   return Iallgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -1242,14 +1245,14 @@ static int Iallgatherv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI
 WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallgatherv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgatherv_c, false, CALLED);
   return Iallgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallgatherv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iallgatherv_c, true, CALLED);
   return Iallgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
 }
@@ -1265,12 +1268,12 @@ static int Iallreduce_c([[maybe_unused]] Visit& visit, const void* sendbuf, void
 }
 WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallreduce_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iallreduce_c, false, CALLED);
   return Iallreduce_c(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iallreduce_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iallreduce_c, true, CALLED);
   return Iallreduce_c(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -1288,14 +1291,14 @@ static int Ialltoall_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_C
 WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Ialltoall_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoall_c, false, CALLED);
   return Ialltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Ialltoall_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoall_c, true, CALLED);
   return Ialltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
 }
@@ -1315,14 +1318,14 @@ static int Ialltoallv_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallv_c, false, CALLED);
   return Ialltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallv_c, true, CALLED);
   return Ialltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
 }
@@ -1344,7 +1347,7 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallw_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallw_c, false, CALLED);
   return Ialltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
 }
@@ -1352,7 +1355,7 @@ WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcou
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ialltoallw_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ialltoallw_c, true, CALLED);
   return Ialltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
 }
@@ -1368,12 +1371,12 @@ static int Ibcast_c([[maybe_unused]] Visit& visit, void* buffer, MPI_Count count
 }
 WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibcast_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ibcast_c, false, CALLED);
   return Ibcast_c(visit, buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibcast_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ibcast_c, true, CALLED);
   return Ibcast_c(visit, buffer, count, datatype, root, comm, request);
 }
 
@@ -1388,12 +1391,12 @@ static int Iexscan_c([[maybe_unused]] Visit& visit, const void* sendbuf, void* r
 }
 WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iexscan_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iexscan_c, false, CALLED);
   return Iexscan_c(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iexscan_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iexscan_c, true, CALLED);
   return Iexscan_c(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -1411,14 +1414,14 @@ static int Igather_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Cou
 WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Igather_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Igather_c, false, CALLED);
   return Igather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Igather_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Igather_c, true, CALLED);
   return Igather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -1437,14 +1440,14 @@ static int Igatherv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Co
 WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Igatherv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Igatherv_c, false, CALLED);
   return Igatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Igatherv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Igatherv_c, true, CALLED);
   return Igatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
 }
@@ -1463,14 +1466,14 @@ static int Ineighbor_allgather_c([[maybe_unused]] Visit& visit, const void* send
 WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgather_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgather_c, false, CALLED);
   return Ineighbor_allgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgather_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgather_c, true, CALLED);
   return Ineighbor_allgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -1489,14 +1492,14 @@ static int Ineighbor_allgatherv_c([[maybe_unused]] Visit& visit, const void* sen
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgatherv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgatherv_c, false, CALLED);
   return Ineighbor_allgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_allgatherv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_allgatherv_c, true, CALLED);
   return Ineighbor_allgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
 }
@@ -1515,14 +1518,14 @@ static int Ineighbor_alltoall_c([[maybe_unused]] Visit& visit, const void* sendb
 WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoall_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoall_c, false, CALLED);
   return Ineighbor_alltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoall_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoall_c, true, CALLED);
   return Ineighbor_alltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
@@ -1543,14 +1546,14 @@ static int Ineighbor_alltoallv_c([[maybe_unused]] Visit& visit, const void* send
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallv_c, false, CALLED);
   return Ineighbor_alltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallv_c, true, CALLED);
   return Ineighbor_alltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
 }
@@ -1572,7 +1575,7 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallw_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallw_c, false, CALLED);
   return Ineighbor_alltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
@@ -1580,7 +1583,7 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ineighbor_alltoallw_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ineighbor_alltoallw_c, true, CALLED);
   return Ineighbor_alltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
 }
@@ -1598,12 +1601,12 @@ static int Ireduce_c([[maybe_unused]] Visit& visit, const void* sendbuf, void* r
 }
 WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_c, false, CALLED);
   return Ireduce_c(visit, sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_c, true, CALLED);
   return Ireduce_c(visit, sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
@@ -1620,12 +1623,12 @@ static int Ireduce_scatter_block_c([[maybe_unused]] Visit& visit, const void* se
 }
 WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter_block_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter_block_c, false, CALLED);
   return Ireduce_scatter_block_c(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter_block_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter_block_c, true, CALLED);
   return Ireduce_scatter_block_c(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
@@ -1643,13 +1646,13 @@ static int Ireduce_scatter_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter_c, false, CALLED);
   return Ireduce_scatter_c(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Ireduce_scatter_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ireduce_scatter_c, true, CALLED);
   return Ireduce_scatter_c(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
@@ -1664,12 +1667,12 @@ static int Iscan_c([[maybe_unused]] Visit& visit, const void* sendbuf, void* rec
 }
 WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscan_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iscan_c, false, CALLED);
   return Iscan_c(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscan_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iscan_c, true, CALLED);
   return Iscan_c(visit, sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
@@ -1687,14 +1690,14 @@ static int Iscatter_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Co
 WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iscatter_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatter_c, false, CALLED);
   return Iscatter_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  Visit visit(CallId::Iscatter_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatter_c, true, CALLED);
   return Iscatter_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
 }
@@ -1713,14 +1716,14 @@ static int Iscatterv_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscatterv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatterv_c, false, CALLED);
   return Iscatterv_c(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Iscatterv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iscatterv_c, true, CALLED);
   return Iscatterv_c(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
 }
@@ -1735,14 +1738,14 @@ static int Neighbor_allgather_init([[maybe_unused]] Visit& visit, const void* se
 WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgather_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather_init, false, CALLED);
   return Neighbor_allgather_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgather_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather_init, true, CALLED);
   return Neighbor_allgather_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
@@ -1757,14 +1760,14 @@ static int Neighbor_allgather_init_c([[maybe_unused]] Visit& visit, const void* 
 WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgather_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather_init_c, false, CALLED);
   return Neighbor_allgather_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgather_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather_init_c, true, CALLED);
   return Neighbor_allgather_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -1780,14 +1783,14 @@ static int Neighbor_allgatherv_init([[maybe_unused]] Visit& visit, const void* s
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgatherv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv_init, false, CALLED);
   return Neighbor_allgatherv_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgatherv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv_init, true, CALLED);
   return Neighbor_allgatherv_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
@@ -1805,14 +1808,14 @@ static int Neighbor_allgatherv_init_c([[maybe_unused]] Visit& visit, const void*
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgatherv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv_init_c, false, CALLED);
   return Neighbor_allgatherv_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_allgatherv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv_init_c, true, CALLED);
   return Neighbor_allgatherv_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm, info, request);
 }
@@ -1827,14 +1830,14 @@ static int Neighbor_alltoall_init([[maybe_unused]] Visit& visit, const void* sen
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoall_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall_init, false, CALLED);
   return Neighbor_alltoall_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoall_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall_init, true, CALLED);
   return Neighbor_alltoall_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
@@ -1849,14 +1852,14 @@ static int Neighbor_alltoall_init_c([[maybe_unused]] Visit& visit, const void* s
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoall_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall_init_c, false, CALLED);
   return Neighbor_alltoall_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoall_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall_init_c, true, CALLED);
   return Neighbor_alltoall_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -1874,7 +1877,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sen
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv_init, false, CALLED);
   return Neighbor_alltoallv_init(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1882,7 +1885,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init(const void* sendbuf, const int* se
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv_init, true, CALLED);
   return Neighbor_alltoallv_init(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1900,7 +1903,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv_init_c, false, CALLED);
   return Neighbor_alltoallv_init_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1908,7 +1911,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_C
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv_init_c, true, CALLED);
   return Neighbor_alltoallv_init_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1926,7 +1929,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sen
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallw_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw_init, false, CALLED);
   return Neighbor_alltoallw_init(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1934,7 +1937,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init(const void* sendbuf, const int* se
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallw_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw_init, true, CALLED);
   return Neighbor_alltoallw_init(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1952,7 +1955,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallw_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw_init_c, false, CALLED);
   return Neighbor_alltoallw_init_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1960,7 +1963,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_C
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Neighbor_alltoallw_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw_init_c, true, CALLED);
   return Neighbor_alltoallw_init_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1975,13 +1978,13 @@ static int Reduce_init([[maybe_unused]] Visit& visit, const void* sendbuf, void*
 WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_init, false, CALLED);
   return Reduce_init(visit, sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_init, true, CALLED);
   return Reduce_init(visit, sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 }
 
@@ -1995,13 +1998,13 @@ static int Reduce_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, voi
 WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_init_c, false, CALLED);
   return Reduce_init_c(visit, sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_init_c, true, CALLED);
   return Reduce_init_c(visit, sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 }
 
@@ -2014,13 +2017,13 @@ static int Reduce_scatter_block_init([[maybe_unused]] Visit& visit, const void* 
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_block_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block_init, false, CALLED);
   return Reduce_scatter_block_init(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_block_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block_init, true, CALLED);
   return Reduce_scatter_block_init(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, info,
       request);
 }
@@ -2036,14 +2039,14 @@ static int Reduce_scatter_block_init_c([[maybe_unused]] Visit& visit, const void
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_block_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block_init_c, false, CALLED);
   return Reduce_scatter_block_init_c(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_block_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block_init_c, true, CALLED);
   return Reduce_scatter_block_init_c(visit, sendbuf, recvbuf, recvcount, datatype, op, comm, info,
       request);
 }
@@ -2057,14 +2060,14 @@ static int Reduce_scatter_init([[maybe_unused]] Visit& visit, const void* sendbu
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_init, false, CALLED);
   return Reduce_scatter_init(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf,
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_init, true, CALLED);
   return Reduce_scatter_init(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
       request);
 }
@@ -2079,14 +2082,14 @@ static int Reduce_scatter_init_c([[maybe_unused]] Visit& visit, const void* send
 WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_init_c, false, CALLED);
   return Reduce_scatter_init_c(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Reduce_scatter_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_init_c, true, CALLED);
   return Reduce_scatter_init_c(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
       request);
 }
@@ -2099,12 +2102,12 @@ static int Scan_init([[maybe_unused]] Visit& visit, const void* sendbuf, void* r
 }
 WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scan_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scan_init, false, CALLED);
   return Scan_init(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scan_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scan_init, true, CALLED);
   return Scan_init(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -2117,12 +2120,12 @@ static int Scan_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, void*
 }
 WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scan_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scan_init_c, false, CALLED);
   return Scan_init_c(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scan_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scan_init_c, true, CALLED);
   return Scan_init_c(visit, sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -2137,14 +2140,14 @@ static int Scatter_init([[maybe_unused]] Visit& visit, const void* sendbuf, int 
 WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Scatter_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter_init, false, CALLED);
   return Scatter_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  Visit visit(CallId::Scatter_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter_init, true, CALLED);
   return Scatter_init(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
 }
@@ -2160,14 +2163,14 @@ static int Scatter_init_c([[maybe_unused]] Visit& visit, const void* sendbuf, MP
 WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scatter_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter_init_c, false, CALLED);
   return Scatter_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scatter_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter_init_c, true, CALLED);
   return Scatter_init_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm, info, request);
 }
@@ -2183,14 +2186,14 @@ static int Scatterv_init([[maybe_unused]] Visit& visit, const void* sendbuf, con
 WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scatterv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv_init, false, CALLED);
   return Scatterv_init(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scatterv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv_init, true, CALLED);
   return Scatterv_init(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
@@ -2207,14 +2210,14 @@ static int Scatterv_init_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scatterv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv_init_c, false, CALLED);
   return Scatterv_init_c(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Scatterv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv_init_c, true, CALLED);
   return Scatterv_init_c(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
 }
@@ -2226,11 +2229,11 @@ static int Request_get_status([[maybe_unused]] Visit& visit, MPI_Request request
   return next(request, flag, status);
 }
 WEFT_WRAPPER int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Request_get_status, false, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status, false, CALLED, Waits::never);
   return Request_get_status(visit, request, flag, status);
 }
 WEFT_WRAPPER int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Request_get_status, true, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status, true, CALLED, Waits::never);
   return Request_get_status(visit, request, flag, status);
 }
 
@@ -2242,12 +2245,12 @@ static int Request_get_status_all([[maybe_unused]] Visit& visit, int count,
 }
 WEFT_WRAPPER int MPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Request_get_status_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status_all, false, CALLED, Waits::never);
   return Request_get_status_all(visit, count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Request_get_status_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status_all, true, CALLED, Waits::never);
   return Request_get_status_all(visit, count, array_of_requests, flag, array_of_statuses);
 }
 
@@ -2258,12 +2261,12 @@ static int Request_get_status_any([[maybe_unused]] Visit& visit, int count,
 }
 WEFT_WRAPPER int MPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Request_get_status_any, false, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status_any, false, CALLED, Waits::never);
   return Request_get_status_any(visit, count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Request_get_status_any, true, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status_any, true, CALLED, Waits::never);
   return Request_get_status_any(visit, count, array_of_requests, index, flag, status);
 }
 
@@ -2275,13 +2278,13 @@ static int Request_get_status_some([[maybe_unused]] Visit& visit, int incount,
 }
 WEFT_WRAPPER int MPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Request_get_status_some, false, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status_some, false, CALLED, Waits::never);
   return Request_get_status_some(visit, incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Request_get_status_some, true, RETURN_ADDRESS);
+  Visit visit(CallId::Request_get_status_some, true, CALLED, Waits::never);
   return Request_get_status_some(visit, incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -2294,11 +2297,11 @@ static int Test([[maybe_unused]] Visit& visit, MPI_Request* request, int* flag,
   return visit.completed(request, next(request, flag, status), true, flag);
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Test, false, RETURN_ADDRESS);
+  Visit visit(CallId::Test, false, CALLED, Waits::never);
   return Test(visit, request, flag, status);
 }
 WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Test, true, RETURN_ADDRESS);
+  Visit visit(CallId::Test, true, CALLED, Waits::never);
   return Test(visit, request, flag, status);
 }
 
@@ -2311,12 +2314,12 @@ static int Testall([[maybe_unused]] Visit& visit, int count, MPI_Request* array_
 }
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Testall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Testall, false, CALLED, Waits::never);
   return Testall(visit, count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Testall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Testall, true, CALLED, Waits::never);
   return Testall(visit, count, array_of_requests, flag, array_of_statuses);
 }
 
@@ -2329,12 +2332,12 @@ static int Testany([[maybe_unused]] Visit& visit, int count, MPI_Request* array_
 }
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  Visit visit(CallId::Testany, false, RETURN_ADDRESS);
+  Visit visit(CallId::Testany, false, CALLED, Waits::never);
   return Testany(visit, count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  Visit visit(CallId::Testany, true, RETURN_ADDRESS);
+  Visit visit(CallId::Testany, true, CALLED, Waits::never);
   return Testany(visit, count, array_of_requests, index, flag, status);
 }
 
@@ -2347,13 +2350,13 @@ static int Testsome([[maybe_unused]] Visit& visit, int incount, MPI_Request* arr
 }
 WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Testsome, false, RETURN_ADDRESS);
+  Visit visit(CallId::Testsome, false, CALLED, Waits::never);
   return Testsome(visit, incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Testsome, true, RETURN_ADDRESS);
+  Visit visit(CallId::Testsome, true, CALLED, Waits::never);
   return Testsome(visit, incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -2364,11 +2367,11 @@ static int Wait([[maybe_unused]] Visit& visit, MPI_Request* request, MPI_Status*
   return visit.completed(request, next(request, status), true);
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  Visit visit(CallId::Wait, false, RETURN_ADDRESS);
+  Visit visit(CallId::Wait, false, CALLED);
   return Wait(visit, request, status);
 }
 WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
-  Visit visit(CallId::Wait, true, RETURN_ADDRESS);
+  Visit visit(CallId::Wait, true, CALLED);
   return Wait(visit, request, status);
 }
 
@@ -2381,12 +2384,12 @@ static int Waitall([[maybe_unused]] Visit& visit, int count, MPI_Request* array_
 }
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Waitall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Waitall, false, CALLED);
   return Waitall(visit, count, array_of_requests, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Waitall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Waitall, true, CALLED);
   return Waitall(visit, count, array_of_requests, array_of_statuses);
 }
 
@@ -2398,12 +2401,12 @@ static int Waitany([[maybe_unused]] Visit& visit, int count, MPI_Request* array_
 }
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  Visit visit(CallId::Waitany, false, RETURN_ADDRESS);
+  Visit visit(CallId::Waitany, false, CALLED);
   return Waitany(visit, count, array_of_requests, index, status);
 }
 WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  Visit visit(CallId::Waitany, true, RETURN_ADDRESS);
+  Visit visit(CallId::Waitany, true, CALLED);
   return Waitany(visit, count, array_of_requests, index, status);
 }
 
@@ -2416,13 +2419,13 @@ static int Waitsome([[maybe_unused]] Visit& visit, int incount, MPI_Request* arr
 }
 WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Waitsome, false, RETURN_ADDRESS);
+  Visit visit(CallId::Waitsome, false, CALLED);
   return Waitsome(visit, incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  Visit visit(CallId::Waitsome, true, RETURN_ADDRESS);
+  Visit visit(CallId::Waitsome, true, CALLED);
   return Waitsome(visit, incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -2434,12 +2437,12 @@ static int Bsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
 }
 WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Bsend_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend_init, false, CALLED);
   return Bsend_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Bsend_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend_init, true, CALLED);
   return Bsend_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2451,12 +2454,12 @@ static int Bsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Coun
 }
 WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Bsend_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend_init_c, false, CALLED);
   return Bsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Bsend_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend_init_c, true, CALLED);
   return Bsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2468,12 +2471,12 @@ static int Rsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
 }
 WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Rsend_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend_init, false, CALLED);
   return Rsend_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Rsend_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend_init, true, CALLED);
   return Rsend_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2485,12 +2488,12 @@ static int Rsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Coun
 }
 WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Rsend_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend_init_c, false, CALLED);
   return Rsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Rsend_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend_init_c, true, CALLED);
   return Rsend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2502,12 +2505,12 @@ static int Send_init([[maybe_unused]] Visit& visit, const void* buf, int count,
 }
 WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Send_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Send_init, false, CALLED);
   return Send_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Send_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Send_init, true, CALLED);
   return Send_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2519,12 +2522,12 @@ static int Send_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count
 }
 WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Send_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Send_init_c, false, CALLED);
   return Send_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Send_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Send_init_c, true, CALLED);
   return Send_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2536,12 +2539,12 @@ static int Ssend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
 }
 WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ssend_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend_init, false, CALLED);
   return Ssend_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ssend_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend_init, true, CALLED);
   return Ssend_init(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2553,12 +2556,12 @@ static int Ssend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Coun
 }
 WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ssend_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend_init_c, false, CALLED);
   return Ssend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ssend_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend_init_c, true, CALLED);
   return Ssend_init_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -2570,12 +2573,12 @@ static int Recv_init([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Da
 }
 WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Recv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Recv_init, false, CALLED);
   return Recv_init(visit, buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Recv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Recv_init, true, CALLED);
   return Recv_init(visit, buf, count, datatype, source, tag, comm, request);
 }
 
@@ -2587,12 +2590,12 @@ static int Recv_init_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count
 }
 WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Recv_init_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Recv_init_c, false, CALLED);
   return Recv_init_c(visit, buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Recv_init_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Recv_init_c, true, CALLED);
   return Recv_init_c(visit, buf, count, datatype, source, tag, comm, request);
 }
 
@@ -2605,12 +2608,12 @@ static int Precv_init([[maybe_unused]] Visit& visit, void* buf, int partitions, 
 }
 WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Precv_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Precv_init, false, CALLED);
   return Precv_init(visit, buf, partitions, count, datatype, source, tag, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Precv_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Precv_init, true, CALLED);
   return Precv_init(visit, buf, partitions, count, datatype, source, tag, comm, info, request);
 }
 
@@ -2622,12 +2625,12 @@ static int Psend_init([[maybe_unused]] Visit& visit, const void* buf, int partit
 }
 WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Psend_init, false, RETURN_ADDRESS);
+  Visit visit(CallId::Psend_init, false, CALLED);
   return Psend_init(visit, buf, partitions, count, datatype, dest, tag, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Visit visit(CallId::Psend_init, true, RETURN_ADDRESS);
+  Visit visit(CallId::Psend_init, true, CALLED);
   return Psend_init(visit, buf, partitions, count, datatype, dest, tag, comm, info, request);
 }
 
@@ -2639,12 +2642,12 @@ static int File_iread([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int
 }
 WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread, false, CALLED);
   return File_iread(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread, true, CALLED);
   return File_iread(visit, fh, buf, count, datatype, request);
 }
 
@@ -2657,12 +2660,12 @@ static int File_iread_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, M
 }
 WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_c, false, CALLED);
   return File_iread_c(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_c, true, CALLED);
   return File_iread_c(visit, fh, buf, count, datatype, request);
 }
 
@@ -2675,12 +2678,12 @@ static int File_iread_all([[maybe_unused]] Visit& visit, MPI_File fh, void* buf,
 }
 WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_all, false, CALLED);
   return File_iread_all(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_all, true, CALLED);
   return File_iread_all(visit, fh, buf, count, datatype, request);
 }
 
@@ -2693,12 +2696,12 @@ static int File_iread_all_c([[maybe_unused]] Visit& visit, MPI_File fh, void* bu
 }
 WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_all_c, false, CALLED);
   return File_iread_all_c(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_all_c, true, CALLED);
   return File_iread_all_c(visit, fh, buf, count, datatype, request);
 }
 
@@ -2711,12 +2714,12 @@ static int File_iread_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset 
 }
 WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at, false, CALLED);
   return File_iread_at(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at, true, CALLED);
   return File_iread_at(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2729,12 +2732,12 @@ static int File_iread_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offse
 }
 WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at_c, false, CALLED);
   return File_iread_at_c(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at_c, true, CALLED);
   return File_iread_at_c(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2747,12 +2750,12 @@ static int File_iread_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Off
 }
 WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at_all, false, CALLED);
   return File_iread_at_all(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at_all, true, CALLED);
   return File_iread_at_all(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2765,12 +2768,12 @@ static int File_iread_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_O
 }
 WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at_all_c, false, CALLED);
   return File_iread_at_all_c(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_at_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_at_all_c, true, CALLED);
   return File_iread_at_all_c(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2783,12 +2786,12 @@ static int File_iread_shared([[maybe_unused]] Visit& visit, MPI_File fh, void* b
 }
 WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread_shared, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_shared, false, CALLED);
   return File_iread_shared(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iread_shared, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_shared, true, CALLED);
   return File_iread_shared(visit, fh, buf, count, datatype, request);
 }
 
@@ -2801,12 +2804,12 @@ static int File_iread_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, void*
 }
 WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_shared_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_shared_c, false, CALLED);
   return File_iread_shared_c(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iread_shared_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iread_shared_c, true, CALLED);
   return File_iread_shared_c(visit, fh, buf, count, datatype, request);
 }
 
@@ -2819,12 +2822,12 @@ static int File_iwrite([[maybe_unused]] Visit& visit, MPI_File fh, const void* b
 }
 WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iwrite, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite, false, CALLED);
   return File_iwrite(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
-  Visit visit(CallId::File_iwrite, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite, true, CALLED);
   return File_iwrite(visit, fh, buf, count, datatype, request);
 }
 
@@ -2837,12 +2840,12 @@ static int File_iwrite_c([[maybe_unused]] Visit& visit, MPI_File fh, const void*
 }
 WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_c, false, CALLED);
   return File_iwrite_c(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_c, true, CALLED);
   return File_iwrite_c(visit, fh, buf, count, datatype, request);
 }
 
@@ -2855,12 +2858,12 @@ static int File_iwrite_all([[maybe_unused]] Visit& visit, MPI_File fh, const voi
 }
 WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_all, false, CALLED);
   return File_iwrite_all(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_all, true, CALLED);
   return File_iwrite_all(visit, fh, buf, count, datatype, request);
 }
 
@@ -2873,12 +2876,12 @@ static int File_iwrite_all_c([[maybe_unused]] Visit& visit, MPI_File fh, const v
 }
 WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_all_c, false, CALLED);
   return File_iwrite_all_c(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_all_c, true, CALLED);
   return File_iwrite_all_c(visit, fh, buf, count, datatype, request);
 }
 
@@ -2891,12 +2894,12 @@ static int File_iwrite_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset
 }
 WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at, false, CALLED);
   return File_iwrite_at(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at, true, CALLED);
   return File_iwrite_at(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2909,12 +2912,12 @@ static int File_iwrite_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offs
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at_c, false, CALLED);
   return File_iwrite_at_c(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at_c, true, CALLED);
   return File_iwrite_at_c(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2927,12 +2930,12 @@ static int File_iwrite_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Of
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at_all, false, CALLED);
   return File_iwrite_at_all(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at_all, true, CALLED);
   return File_iwrite_at_all(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2945,12 +2948,12 @@ static int File_iwrite_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at_all_c, false, CALLED);
   return File_iwrite_at_all_c(visit, fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_at_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_at_all_c, true, CALLED);
   return File_iwrite_at_all_c(visit, fh, offset, buf, count, datatype, request);
 }
 
@@ -2963,12 +2966,12 @@ static int File_iwrite_shared([[maybe_unused]] Visit& visit, MPI_File fh, const 
 }
 WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_shared, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_shared, false, CALLED);
   return File_iwrite_shared(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_shared, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_shared, true, CALLED);
   return File_iwrite_shared(visit, fh, buf, count, datatype, request);
 }
 
@@ -2981,12 +2984,12 @@ static int File_iwrite_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, cons
 }
 WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_shared_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_shared_c, false, CALLED);
   return File_iwrite_shared_c(visit, fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
-  Visit visit(CallId::File_iwrite_shared_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_iwrite_shared_c, true, CALLED);
   return File_iwrite_shared_c(visit, fh, buf, count, datatype, request);
 }
 
@@ -3002,14 +3005,14 @@ static int Raccumulate([[maybe_unused]] Visit& visit, const void* origin_addr, i
 WEFT_WRAPPER int MPI_Raccumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Raccumulate, false, RETURN_ADDRESS);
+  Visit visit(CallId::Raccumulate, false, CALLED);
   return Raccumulate(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
 }
 WEFT_WRAPPER int PMPI_Raccumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Raccumulate, true, RETURN_ADDRESS);
+  Visit visit(CallId::Raccumulate, true, CALLED);
   return Raccumulate(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
 }
@@ -3027,14 +3030,14 @@ static int Raccumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
 WEFT_WRAPPER int MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Raccumulate_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Raccumulate_c, false, CALLED);
   return Raccumulate_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
 }
 WEFT_WRAPPER int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Raccumulate_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Raccumulate_c, true, CALLED);
   return Raccumulate_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
 }
@@ -3051,14 +3054,14 @@ static int Rget([[maybe_unused]] Visit& visit, void* origin_addr, int origin_cou
 WEFT_WRAPPER int MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rget, false, CALLED);
   return Rget(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
 WEFT_WRAPPER int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rget, true, CALLED);
   return Rget(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
@@ -3075,14 +3078,14 @@ static int Rget_c([[maybe_unused]] Visit& visit, void* origin_addr, MPI_Count or
 WEFT_WRAPPER int MPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rget_c, false, CALLED);
   return Rget_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
 WEFT_WRAPPER int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rget_c, true, CALLED);
   return Rget_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
@@ -3103,7 +3106,7 @@ WEFT_WRAPPER int MPI_Rget_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, void* result_addr, int result_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget_accumulate, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rget_accumulate, false, CALLED);
   return Rget_accumulate(visit, origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
       win, request);
@@ -3112,7 +3115,7 @@ WEFT_WRAPPER int PMPI_Rget_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, void* result_addr, int result_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget_accumulate, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rget_accumulate, true, CALLED);
   return Rget_accumulate(visit, origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
       win, request);
@@ -3135,7 +3138,7 @@ WEFT_WRAPPER int MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin
     MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget_accumulate_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rget_accumulate_c, false, CALLED);
   return Rget_accumulate_c(visit, origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
       win, request);
@@ -3144,7 +3147,7 @@ WEFT_WRAPPER int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origi
     MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rget_accumulate_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rget_accumulate_c, true, CALLED);
   return Rget_accumulate_c(visit, origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
       win, request);
@@ -3162,14 +3165,14 @@ static int Rput([[maybe_unused]] Visit& visit, const void* origin_addr, int orig
 WEFT_WRAPPER int MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rput, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rput, false, CALLED);
   return Rput(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
 WEFT_WRAPPER int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
     MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rput, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rput, true, CALLED);
   return Rput(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
@@ -3186,14 +3189,14 @@ static int Rput_c([[maybe_unused]] Visit& visit, const void* origin_addr, MPI_Co
 WEFT_WRAPPER int MPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rput_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rput_c, false, CALLED);
   return Rput_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
 WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  Visit visit(CallId::Rput_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rput_c, true, CALLED);
   return Rput_c(visit, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
@@ -3207,12 +3210,12 @@ static int Ibsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibsend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ibsend, false, CALLED, Waits::never);
   return Ibsend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibsend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ibsend, true, CALLED, Waits::never);
   return Ibsend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3225,12 +3228,12 @@ static int Ibsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count co
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibsend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ibsend_c, false, CALLED, Waits::never);
   return Ibsend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Ibsend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ibsend_c, true, CALLED, Waits::never);
   return Ibsend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3242,12 +3245,12 @@ static int Improbe([[maybe_unused]] Visit& visit, int source, int tag, MPI_Comm 
 }
 WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  Visit visit(CallId::Improbe, false, RETURN_ADDRESS);
+  Visit visit(CallId::Improbe, false, CALLED, Waits::never);
   return Improbe(visit, source, tag, comm, flag, message, status);
 }
 WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  Visit visit(CallId::Improbe, true, RETURN_ADDRESS);
+  Visit visit(CallId::Improbe, true, CALLED, Waits::never);
   return Improbe(visit, source, tag, comm, flag, message, status);
 }
 
@@ -3259,12 +3262,12 @@ static int Imrecv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datat
 }
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
-  Visit visit(CallId::Imrecv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Imrecv, false, CALLED, Waits::never);
   return Imrecv(visit, buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
-  Visit visit(CallId::Imrecv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Imrecv, true, CALLED, Waits::never);
   return Imrecv(visit, buf, count, datatype, message, request);
 }
 
@@ -3277,12 +3280,12 @@ static int Imrecv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
-  Visit visit(CallId::Imrecv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Imrecv_c, false, CALLED, Waits::never);
   return Imrecv_c(visit, buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
-  Visit visit(CallId::Imrecv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Imrecv_c, true, CALLED, Waits::never);
   return Imrecv_c(visit, buf, count, datatype, message, request);
 }
 
@@ -3293,11 +3296,11 @@ static int Iprobe([[maybe_unused]] Visit& visit, int source, int tag, MPI_Comm c
   return next(source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Iprobe, false, RETURN_ADDRESS);
+  Visit visit(CallId::Iprobe, false, CALLED, Waits::never);
   return Iprobe(visit, source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  Visit visit(CallId::Iprobe, true, RETURN_ADDRESS);
+  Visit visit(CallId::Iprobe, true, CALLED, Waits::never);
   return Iprobe(visit, source, tag, comm, flag, status);
 }
 
@@ -3309,12 +3312,12 @@ static int Irecv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Dataty
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irecv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Irecv, false, CALLED, Waits::never);
   return Irecv(visit, buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irecv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Irecv, true, CALLED, Waits::never);
   return Irecv(visit, buf, count, datatype, source, tag, comm, request);
 }
 
@@ -3327,12 +3330,12 @@ static int Irecv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irecv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Irecv_c, false, CALLED, Waits::never);
   return Irecv_c(visit, buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irecv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Irecv_c, true, CALLED, Waits::never);
   return Irecv_c(visit, buf, count, datatype, source, tag, comm, request);
 }
 
@@ -3345,12 +3348,12 @@ static int Irsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irsend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Irsend, false, CALLED, Waits::never);
   return Irsend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irsend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Irsend, true, CALLED, Waits::never);
   return Irsend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3363,12 +3366,12 @@ static int Irsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count co
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irsend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Irsend_c, false, CALLED, Waits::never);
   return Irsend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Irsend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Irsend_c, true, CALLED, Waits::never);
   return Irsend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3381,12 +3384,12 @@ static int Isend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Isend, false, CALLED, Waits::never);
   return Isend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Isend, true, CALLED, Waits::never);
   return Isend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3399,12 +3402,12 @@ static int Isend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count cou
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Isend_c, false, CALLED, Waits::never);
   return Isend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Isend_c, true, CALLED, Waits::never);
   return Isend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3421,14 +3424,14 @@ static int Isendrecv([[maybe_unused]] Visit& visit, const void* sendbuf, int sen
 WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv, false, CALLED, Waits::never);
   return Isendrecv(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv, true, CALLED, Waits::never);
   return Isendrecv(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
 }
@@ -3446,14 +3449,14 @@ static int Isendrecv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_C
 WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv_c, false, CALLED, Waits::never);
   return Isendrecv_c(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv_c, true, CALLED, Waits::never);
   return Isendrecv_c(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
 }
@@ -3469,13 +3472,13 @@ static int Isendrecv_replace([[maybe_unused]] Visit& visit, void* buf, int count
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv_replace, false, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv_replace, false, CALLED, Waits::never);
   return Isendrecv_replace(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv_replace, true, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv_replace, true, CALLED, Waits::never);
   return Isendrecv_replace(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request);
 }
@@ -3491,13 +3494,13 @@ static int Isendrecv_replace_c([[maybe_unused]] Visit& visit, void* buf, MPI_Cou
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv_replace_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv_replace_c, false, CALLED, Waits::never);
   return Isendrecv_replace_c(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Isendrecv_replace_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Isendrecv_replace_c, true, CALLED, Waits::never);
   return Isendrecv_replace_c(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       request);
 }
@@ -3511,12 +3514,12 @@ static int Issend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Issend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Issend, false, CALLED, Waits::never);
   return Issend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Issend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Issend, true, CALLED, Waits::never);
   return Issend(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3529,12 +3532,12 @@ static int Issend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count co
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Issend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Issend_c, false, CALLED, Waits::never);
   return Issend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
-  Visit visit(CallId::Issend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Issend_c, true, CALLED, Waits::never);
   return Issend_c(visit, buf, count, datatype, dest, tag, comm, request);
 }
 
@@ -3544,11 +3547,11 @@ static int Parrived([[maybe_unused]] Visit& visit, MPI_Request request, int part
   return next(request, partition, flag);
 }
 WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
-  Visit visit(CallId::Parrived, false, RETURN_ADDRESS);
+  Visit visit(CallId::Parrived, false, CALLED, Waits::never);
   return Parrived(visit, request, partition, flag);
 }
 WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
-  Visit visit(CallId::Parrived, true, RETURN_ADDRESS);
+  Visit visit(CallId::Parrived, true, CALLED, Waits::never);
   return Parrived(visit, request, partition, flag);
 }
 
@@ -3557,11 +3560,11 @@ static int Win_test([[maybe_unused]] Visit& visit, MPI_Win win, int* flag) {
   return next(win, flag);
 }
 WEFT_WRAPPER int MPI_Win_test(MPI_Win win, int* flag) {
-  Visit visit(CallId::Win_test, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_test, false, CALLED, Waits::never);
   return Win_test(visit, win, flag);
 }
 WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
-  Visit visit(CallId::Win_test, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_test, true, CALLED, Waits::never);
   return Win_test(visit, win, flag);
 }
 
@@ -3572,12 +3575,12 @@ static int Cart_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, int ndi
 }
 WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
     int reorder, MPI_Comm* comm_cart) {
-  Visit visit(CallId::Cart_create, false, RETURN_ADDRESS);
+  Visit visit(CallId::Cart_create, false, CALLED);
   return Cart_create(visit, comm_old, ndims, dims, periods, reorder, comm_cart);
 }
 WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
     const int* periods, int reorder, MPI_Comm* comm_cart) {
-  Visit visit(CallId::Cart_create, true, RETURN_ADDRESS);
+  Visit visit(CallId::Cart_create, true, CALLED);
   return Cart_create(visit, comm_old, ndims, dims, periods, reorder, comm_cart);
 }
 
@@ -3587,11 +3590,11 @@ static int Cart_sub([[maybe_unused]] Visit& visit, MPI_Comm comm, const int* rem
   return next(comm, remain_dims, newcomm);
 }
 WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
-  Visit visit(CallId::Cart_sub, false, RETURN_ADDRESS);
+  Visit visit(CallId::Cart_sub, false, CALLED);
   return Cart_sub(visit, comm, remain_dims, newcomm);
 }
 WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
-  Visit visit(CallId::Cart_sub, true, RETURN_ADDRESS);
+  Visit visit(CallId::Cart_sub, true, CALLED);
   return Cart_sub(visit, comm, remain_dims, newcomm);
 }
 
@@ -3601,11 +3604,11 @@ static int Comm_create([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Group g
   return next(comm, group, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_create, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_create, false, CALLED);
   return Comm_create(visit, comm, group, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_create, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_create, true, CALLED);
   return Comm_create(visit, comm, group, newcomm);
 }
 
@@ -3616,12 +3619,12 @@ static int Comm_create_from_group([[maybe_unused]] Visit& visit, MPI_Group group
 }
 WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_create_from_group, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_create_from_group, false, CALLED);
   return Comm_create_from_group(visit, group, stringtag, info, errhandler, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_create_from_group, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_create_from_group, true, CALLED);
   return Comm_create_from_group(visit, group, stringtag, info, errhandler, newcomm);
 }
 
@@ -3632,12 +3635,12 @@ static int Comm_create_group([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_G
 }
 WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_create_group, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_create_group, false, CALLED);
   return Comm_create_group(visit, comm, group, tag, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_create_group, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_create_group, true, CALLED);
   return Comm_create_group(visit, comm, group, tag, newcomm);
 }
 
@@ -3646,11 +3649,11 @@ static int Comm_dup([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_Comm* newc
   return next(comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_dup, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_dup, false, CALLED);
   return Comm_dup(visit, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_dup, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_dup, true, CALLED);
   return Comm_dup(visit, comm, newcomm);
 }
 
@@ -3660,11 +3663,11 @@ static int Comm_dup_with_info([[maybe_unused]] Visit& visit, MPI_Comm comm, MPI_
   return next(comm, info, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_dup_with_info, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_dup_with_info, false, CALLED);
   return Comm_dup_with_info(visit, comm, info, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_dup_with_info, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_dup_with_info, true, CALLED);
   return Comm_dup_with_info(visit, comm, info, newcomm);
 }
 
@@ -3674,11 +3677,11 @@ static int Comm_split([[maybe_unused]] Visit& visit, MPI_Comm comm, int color, i
   return next(comm, color, key, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_split, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_split, false, CALLED);
   return Comm_split(visit, comm, color, key, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_split, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_split, true, CALLED);
   return Comm_split(visit, comm, color, key, newcomm);
 }
 
@@ -3689,12 +3692,12 @@ static int Comm_split_type([[maybe_unused]] Visit& visit, MPI_Comm comm, int spl
 }
 WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_split_type, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_split_type, false, CALLED);
   return Comm_split_type(visit, comm, split_type, key, info, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_split_type, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_split_type, true, CALLED);
   return Comm_split_type(visit, comm, split_type, key, info, newcomm);
 }
 
@@ -3708,14 +3711,14 @@ static int Dist_graph_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, i
 WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
-  Visit visit(CallId::Dist_graph_create, false, RETURN_ADDRESS);
+  Visit visit(CallId::Dist_graph_create, false, CALLED);
   return Dist_graph_create(visit, comm_old, n, sources, degrees, destinations, weights, info,
       reorder, comm_dist_graph);
 }
 WEFT_WRAPPER int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
-  Visit visit(CallId::Dist_graph_create, true, RETURN_ADDRESS);
+  Visit visit(CallId::Dist_graph_create, true, CALLED);
   return Dist_graph_create(visit, comm_old, n, sources, degrees, destinations, weights, info,
       reorder, comm_dist_graph);
 }
@@ -3732,14 +3735,14 @@ static int Dist_graph_create_adjacent([[maybe_unused]] Visit& visit, MPI_Comm co
 WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  Visit visit(CallId::Dist_graph_create_adjacent, false, RETURN_ADDRESS);
+  Visit visit(CallId::Dist_graph_create_adjacent, false, CALLED);
   return Dist_graph_create_adjacent(visit, comm_old, indegree, sources, sourceweights, outdegree,
       destinations, destweights, info, reorder, comm_dist_graph);
 }
 WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  Visit visit(CallId::Dist_graph_create_adjacent, true, RETURN_ADDRESS);
+  Visit visit(CallId::Dist_graph_create_adjacent, true, CALLED);
   return Dist_graph_create_adjacent(visit, comm_old, indegree, sources, sourceweights, outdegree,
       destinations, destweights, info, reorder, comm_dist_graph);
 }
@@ -3751,12 +3754,12 @@ static int Graph_create([[maybe_unused]] Visit& visit, MPI_Comm comm_old, int nn
 }
 WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
-  Visit visit(CallId::Graph_create, false, RETURN_ADDRESS);
+  Visit visit(CallId::Graph_create, false, CALLED);
   return Graph_create(visit, comm_old, nnodes, index, edges, reorder, comm_graph);
 }
 WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
-  Visit visit(CallId::Graph_create, true, RETURN_ADDRESS);
+  Visit visit(CallId::Graph_create, true, CALLED);
   return Graph_create(visit, comm_old, nnodes, index, edges, reorder, comm_graph);
 }
 
@@ -3766,11 +3769,11 @@ static int Intercomm_merge([[maybe_unused]] Visit& visit, MPI_Comm intercomm, in
   return next(intercomm, high, newintracomm);
 }
 WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  Visit visit(CallId::Intercomm_merge, false, RETURN_ADDRESS);
+  Visit visit(CallId::Intercomm_merge, false, CALLED);
   return Intercomm_merge(visit, intercomm, high, newintracomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  Visit visit(CallId::Intercomm_merge, true, RETURN_ADDRESS);
+  Visit visit(CallId::Intercomm_merge, true, CALLED);
   return Intercomm_merge(visit, intercomm, high, newintracomm);
 }
 
@@ -3786,12 +3789,12 @@ static int Allgather([[maybe_unused]] Visit& visit, const void* sendbuf, int sen
 }
 WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Allgather, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather, false, CALLED);
   return Allgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Allgather, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather, true, CALLED);
   return Allgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -3809,12 +3812,12 @@ static int Allgather_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_C
 }
 WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Allgather_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather_c, false, CALLED);
   return Allgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Allgather_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgather_c, true, CALLED);
   return Allgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -3833,14 +3836,14 @@ static int Allgatherv([[maybe_unused]] Visit& visit, const void* sendbuf, int se
 WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Allgatherv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv, false, CALLED);
   return Allgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Allgatherv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv, true, CALLED);
   return Allgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
@@ -3860,14 +3863,14 @@ static int Allgatherv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_
 WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Allgatherv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv_c, false, CALLED);
   return Allgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Allgatherv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allgatherv_c, true, CALLED);
   return Allgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
 }
@@ -3884,12 +3887,12 @@ static int Allreduce([[maybe_unused]] Visit& visit, const void* sendbuf, void* r
 }
 WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Allreduce, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce, false, CALLED);
   return Allreduce(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Allreduce, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce, true, CALLED);
   return Allreduce(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -3905,12 +3908,12 @@ static int Allreduce_c([[maybe_unused]] Visit& visit, const void* sendbuf, void*
 }
 WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Allreduce_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce_c, false, CALLED);
   return Allreduce_c(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Allreduce_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Allreduce_c, true, CALLED);
   return Allreduce_c(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -3927,12 +3930,12 @@ static int Alltoall([[maybe_unused]] Visit& visit, const void* sendbuf, int send
 }
 WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall, false, CALLED);
   return Alltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall, true, CALLED);
   return Alltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -3950,12 +3953,12 @@ static int Alltoall_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Co
 }
 WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoall_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall_c, false, CALLED);
   return Alltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoall_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoall_c, true, CALLED);
   return Alltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -3974,14 +3977,14 @@ static int Alltoallv([[maybe_unused]] Visit& visit, const void* sendbuf, const i
 WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoallv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv, false, CALLED);
   return Alltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoallv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv, true, CALLED);
   return Alltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
@@ -4001,14 +4004,14 @@ static int Alltoallv_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoallv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv_c, false, CALLED);
   return Alltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Alltoallv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallv_c, true, CALLED);
   return Alltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
 }
@@ -4029,14 +4032,14 @@ static int Alltoallw([[maybe_unused]] Visit& visit, const void* sendbuf, const i
 WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  Visit visit(CallId::Alltoallw, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw, false, CALLED);
   return Alltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  Visit visit(CallId::Alltoallw, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw, true, CALLED);
   return Alltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
@@ -4059,7 +4062,7 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  Visit visit(CallId::Alltoallw_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw_c, false, CALLED);
   return Alltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
@@ -4067,7 +4070,7 @@ WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  Visit visit(CallId::Alltoallw_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Alltoallw_c, true, CALLED);
   return Alltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
 }
@@ -4080,11 +4083,11 @@ static int Barrier([[maybe_unused]] Visit& visit, MPI_Comm comm) {
   return visit.blocking(call, next(comm));
 }
 WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
-  Visit visit(CallId::Barrier, false, RETURN_ADDRESS);
+  Visit visit(CallId::Barrier, false, CALLED);
   return Barrier(visit, comm);
 }
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
-  Visit visit(CallId::Barrier, true, RETURN_ADDRESS);
+  Visit visit(CallId::Barrier, true, CALLED);
   return Barrier(visit, comm);
 }
 
@@ -4099,12 +4102,12 @@ static int Bcast([[maybe_unused]] Visit& visit, void* buffer, int count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Bcast, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast, false, CALLED);
   return Bcast(visit, buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Bcast, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast, true, CALLED);
   return Bcast(visit, buffer, count, datatype, root, comm);
 }
 
@@ -4120,12 +4123,12 @@ static int Bcast_c([[maybe_unused]] Visit& visit, void* buffer, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Bcast_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast_c, false, CALLED);
   return Bcast_c(visit, buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Bcast_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bcast_c, true, CALLED);
   return Bcast_c(visit, buffer, count, datatype, root, comm);
 }
 
@@ -4141,12 +4144,12 @@ static int Exscan([[maybe_unused]] Visit& visit, const void* sendbuf, void* recv
 }
 WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Exscan, false, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan, false, CALLED);
   return Exscan(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Exscan, true, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan, true, CALLED);
   return Exscan(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -4162,12 +4165,12 @@ static int Exscan_c([[maybe_unused]] Visit& visit, const void* sendbuf, void* re
 }
 WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Exscan_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan_c, false, CALLED);
   return Exscan_c(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Exscan_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Exscan_c, true, CALLED);
   return Exscan_c(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -4185,12 +4188,12 @@ static int Gather([[maybe_unused]] Visit& visit, const void* sendbuf, int sendco
 }
 WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Gather, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gather, false, CALLED);
   return Gather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Gather, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gather, true, CALLED);
   return Gather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -4208,12 +4211,12 @@ static int Gather_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Coun
 }
 WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Gather_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gather_c, false, CALLED);
   return Gather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Gather_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gather_c, true, CALLED);
   return Gather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -4232,14 +4235,14 @@ static int Gatherv([[maybe_unused]] Visit& visit, const void* sendbuf, int sendc
 WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Gatherv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv, false, CALLED);
   return Gatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Gatherv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv, true, CALLED);
   return Gatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
 }
@@ -4259,14 +4262,14 @@ static int Gatherv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Cou
 WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  Visit visit(CallId::Gatherv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv_c, false, CALLED);
   return Gatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  Visit visit(CallId::Gatherv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Gatherv_c, true, CALLED);
   return Gatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm);
 }
@@ -4284,13 +4287,13 @@ static int Neighbor_allgather([[maybe_unused]] Visit& visit, const void* sendbuf
 }
 WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgather, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather, false, CALLED);
   return Neighbor_allgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgather, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather, true, CALLED);
   return Neighbor_allgather(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -4310,14 +4313,14 @@ static int Neighbor_allgather_c([[maybe_unused]] Visit& visit, const void* sendb
 WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgather_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather_c, false, CALLED);
   return Neighbor_allgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgather_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgather_c, true, CALLED);
   return Neighbor_allgather_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -4337,14 +4340,14 @@ static int Neighbor_allgatherv([[maybe_unused]] Visit& visit, const void* sendbu
 WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgatherv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv, false, CALLED);
   return Neighbor_allgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgatherv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv, true, CALLED);
   return Neighbor_allgatherv(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -4364,14 +4367,14 @@ static int Neighbor_allgatherv_c([[maybe_unused]] Visit& visit, const void* send
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgatherv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv_c, false, CALLED);
   return Neighbor_allgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_allgatherv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_allgatherv_c, true, CALLED);
   return Neighbor_allgatherv_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
@@ -4389,13 +4392,13 @@ static int Neighbor_alltoall([[maybe_unused]] Visit& visit, const void* sendbuf,
 }
 WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoall, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall, false, CALLED);
   return Neighbor_alltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoall, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall, true, CALLED);
   return Neighbor_alltoall(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -4415,14 +4418,14 @@ static int Neighbor_alltoall_c([[maybe_unused]] Visit& visit, const void* sendbu
 WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoall_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall_c, false, CALLED);
   return Neighbor_alltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoall_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoall_c, true, CALLED);
   return Neighbor_alltoall_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
@@ -4443,14 +4446,14 @@ static int Neighbor_alltoallv([[maybe_unused]] Visit& visit, const void* sendbuf
 WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv, false, CALLED);
   return Neighbor_alltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv, true, CALLED);
   return Neighbor_alltoallv(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -4471,14 +4474,14 @@ static int Neighbor_alltoallv_c([[maybe_unused]] Visit& visit, const void* sendb
 WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv_c, false, CALLED);
   return Neighbor_alltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallv_c, true, CALLED);
   return Neighbor_alltoallv_c(visit, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
@@ -4499,14 +4502,14 @@ static int Neighbor_alltoallw([[maybe_unused]] Visit& visit, const void* sendbuf
 WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallw, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw, false, CALLED);
   return Neighbor_alltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallw, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw, true, CALLED);
   return Neighbor_alltoallw(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -4529,7 +4532,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallw_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw_c, false, CALLED);
   return Neighbor_alltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -4537,7 +4540,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  Visit visit(CallId::Neighbor_alltoallw_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Neighbor_alltoallw_c, true, CALLED);
   return Neighbor_alltoallw_c(visit, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
@@ -4554,12 +4557,12 @@ static int Reduce([[maybe_unused]] Visit& visit, const void* sendbuf, void* recv
 }
 WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  Visit visit(CallId::Reduce, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce, false, CALLED);
   return Reduce(visit, sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  Visit visit(CallId::Reduce, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce, true, CALLED);
   return Reduce(visit, sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -4575,12 +4578,12 @@ static int Reduce_c([[maybe_unused]] Visit& visit, const void* sendbuf, void* re
 }
 WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_c, false, CALLED);
   return Reduce_c(visit, sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_c, true, CALLED);
   return Reduce_c(visit, sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -4596,12 +4599,12 @@ static int Reduce_scatter([[maybe_unused]] Visit& visit, const void* sendbuf, vo
 }
 WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter, false, CALLED);
   return Reduce_scatter(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter, true, CALLED);
   return Reduce_scatter(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -4616,12 +4619,12 @@ static int Reduce_scatter_block([[maybe_unused]] Visit& visit, const void* sendb
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter_block, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block, false, CALLED);
   return Reduce_scatter_block(visit, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter_block, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block, true, CALLED);
   return Reduce_scatter_block(visit, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -4637,12 +4640,12 @@ static int Reduce_scatter_block_c([[maybe_unused]] Visit& visit, const void* sen
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter_block_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block_c, false, CALLED);
   return Reduce_scatter_block_c(visit, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter_block_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_block_c, true, CALLED);
   return Reduce_scatter_block_c(visit, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
@@ -4657,12 +4660,12 @@ static int Reduce_scatter_c([[maybe_unused]] Visit& visit, const void* sendbuf, 
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_c, false, CALLED);
   return Reduce_scatter_c(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Reduce_scatter_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Reduce_scatter_c, true, CALLED);
   return Reduce_scatter_c(visit, sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
@@ -4678,12 +4681,12 @@ static int Scan([[maybe_unused]] Visit& visit, const void* sendbuf, void* recvbu
 }
 WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Scan, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scan, false, CALLED);
   return Scan(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Scan, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scan, true, CALLED);
   return Scan(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -4699,12 +4702,12 @@ static int Scan_c([[maybe_unused]] Visit& visit, const void* sendbuf, void* recv
 }
 WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Scan_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scan_c, false, CALLED);
   return Scan_c(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Visit visit(CallId::Scan_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scan_c, true, CALLED);
   return Scan_c(visit, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -4722,12 +4725,12 @@ static int Scatter([[maybe_unused]] Visit& visit, const void* sendbuf, int sendc
 }
 WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Scatter, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter, false, CALLED);
   return Scatter(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Scatter, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter, true, CALLED);
   return Scatter(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -4745,12 +4748,12 @@ static int Scatter_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Cou
 }
 WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Scatter_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter_c, false, CALLED);
   return Scatter_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Scatter_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatter_c, true, CALLED);
   return Scatter_c(visit, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
@@ -4769,14 +4772,14 @@ static int Scatterv([[maybe_unused]] Visit& visit, const void* sendbuf, const in
 WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Scatterv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv, false, CALLED);
   return Scatterv(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  Visit visit(CallId::Scatterv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv, true, CALLED);
   return Scatterv(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
@@ -4796,14 +4799,14 @@ static int Scatterv_c([[maybe_unused]] Visit& visit, const void* sendbuf,
 WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Scatterv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv_c, false, CALLED);
   return Scatterv_c(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  Visit visit(CallId::Scatterv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Scatterv_c, true, CALLED);
   return Scatterv_c(visit, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
@@ -4817,12 +4820,12 @@ static int Bsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_
 }
 WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Bsend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend, false, CALLED);
   return Bsend(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Bsend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend, true, CALLED);
   return Bsend(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -4835,12 +4838,12 @@ static int Bsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count cou
 }
 WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Bsend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend_c, false, CALLED);
   return Bsend_c(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Bsend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Bsend_c, true, CALLED);
   return Bsend_c(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -4850,11 +4853,11 @@ static int Buffer_detach([[maybe_unused]] Visit& visit, void* buffer_addr, int* 
   return next(buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Buffer_detach(void* buffer_addr, int* size) {
-  Visit visit(CallId::Buffer_detach, false, RETURN_ADDRESS);
+  Visit visit(CallId::Buffer_detach, false, CALLED);
   return Buffer_detach(visit, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Buffer_detach(void* buffer_addr, int* size) {
-  Visit visit(CallId::Buffer_detach, true, RETURN_ADDRESS);
+  Visit visit(CallId::Buffer_detach, true, CALLED);
   return Buffer_detach(visit, buffer_addr, size);
 }
 
@@ -4864,11 +4867,11 @@ static int Buffer_detach_c([[maybe_unused]] Visit& visit, void* buffer_addr, MPI
   return next(buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
-  Visit visit(CallId::Buffer_detach_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Buffer_detach_c, false, CALLED);
   return Buffer_detach_c(visit, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
-  Visit visit(CallId::Buffer_detach_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Buffer_detach_c, true, CALLED);
   return Buffer_detach_c(visit, buffer_addr, size);
 }
 
@@ -4877,11 +4880,11 @@ static int Buffer_flush([[maybe_unused]] Visit& visit) {
   return next();
 }
 WEFT_WRAPPER int MPI_Buffer_flush() {
-  Visit visit(CallId::Buffer_flush, false, RETURN_ADDRESS);
+  Visit visit(CallId::Buffer_flush, false, CALLED);
   return Buffer_flush(visit);
 }
 WEFT_WRAPPER int PMPI_Buffer_flush() {
-  Visit visit(CallId::Buffer_flush, true, RETURN_ADDRESS);
+  Visit visit(CallId::Buffer_flush, true, CALLED);
   return Buffer_flush(visit);
 }
 
@@ -4893,12 +4896,12 @@ static int Comm_accept([[maybe_unused]] Visit& visit, const char* port_name, MPI
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_accept, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_accept, false, CALLED);
   return Comm_accept(visit, port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_accept, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_accept, true, CALLED);
   return Comm_accept(visit, port_name, info, root, comm, newcomm);
 }
 
@@ -4909,12 +4912,12 @@ static int Comm_connect([[maybe_unused]] Visit& visit, const char* port_name, MP
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_connect, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_connect, false, CALLED);
   return Comm_connect(visit, port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  Visit visit(CallId::Comm_connect, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_connect, true, CALLED);
   return Comm_connect(visit, port_name, info, root, comm, newcomm);
 }
 
@@ -4925,11 +4928,11 @@ static int Comm_detach_buffer([[maybe_unused]] Visit& visit, MPI_Comm comm, void
   return next(comm, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  Visit visit(CallId::Comm_detach_buffer, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_detach_buffer, false, CALLED);
   return Comm_detach_buffer(visit, comm, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  Visit visit(CallId::Comm_detach_buffer, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_detach_buffer, true, CALLED);
   return Comm_detach_buffer(visit, comm, buffer_addr, size);
 }
 
@@ -4939,11 +4942,11 @@ static int Comm_detach_buffer_c([[maybe_unused]] Visit& visit, MPI_Comm comm, vo
   return next(comm, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
-  Visit visit(CallId::Comm_detach_buffer_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_detach_buffer_c, false, CALLED);
   return Comm_detach_buffer_c(visit, comm, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
-  Visit visit(CallId::Comm_detach_buffer_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_detach_buffer_c, true, CALLED);
   return Comm_detach_buffer_c(visit, comm, buffer_addr, size);
 }
 
@@ -4954,11 +4957,11 @@ static int Comm_disconnect([[maybe_unused]] Visit& visit, MPI_Comm* comm) {
   return next(comm);
 }
 WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
-  Visit visit(CallId::Comm_disconnect, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_disconnect, false, CALLED);
   return Comm_disconnect(visit, comm);
 }
 WEFT_WRAPPER int PMPI_Comm_disconnect(MPI_Comm* comm) {
-  Visit visit(CallId::Comm_disconnect, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_disconnect, true, CALLED);
   return Comm_disconnect(visit, comm);
 }
 
@@ -4968,11 +4971,11 @@ static int Comm_flush_buffer([[maybe_unused]] Visit& visit, MPI_Comm comm) {
   return next(comm);
 }
 WEFT_WRAPPER int MPI_Comm_flush_buffer(MPI_Comm comm) {
-  Visit visit(CallId::Comm_flush_buffer, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_flush_buffer, false, CALLED);
   return Comm_flush_buffer(visit, comm);
 }
 WEFT_WRAPPER int PMPI_Comm_flush_buffer(MPI_Comm comm) {
-  Visit visit(CallId::Comm_flush_buffer, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_flush_buffer, true, CALLED);
   return Comm_flush_buffer(visit, comm);
 }
 
@@ -4982,11 +4985,11 @@ static int Comm_join([[maybe_unused]] Visit& visit, int fd, MPI_Comm* intercomm)
   return next(fd, intercomm);
 }
 WEFT_WRAPPER int MPI_Comm_join(int fd, MPI_Comm* intercomm) {
-  Visit visit(CallId::Comm_join, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_join, false, CALLED);
   return Comm_join(visit, fd, intercomm);
 }
 WEFT_WRAPPER int PMPI_Comm_join(int fd, MPI_Comm* intercomm) {
-  Visit visit(CallId::Comm_join, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_join, true, CALLED);
   return Comm_join(visit, fd, intercomm);
 }
 
@@ -4998,13 +5001,13 @@ static int Comm_spawn([[maybe_unused]] Visit& visit, const char* command, char**
 }
 WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  Visit visit(CallId::Comm_spawn, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_spawn, false, CALLED);
   return Comm_spawn(visit, command, argv, maxprocs, info, root, comm, intercomm,
       array_of_errcodes);
 }
 WEFT_WRAPPER int PMPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  Visit visit(CallId::Comm_spawn, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_spawn, true, CALLED);
   return Comm_spawn(visit, command, argv, maxprocs, info, root, comm, intercomm,
       array_of_errcodes);
 }
@@ -5019,14 +5022,14 @@ static int Comm_spawn_multiple([[maybe_unused]] Visit& visit, int count, char** 
 WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  Visit visit(CallId::Comm_spawn_multiple, false, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_spawn_multiple, false, CALLED);
   return Comm_spawn_multiple(visit, count, array_of_commands, array_of_argv, array_of_maxprocs,
       array_of_info, root, comm, intercomm, array_of_errcodes);
 }
 WEFT_WRAPPER int PMPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  Visit visit(CallId::Comm_spawn_multiple, true, RETURN_ADDRESS);
+  Visit visit(CallId::Comm_spawn_multiple, true, CALLED);
   return Comm_spawn_multiple(visit, count, array_of_commands, array_of_argv, array_of_maxprocs,
       array_of_info, root, comm, intercomm, array_of_errcodes);
 }
@@ -5036,11 +5039,11 @@ static int File_close([[maybe_unused]] Visit& visit, MPI_File* fh) {
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
-  Visit visit(CallId::File_close, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_close, false, CALLED);
   return File_close(visit, fh);
 }
 WEFT_WRAPPER int PMPI_File_close(MPI_File* fh) {
-  Visit visit(CallId::File_close, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_close, true, CALLED);
   return File_close(visit, fh);
 }
 
@@ -5051,12 +5054,12 @@ static int File_open([[maybe_unused]] Visit& visit, MPI_Comm comm, const char* f
 }
 WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
-  Visit visit(CallId::File_open, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_open, false, CALLED);
   return File_open(visit, comm, filename, amode, info, fh);
 }
 WEFT_WRAPPER int PMPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
-  Visit visit(CallId::File_open, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_open, true, CALLED);
   return File_open(visit, comm, filename, amode, info, fh);
 }
 
@@ -5065,11 +5068,11 @@ static int File_preallocate([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offs
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  Visit visit(CallId::File_preallocate, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_preallocate, false, CALLED);
   return File_preallocate(visit, fh, size);
 }
 WEFT_WRAPPER int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  Visit visit(CallId::File_preallocate, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_preallocate, true, CALLED);
   return File_preallocate(visit, fh, size);
 }
 
@@ -5081,12 +5084,12 @@ static int File_read([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, int 
 }
 WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read, false, CALLED);
   return File_read(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read, true, CALLED);
   return File_read(visit, fh, buf, count, datatype, status);
 }
 
@@ -5098,12 +5101,12 @@ static int File_read_all([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, 
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all, false, CALLED);
   return File_read_all(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all, true, CALLED);
   return File_read_all(visit, fh, buf, count, datatype, status);
 }
 
@@ -5115,12 +5118,12 @@ static int File_read_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, void*
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_all_begin, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_begin, false, CALLED);
   return File_read_all_begin(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_all_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_all_begin, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_begin, true, CALLED);
   return File_read_all_begin(visit, fh, buf, count, datatype);
 }
 
@@ -5133,12 +5136,12 @@ static int File_read_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, voi
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_all_begin_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_begin_c, false, CALLED);
   return File_read_all_begin_c(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_all_begin_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_begin_c, true, CALLED);
   return File_read_all_begin_c(visit, fh, buf, count, datatype);
 }
 
@@ -5150,12 +5153,12 @@ static int File_read_all_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_c, false, CALLED);
   return File_read_all_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_c, true, CALLED);
   return File_read_all_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5167,11 +5170,11 @@ static int File_read_all_end([[maybe_unused]] Visit& visit, MPI_File fh, void* b
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_read_all_end, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_end, false, CALLED);
   return File_read_all_end(visit, fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_read_all_end, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_all_end, true, CALLED);
   return File_read_all_end(visit, fh, buf, status);
 }
 
@@ -5183,12 +5186,12 @@ static int File_read_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset o
 }
 WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at, false, CALLED);
   return File_read_at(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at, true, CALLED);
   return File_read_at(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5200,12 +5203,12 @@ static int File_read_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offs
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all, false, CALLED);
   return File_read_at_all(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all, true, CALLED);
   return File_read_at_all(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5217,12 +5220,12 @@ static int File_read_at_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, MP
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_at_all_begin, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_begin, false, CALLED);
   return File_read_at_all_begin(visit, fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_at_all_begin, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_begin, true, CALLED);
   return File_read_at_all_begin(visit, fh, offset, buf, count, datatype);
 }
 
@@ -5235,12 +5238,12 @@ static int File_read_at_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, 
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_at_all_begin_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_begin_c, false, CALLED);
   return File_read_at_all_begin_c(visit, fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_at_all_begin_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_begin_c, true, CALLED);
   return File_read_at_all_begin_c(visit, fh, offset, buf, count, datatype);
 }
 
@@ -5252,12 +5255,12 @@ static int File_read_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Of
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_c, false, CALLED);
   return File_read_at_all_c(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_c, true, CALLED);
   return File_read_at_all_c(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5269,11 +5272,11 @@ static int File_read_at_all_end([[maybe_unused]] Visit& visit, MPI_File fh, void
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_all_end, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_end, false, CALLED);
   return File_read_at_all_end(visit, fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_all_end, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_all_end, true, CALLED);
   return File_read_at_all_end(visit, fh, buf, status);
 }
 
@@ -5286,12 +5289,12 @@ static int File_read_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset
 }
 WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_c, false, CALLED);
   return File_read_at_c(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_at_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_at_c, true, CALLED);
   return File_read_at_c(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5303,12 +5306,12 @@ static int File_read_c([[maybe_unused]] Visit& visit, MPI_File fh, void* buf, MP
 }
 WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_c, false, CALLED);
   return File_read_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_c, true, CALLED);
   return File_read_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5321,12 +5324,12 @@ static int File_read_ordered([[maybe_unused]] Visit& visit, MPI_File fh, void* b
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_ordered, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered, false, CALLED);
   return File_read_ordered(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_ordered, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered, true, CALLED);
   return File_read_ordered(visit, fh, buf, count, datatype, status);
 }
 
@@ -5338,12 +5341,12 @@ static int File_read_ordered_begin([[maybe_unused]] Visit& visit, MPI_File fh, v
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_ordered_begin, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_begin, false, CALLED);
   return File_read_ordered_begin(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_ordered_begin, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_begin, true, CALLED);
   return File_read_ordered_begin(visit, fh, buf, count, datatype);
 }
 
@@ -5356,12 +5359,12 @@ static int File_read_ordered_begin_c([[maybe_unused]] Visit& visit, MPI_File fh,
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_ordered_begin_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_begin_c, false, CALLED);
   return File_read_ordered_begin_c(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_read_ordered_begin_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_begin_c, true, CALLED);
   return File_read_ordered_begin_c(visit, fh, buf, count, datatype);
 }
 
@@ -5373,12 +5376,12 @@ static int File_read_ordered_c([[maybe_unused]] Visit& visit, MPI_File fh, void*
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_ordered_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_c, false, CALLED);
   return File_read_ordered_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_ordered_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_c, true, CALLED);
   return File_read_ordered_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5390,11 +5393,11 @@ static int File_read_ordered_end([[maybe_unused]] Visit& visit, MPI_File fh, voi
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_read_ordered_end, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_end, false, CALLED);
   return File_read_ordered_end(visit, fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_read_ordered_end, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_ordered_end, true, CALLED);
   return File_read_ordered_end(visit, fh, buf, status);
 }
 
@@ -5406,12 +5409,12 @@ static int File_read_shared([[maybe_unused]] Visit& visit, MPI_File fh, void* bu
 }
 WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_shared, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_shared, false, CALLED);
   return File_read_shared(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_read_shared, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_shared, true, CALLED);
   return File_read_shared(visit, fh, buf, count, datatype, status);
 }
 
@@ -5424,12 +5427,12 @@ static int File_read_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, void* 
 }
 WEFT_WRAPPER int MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_shared_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_shared_c, false, CALLED);
   return File_read_shared_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_read_shared_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_read_shared_c, true, CALLED);
   return File_read_shared_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5440,11 +5443,11 @@ static int File_seek_shared([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offs
   return next(fh, offset, whence);
 }
 WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  Visit visit(CallId::File_seek_shared, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_seek_shared, false, CALLED);
   return File_seek_shared(visit, fh, offset, whence);
 }
 WEFT_WRAPPER int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  Visit visit(CallId::File_seek_shared, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_seek_shared, true, CALLED);
   return File_seek_shared(visit, fh, offset, whence);
 }
 
@@ -5453,11 +5456,11 @@ static int File_set_atomicity([[maybe_unused]] Visit& visit, MPI_File fh, int fl
   return next(fh, flag);
 }
 WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
-  Visit visit(CallId::File_set_atomicity, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_atomicity, false, CALLED);
   return File_set_atomicity(visit, fh, flag);
 }
 WEFT_WRAPPER int PMPI_File_set_atomicity(MPI_File fh, int flag) {
-  Visit visit(CallId::File_set_atomicity, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_atomicity, true, CALLED);
   return File_set_atomicity(visit, fh, flag);
 }
 
@@ -5466,11 +5469,11 @@ static int File_set_info([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Info in
   return next(fh, info);
 }
 WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
-  Visit visit(CallId::File_set_info, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_info, false, CALLED);
   return File_set_info(visit, fh, info);
 }
 WEFT_WRAPPER int PMPI_File_set_info(MPI_File fh, MPI_Info info) {
-  Visit visit(CallId::File_set_info, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_info, true, CALLED);
   return File_set_info(visit, fh, info);
 }
 
@@ -5479,11 +5482,11 @@ static int File_set_size([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset 
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  Visit visit(CallId::File_set_size, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_size, false, CALLED);
   return File_set_size(visit, fh, size);
 }
 WEFT_WRAPPER int PMPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  Visit visit(CallId::File_set_size, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_size, true, CALLED);
   return File_set_size(visit, fh, size);
 }
 
@@ -5494,12 +5497,12 @@ static int File_set_view([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset 
 }
 WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
     MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  Visit visit(CallId::File_set_view, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_view, false, CALLED);
   return File_set_view(visit, fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
     MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  Visit visit(CallId::File_set_view, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_set_view, true, CALLED);
   return File_set_view(visit, fh, disp, etype, filetype, datarep, info);
 }
 
@@ -5508,11 +5511,11 @@ static int File_sync([[maybe_unused]] Visit& visit, MPI_File fh) {
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
-  Visit visit(CallId::File_sync, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_sync, false, CALLED);
   return File_sync(visit, fh);
 }
 WEFT_WRAPPER int PMPI_File_sync(MPI_File fh) {
-  Visit visit(CallId::File_sync, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_sync, true, CALLED);
   return File_sync(visit, fh);
 }
 
@@ -5524,12 +5527,12 @@ static int File_write([[maybe_unused]] Visit& visit, MPI_File fh, const void* bu
 }
 WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_write, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write, false, CALLED);
   return File_write(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_write, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write, true, CALLED);
   return File_write(visit, fh, buf, count, datatype, status);
 }
 
@@ -5541,12 +5544,12 @@ static int File_write_all([[maybe_unused]] Visit& visit, MPI_File fh, const void
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  Visit visit(CallId::File_write_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all, false, CALLED);
   return File_write_all(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all, true, CALLED);
   return File_write_all(visit, fh, buf, count, datatype, status);
 }
 
@@ -5558,12 +5561,12 @@ static int File_write_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, cons
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_all_begin, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_begin, false, CALLED);
   return File_write_all_begin(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_all_begin, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_begin, true, CALLED);
   return File_write_all_begin(visit, fh, buf, count, datatype);
 }
 
@@ -5576,12 +5579,12 @@ static int File_write_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh, co
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_all_begin_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_begin_c, false, CALLED);
   return File_write_all_begin_c(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_all_begin_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_begin_c, true, CALLED);
   return File_write_all_begin_c(visit, fh, buf, count, datatype);
 }
 
@@ -5593,12 +5596,12 @@ static int File_write_all_c([[maybe_unused]] Visit& visit, MPI_File fh, const vo
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_c, false, CALLED);
   return File_write_all_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_c, true, CALLED);
   return File_write_all_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5610,11 +5613,11 @@ static int File_write_all_end([[maybe_unused]] Visit& visit, MPI_File fh, const 
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_write_all_end, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_end, false, CALLED);
   return File_write_all_end(visit, fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_write_all_end, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_all_end, true, CALLED);
   return File_write_all_end(visit, fh, buf, status);
 }
 
@@ -5626,12 +5629,12 @@ static int File_write_at([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offset 
 }
 WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at, false, CALLED);
   return File_write_at(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at, true, CALLED);
   return File_write_at(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5643,12 +5646,12 @@ static int File_write_at_all([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Off
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all, false, CALLED);
   return File_write_at_all(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all, true, CALLED);
   return File_write_at_all(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5660,12 +5663,12 @@ static int File_write_at_all_begin([[maybe_unused]] Visit& visit, MPI_File fh, M
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_at_all_begin, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_begin, false, CALLED);
   return File_write_at_all_begin(visit, fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_at_all_begin, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_begin, true, CALLED);
   return File_write_at_all_begin(visit, fh, offset, buf, count, datatype);
 }
 
@@ -5678,12 +5681,12 @@ static int File_write_at_all_begin_c([[maybe_unused]] Visit& visit, MPI_File fh,
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_at_all_begin_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_begin_c, false, CALLED);
   return File_write_at_all_begin_c(visit, fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_at_all_begin_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_begin_c, true, CALLED);
   return File_write_at_all_begin_c(visit, fh, offset, buf, count, datatype);
 }
 
@@ -5695,12 +5698,12 @@ static int File_write_at_all_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_O
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_all_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_c, false, CALLED);
   return File_write_at_all_c(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_all_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_c, true, CALLED);
   return File_write_at_all_c(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5712,11 +5715,11 @@ static int File_write_at_all_end([[maybe_unused]] Visit& visit, MPI_File fh, con
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_all_end, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_end, false, CALLED);
   return File_write_at_all_end(visit, fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_all_end, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_all_end, true, CALLED);
   return File_write_at_all_end(visit, fh, buf, status);
 }
 
@@ -5729,12 +5732,12 @@ static int File_write_at_c([[maybe_unused]] Visit& visit, MPI_File fh, MPI_Offse
 }
 WEFT_WRAPPER int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_c, false, CALLED);
   return File_write_at_c(visit, fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_at_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_at_c, true, CALLED);
   return File_write_at_c(visit, fh, offset, buf, count, datatype, status);
 }
 
@@ -5746,12 +5749,12 @@ static int File_write_c([[maybe_unused]] Visit& visit, MPI_File fh, const void* 
 }
 WEFT_WRAPPER int MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_c, false, CALLED);
   return File_write_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_c, true, CALLED);
   return File_write_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5764,12 +5767,12 @@ static int File_write_ordered([[maybe_unused]] Visit& visit, MPI_File fh, const 
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_ordered, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered, false, CALLED);
   return File_write_ordered(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_ordered, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered, true, CALLED);
   return File_write_ordered(visit, fh, buf, count, datatype, status);
 }
 
@@ -5781,12 +5784,12 @@ static int File_write_ordered_begin([[maybe_unused]] Visit& visit, MPI_File fh, 
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_ordered_begin, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_begin, false, CALLED);
   return File_write_ordered_begin(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_ordered_begin, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_begin, true, CALLED);
   return File_write_ordered_begin(visit, fh, buf, count, datatype);
 }
 
@@ -5800,12 +5803,12 @@ static int File_write_ordered_begin_c([[maybe_unused]] Visit& visit, MPI_File fh
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_ordered_begin_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_begin_c, false, CALLED);
   return File_write_ordered_begin_c(visit, fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  Visit visit(CallId::File_write_ordered_begin_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_begin_c, true, CALLED);
   return File_write_ordered_begin_c(visit, fh, buf, count, datatype);
 }
 
@@ -5817,12 +5820,12 @@ static int File_write_ordered_c([[maybe_unused]] Visit& visit, MPI_File fh, cons
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_ordered_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_c, false, CALLED);
   return File_write_ordered_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_ordered_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_c, true, CALLED);
   return File_write_ordered_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5834,11 +5837,11 @@ static int File_write_ordered_end([[maybe_unused]] Visit& visit, MPI_File fh, co
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_write_ordered_end, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_end, false, CALLED);
   return File_write_ordered_end(visit, fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  Visit visit(CallId::File_write_ordered_end, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_ordered_end, true, CALLED);
   return File_write_ordered_end(visit, fh, buf, status);
 }
 
@@ -5850,12 +5853,12 @@ static int File_write_shared([[maybe_unused]] Visit& visit, MPI_File fh, const v
 }
 WEFT_WRAPPER int MPI_File_write_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_shared, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_shared, false, CALLED);
   return File_write_shared(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_shared, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_shared, true, CALLED);
   return File_write_shared(visit, fh, buf, count, datatype, status);
 }
 
@@ -5868,12 +5871,12 @@ static int File_write_shared_c([[maybe_unused]] Visit& visit, MPI_File fh, const
 }
 WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_shared_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_shared_c, false, CALLED);
   return File_write_shared_c(visit, fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  Visit visit(CallId::File_write_shared_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::File_write_shared_c, true, CALLED);
   return File_write_shared_c(visit, fh, buf, count, datatype, status);
 }
 
@@ -5885,13 +5888,13 @@ static int Intercomm_create([[maybe_unused]] Visit& visit, MPI_Comm local_comm, 
 }
 WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
-  Visit visit(CallId::Intercomm_create, false, RETURN_ADDRESS);
+  Visit visit(CallId::Intercomm_create, false, CALLED);
   return Intercomm_create(visit, local_comm, local_leader, peer_comm, remote_leader, tag,
       newintercomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
-  Visit visit(CallId::Intercomm_create, true, RETURN_ADDRESS);
+  Visit visit(CallId::Intercomm_create, true, CALLED);
   return Intercomm_create(visit, local_comm, local_leader, peer_comm, remote_leader, tag,
       newintercomm);
 }
@@ -5907,14 +5910,14 @@ static int Intercomm_create_from_groups([[maybe_unused]] Visit& visit, MPI_Group
 WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-  Visit visit(CallId::Intercomm_create_from_groups, false, RETURN_ADDRESS);
+  Visit visit(CallId::Intercomm_create_from_groups, false, CALLED);
   return Intercomm_create_from_groups(visit, local_group, local_leader, remote_group,
       remote_leader, stringtag, info, errhandler, newintercomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-  Visit visit(CallId::Intercomm_create_from_groups, true, RETURN_ADDRESS);
+  Visit visit(CallId::Intercomm_create_from_groups, true, CALLED);
   return Intercomm_create_from_groups(visit, local_group, local_leader, remote_group,
       remote_leader, stringtag, info, errhandler, newintercomm);
 }
@@ -5925,11 +5928,11 @@ static int Lookup_name([[maybe_unused]] Visit& visit, const char* service_name, 
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
-  Visit visit(CallId::Lookup_name, false, RETURN_ADDRESS);
+  Visit visit(CallId::Lookup_name, false, CALLED);
   return Lookup_name(visit, service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
-  Visit visit(CallId::Lookup_name, true, RETURN_ADDRESS);
+  Visit visit(CallId::Lookup_name, true, CALLED);
   return Lookup_name(visit, service_name, info, port_name);
 }
 
@@ -5940,12 +5943,12 @@ static int Mprobe([[maybe_unused]] Visit& visit, int source, int tag, MPI_Comm c
 }
 WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     MPI_Status* status) {
-  Visit visit(CallId::Mprobe, false, RETURN_ADDRESS);
+  Visit visit(CallId::Mprobe, false, CALLED);
   return Mprobe(visit, source, tag, comm, message, status);
 }
 WEFT_WRAPPER int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     MPI_Status* status) {
-  Visit visit(CallId::Mprobe, true, RETURN_ADDRESS);
+  Visit visit(CallId::Mprobe, true, CALLED);
   return Mprobe(visit, source, tag, comm, message, status);
 }
 
@@ -5957,12 +5960,12 @@ static int Mrecv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Dataty
 }
 WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
-  Visit visit(CallId::Mrecv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Mrecv, false, CALLED);
   return Mrecv(visit, buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
-  Visit visit(CallId::Mrecv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Mrecv, true, CALLED);
   return Mrecv(visit, buf, count, datatype, message, status);
 }
 
@@ -5975,12 +5978,12 @@ static int Mrecv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
-  Visit visit(CallId::Mrecv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Mrecv_c, false, CALLED);
   return Mrecv_c(visit, buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int PMPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
-  Visit visit(CallId::Mrecv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Mrecv_c, true, CALLED);
   return Mrecv_c(visit, buf, count, datatype, message, status);
 }
 
@@ -5991,11 +5994,11 @@ static int Probe([[maybe_unused]] Visit& visit, int source, int tag, MPI_Comm co
   return next(source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Probe, false, RETURN_ADDRESS);
+  Visit visit(CallId::Probe, false, CALLED);
   return Probe(visit, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Probe, true, RETURN_ADDRESS);
+  Visit visit(CallId::Probe, true, CALLED);
   return Probe(visit, source, tag, comm, status);
 }
 
@@ -6005,12 +6008,12 @@ static int Publish_name([[maybe_unused]] Visit& visit, const char* service_name,
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
-  Visit visit(CallId::Publish_name, false, RETURN_ADDRESS);
+  Visit visit(CallId::Publish_name, false, CALLED);
   return Publish_name(visit, service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Publish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  Visit visit(CallId::Publish_name, true, RETURN_ADDRESS);
+  Visit visit(CallId::Publish_name, true, CALLED);
   return Publish_name(visit, service_name, info, port_name);
 }
 
@@ -6022,12 +6025,12 @@ static int Recv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatyp
 }
 WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Recv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Recv, false, CALLED);
   return Recv(visit, buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Recv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Recv, true, CALLED);
   return Recv(visit, buf, count, datatype, source, tag, comm, status);
 }
 
@@ -6040,12 +6043,12 @@ static int Recv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count, MPI
 }
 WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Recv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Recv_c, false, CALLED);
   return Recv_c(visit, buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Recv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Recv_c, true, CALLED);
   return Recv_c(visit, buf, count, datatype, source, tag, comm, status);
 }
 
@@ -6058,12 +6061,12 @@ static int Rsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_
 }
 WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Rsend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend, false, CALLED);
   return Rsend(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Rsend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend, true, CALLED);
   return Rsend(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -6076,12 +6079,12 @@ static int Rsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count cou
 }
 WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Rsend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend_c, false, CALLED);
   return Rsend_c(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Rsend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Rsend_c, true, CALLED);
   return Rsend_c(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -6094,12 +6097,12 @@ static int Send([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_D
 }
 WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Send, false, RETURN_ADDRESS);
+  Visit visit(CallId::Send, false, CALLED);
   return Send(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Send, true, RETURN_ADDRESS);
+  Visit visit(CallId::Send, true, CALLED);
   return Send(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -6112,12 +6115,12 @@ static int Send_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count coun
 }
 WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Send_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Send_c, false, CALLED);
   return Send_c(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Send_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Send_c, true, CALLED);
   return Send_c(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -6134,14 +6137,14 @@ static int Sendrecv([[maybe_unused]] Visit& visit, const void* sendbuf, int send
 WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv, false, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv, false, CALLED);
   return Sendrecv(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv, true, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv, true, CALLED);
   return Sendrecv(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, status);
 }
@@ -6159,14 +6162,14 @@ static int Sendrecv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Co
 WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv_c, false, CALLED);
   return Sendrecv_c(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv_c, true, CALLED);
   return Sendrecv_c(visit, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
 }
@@ -6181,13 +6184,13 @@ static int Sendrecv_replace([[maybe_unused]] Visit& visit, void* buf, int count,
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv_replace, false, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv_replace, false, CALLED);
   return Sendrecv_replace(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv_replace, true, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv_replace, true, CALLED);
   return Sendrecv_replace(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       status);
 }
@@ -6202,13 +6205,13 @@ static int Sendrecv_replace_c([[maybe_unused]] Visit& visit, void* buf, MPI_Coun
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv_replace_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv_replace_c, false, CALLED);
   return Sendrecv_replace_c(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Visit visit(CallId::Sendrecv_replace_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Sendrecv_replace_c, true, CALLED);
   return Sendrecv_replace_c(visit, buf, count, datatype, dest, sendtag, source, recvtag, comm,
       status);
 }
@@ -6219,11 +6222,11 @@ static int Session_detach_buffer([[maybe_unused]] Visit& visit, MPI_Session sess
   return next(session, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  Visit visit(CallId::Session_detach_buffer, false, RETURN_ADDRESS);
+  Visit visit(CallId::Session_detach_buffer, false, CALLED);
   return Session_detach_buffer(visit, session, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  Visit visit(CallId::Session_detach_buffer, true, RETURN_ADDRESS);
+  Visit visit(CallId::Session_detach_buffer, true, CALLED);
   return Session_detach_buffer(visit, session, buffer_addr, size);
 }
 
@@ -6234,12 +6237,12 @@ static int Session_detach_buffer_c([[maybe_unused]] Visit& visit, MPI_Session se
 }
 WEFT_WRAPPER int MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
     MPI_Count* size) {
-  Visit visit(CallId::Session_detach_buffer_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Session_detach_buffer_c, false, CALLED);
   return Session_detach_buffer_c(visit, session, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
     MPI_Count* size) {
-  Visit visit(CallId::Session_detach_buffer_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Session_detach_buffer_c, true, CALLED);
   return Session_detach_buffer_c(visit, session, buffer_addr, size);
 }
 
@@ -6249,11 +6252,11 @@ static int Session_finalize([[maybe_unused]] Visit& visit, MPI_Session* session)
   return next(session);
 }
 WEFT_WRAPPER int MPI_Session_finalize(MPI_Session* session) {
-  Visit visit(CallId::Session_finalize, false, RETURN_ADDRESS);
+  Visit visit(CallId::Session_finalize, false, CALLED);
   return Session_finalize(visit, session);
 }
 WEFT_WRAPPER int PMPI_Session_finalize(MPI_Session* session) {
-  Visit visit(CallId::Session_finalize, true, RETURN_ADDRESS);
+  Visit visit(CallId::Session_finalize, true, CALLED);
   return Session_finalize(visit, session);
 }
 
@@ -6263,11 +6266,11 @@ static int Session_flush_buffer([[maybe_unused]] Visit& visit, MPI_Session sessi
   return next(session);
 }
 WEFT_WRAPPER int MPI_Session_flush_buffer(MPI_Session session) {
-  Visit visit(CallId::Session_flush_buffer, false, RETURN_ADDRESS);
+  Visit visit(CallId::Session_flush_buffer, false, CALLED);
   return Session_flush_buffer(visit, session);
 }
 WEFT_WRAPPER int PMPI_Session_flush_buffer(MPI_Session session) {
-  Visit visit(CallId::Session_flush_buffer, true, RETURN_ADDRESS);
+  Visit visit(CallId::Session_flush_buffer, true, CALLED);
   return Session_flush_buffer(visit, session);
 }
 
@@ -6280,12 +6283,12 @@ static int Ssend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_
 }
 WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Ssend, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend, false, CALLED);
   return Ssend(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  Visit visit(CallId::Ssend, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend, true, CALLED);
   return Ssend(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -6298,12 +6301,12 @@ static int Ssend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count cou
 }
 WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Ssend_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend_c, false, CALLED);
   return Ssend_c(visit, buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  Visit visit(CallId::Ssend_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Ssend_c, true, CALLED);
   return Ssend_c(visit, buf, count, datatype, dest, tag, comm);
 }
 
@@ -6315,12 +6318,12 @@ static int Unpublish_name([[maybe_unused]] Visit& visit, const char* service_nam
 }
 WEFT_WRAPPER int MPI_Unpublish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  Visit visit(CallId::Unpublish_name, false, RETURN_ADDRESS);
+  Visit visit(CallId::Unpublish_name, false, CALLED);
   return Unpublish_name(visit, service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Unpublish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  Visit visit(CallId::Unpublish_name, true, RETURN_ADDRESS);
+  Visit visit(CallId::Unpublish_name, true, CALLED);
   return Unpublish_name(visit, service_name, info, port_name);
 }
 
@@ -6331,12 +6334,12 @@ static int Win_allocate([[maybe_unused]] Visit& visit, MPI_Aint size, int disp_u
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate, false, CALLED);
   return Win_allocate(visit, size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate, true, CALLED);
   return Win_allocate(visit, size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -6348,12 +6351,12 @@ static int Win_allocate_c([[maybe_unused]] Visit& visit, MPI_Aint size, MPI_Aint
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate_c, false, CALLED);
   return Win_allocate_c(visit, size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate_c, true, CALLED);
   return Win_allocate_c(visit, size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -6365,12 +6368,12 @@ static int Win_allocate_shared([[maybe_unused]] Visit& visit, MPI_Aint size, int
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate_shared, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate_shared, false, CALLED);
   return Win_allocate_shared(visit, size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate_shared, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate_shared, true, CALLED);
   return Win_allocate_shared(visit, size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -6382,12 +6385,12 @@ static int Win_allocate_shared_c([[maybe_unused]] Visit& visit, MPI_Aint size, M
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate_shared_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate_shared_c, false, CALLED);
   return Win_allocate_shared_c(visit, size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  Visit visit(CallId::Win_allocate_shared_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_allocate_shared_c, true, CALLED);
   return Win_allocate_shared_c(visit, size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -6397,11 +6400,11 @@ static int Win_complete([[maybe_unused]] Visit& visit, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_complete(MPI_Win win) {
-  Visit visit(CallId::Win_complete, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_complete, false, CALLED);
   return Win_complete(visit, win);
 }
 WEFT_WRAPPER int PMPI_Win_complete(MPI_Win win) {
-  Visit visit(CallId::Win_complete, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_complete, true, CALLED);
   return Win_complete(visit, win);
 }
 
@@ -6412,12 +6415,12 @@ static int Win_create([[maybe_unused]] Visit& visit, void* base, MPI_Aint size, 
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  Visit visit(CallId::Win_create, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_create, false, CALLED);
   return Win_create(visit, base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  Visit visit(CallId::Win_create, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_create, true, CALLED);
   return Win_create(visit, base, size, disp_unit, info, comm, win);
 }
 
@@ -6429,12 +6432,12 @@ static int Win_create_c([[maybe_unused]] Visit& visit, void* base, MPI_Aint size
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  Visit visit(CallId::Win_create_c, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_create_c, false, CALLED);
   return Win_create_c(visit, base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  Visit visit(CallId::Win_create_c, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_create_c, true, CALLED);
   return Win_create_c(visit, base, size, disp_unit, info, comm, win);
 }
 
@@ -6445,11 +6448,11 @@ static int Win_create_dynamic([[maybe_unused]] Visit& visit, MPI_Info info, MPI_
   return visit.window_made(next(info, comm, win));
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  Visit visit(CallId::Win_create_dynamic, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_create_dynamic, false, CALLED);
   return Win_create_dynamic(visit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  Visit visit(CallId::Win_create_dynamic, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_create_dynamic, true, CALLED);
   return Win_create_dynamic(visit, info, comm, win);
 }
 
@@ -6458,11 +6461,11 @@ static int Win_fence([[maybe_unused]] Visit& visit, int assertion, MPI_Win win) 
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_fence, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_fence, false, CALLED);
   return Win_fence(visit, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_fence(int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_fence, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_fence, true, CALLED);
   return Win_fence(visit, assertion, win);
 }
 
@@ -6471,11 +6474,11 @@ static int Win_flush([[maybe_unused]] Visit& visit, int rank, MPI_Win win) {
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush(int rank, MPI_Win win) {
-  Visit visit(CallId::Win_flush, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush, false, CALLED);
   return Win_flush(visit, rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush(int rank, MPI_Win win) {
-  Visit visit(CallId::Win_flush, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush, true, CALLED);
   return Win_flush(visit, rank, win);
 }
 
@@ -6484,11 +6487,11 @@ static int Win_flush_all([[maybe_unused]] Visit& visit, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_all(MPI_Win win) {
-  Visit visit(CallId::Win_flush_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush_all, false, CALLED);
   return Win_flush_all(visit, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_all(MPI_Win win) {
-  Visit visit(CallId::Win_flush_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush_all, true, CALLED);
   return Win_flush_all(visit, win);
 }
 
@@ -6497,11 +6500,11 @@ static int Win_flush_local([[maybe_unused]] Visit& visit, int rank, MPI_Win win)
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local(int rank, MPI_Win win) {
-  Visit visit(CallId::Win_flush_local, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush_local, false, CALLED);
   return Win_flush_local(visit, rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_local(int rank, MPI_Win win) {
-  Visit visit(CallId::Win_flush_local, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush_local, true, CALLED);
   return Win_flush_local(visit, rank, win);
 }
 
@@ -6510,11 +6513,11 @@ static int Win_flush_local_all([[maybe_unused]] Visit& visit, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local_all(MPI_Win win) {
-  Visit visit(CallId::Win_flush_local_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush_local_all, false, CALLED);
   return Win_flush_local_all(visit, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_local_all(MPI_Win win) {
-  Visit visit(CallId::Win_flush_local_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_flush_local_all, true, CALLED);
   return Win_flush_local_all(visit, win);
 }
 
@@ -6523,11 +6526,11 @@ static int Win_free([[maybe_unused]] Visit& visit, MPI_Win* win) {
   return visit.window_freed(next(win));
 }
 WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
-  Visit visit(CallId::Win_free, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_free, false, CALLED);
   return Win_free(visit, win);
 }
 WEFT_WRAPPER int PMPI_Win_free(MPI_Win* win) {
-  Visit visit(CallId::Win_free, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_free, true, CALLED);
   return Win_free(visit, win);
 }
 
@@ -6537,11 +6540,11 @@ static int Win_lock([[maybe_unused]] Visit& visit, int lock_type, int rank, int 
   return next(lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_lock, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_lock, false, CALLED);
   return Win_lock(visit, lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_lock, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_lock, true, CALLED);
   return Win_lock(visit, lock_type, rank, assertion, win);
 }
 
@@ -6550,11 +6553,11 @@ static int Win_lock_all([[maybe_unused]] Visit& visit, int assertion, MPI_Win wi
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock_all(int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_lock_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_lock_all, false, CALLED);
   return Win_lock_all(visit, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_lock_all(int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_lock_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_lock_all, true, CALLED);
   return Win_lock_all(visit, assertion, win);
 }
 
@@ -6563,11 +6566,11 @@ static int Win_post([[maybe_unused]] Visit& visit, MPI_Group group, int assertio
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_post, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_post, false, CALLED);
   return Win_post(visit, group, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_post, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_post, true, CALLED);
   return Win_post(visit, group, assertion, win);
 }
 
@@ -6576,11 +6579,11 @@ static int Win_set_info([[maybe_unused]] Visit& visit, MPI_Win win, MPI_Info inf
   return next(win, info);
 }
 WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  Visit visit(CallId::Win_set_info, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_set_info, false, CALLED);
   return Win_set_info(visit, win, info);
 }
 WEFT_WRAPPER int PMPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  Visit visit(CallId::Win_set_info, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_set_info, true, CALLED);
   return Win_set_info(visit, win, info);
 }
 
@@ -6589,11 +6592,11 @@ static int Win_start([[maybe_unused]] Visit& visit, MPI_Group group, int asserti
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_start, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_start, false, CALLED);
   return Win_start(visit, group, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  Visit visit(CallId::Win_start, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_start, true, CALLED);
   return Win_start(visit, group, assertion, win);
 }
 
@@ -6602,11 +6605,11 @@ static int Win_unlock([[maybe_unused]] Visit& visit, int rank, MPI_Win win) {
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_unlock(int rank, MPI_Win win) {
-  Visit visit(CallId::Win_unlock, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_unlock, false, CALLED);
   return Win_unlock(visit, rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_unlock(int rank, MPI_Win win) {
-  Visit visit(CallId::Win_unlock, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_unlock, true, CALLED);
   return Win_unlock(visit, rank, win);
 }
 
@@ -6615,11 +6618,11 @@ static int Win_unlock_all([[maybe_unused]] Visit& visit, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_unlock_all(MPI_Win win) {
-  Visit visit(CallId::Win_unlock_all, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_unlock_all, false, CALLED);
   return Win_unlock_all(visit, win);
 }
 WEFT_WRAPPER int PMPI_Win_unlock_all(MPI_Win win) {
-  Visit visit(CallId::Win_unlock_all, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_unlock_all, true, CALLED);
   return Win_unlock_all(visit, win);
 }
 
@@ -6628,11 +6631,11 @@ static int Win_wait([[maybe_unused]] Visit& visit, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {
-  Visit visit(CallId::Win_wait, false, RETURN_ADDRESS);
+  Visit visit(CallId::Win_wait, false, CALLED);
   return Win_wait(visit, win);
 }
 WEFT_WRAPPER int PMPI_Win_wait(MPI_Win win) {
-  Visit visit(CallId::Win_wait, true, RETURN_ADDRESS);
+  Visit visit(CallId::Win_wait, true, CALLED);
   return Win_wait(visit, win);
 }
 
