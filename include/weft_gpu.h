@@ -48,6 +48,14 @@ WEFT_GPU_API int weft_start_enqueue(weft_gpu_request request, weft_gpu_stream st
  * known later, what follows begins all the same, and the next call says so. */
 WEFT_GPU_API int weft_wait_enqueue(weft_gpu_request request, weft_gpu_stream stream);
 
+/* Starts a persistent collective and waits for it in the stream: both calls at once. A short
+ * allreduce, allgather or broadcast of ranks whose devices share their memory is then one kernel
+ * (weft_gpu_path_of). */
+WEFT_GPU_API int weft_run_enqueue(weft_gpu_request request, weft_gpu_stream stream);
+
+/* How the collective travels, and why not in one kernel, in a sentence; as long as the request. */
+WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request);
+
 /* Gives the request back, at any time after its last call: it ends when all that has been enqueued
  * with it has ended, and when no graph that has captured it is left. Sets it to NULL. */
 WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request);

@@ -25,8 +25,11 @@
 typedef struct weft_gpu_flags {
   uint64_t* sent;  /* how often it was started */
   uint64_t* ready; /* the same, for the processor to see */
-  uint64_t* done;  /* how many of these have ended; UINT64_MAX: given up, nobody waits any more */
+  uint64_t* done;  /* how many of these have ended; WEFT_GPU_GIVEN_UP: nobody waits any more */
 } weft_gpu_flags;
+
+/* Not the largest value: the driver's cuStreamWaitValue64 compares as signed numbers. */
+#define WEFT_GPU_GIVEN_UP ((uint64_t)INT64_MAX)
 
 #ifdef __cplusplus
 
@@ -49,6 +52,14 @@ WEFT_DEVICE uint64_t weft_device_load(const uint64_t* from) {
 #endif
 }
 
+WEFT_DEVICE void weft_device_pause() {
+#ifdef __CUDA_ARCH__
+  __nanosleep(100);
+#else
+  sched_yield();
+#endif
+}
+
 WEFT_DEVICE void weft_device_start(weft_gpu_flags flags) {
   const uint64_t number = *flags.sent + 1;
   *flags.sent = number;
@@ -58,13 +69,7 @@ WEFT_DEVICE void weft_device_start(weft_gpu_flags flags) {
 /* For all that was started before. */
 WEFT_DEVICE void weft_device_wait(weft_gpu_flags flags) {
   const uint64_t number = *flags.sent;
-  while (weft_device_load(flags.done) < number) {
-#ifdef __CUDA_ARCH__
-    __nanosleep(100);
-#else
-    sched_yield();
-#endif
-  }
+  while (weft_device_load(flags.done) < number) weft_device_pause();
 }
 
 #endif

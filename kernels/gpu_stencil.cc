@@ -1,27 +1,23 @@
 // gpu_stencil: the mean of four points on an N x N grid whose rows lie on the ranks' GPUs in
-// blocks, the halo exchanged in four ways: `default` synchronises processor and device before each
+// blocks, the halo exchanged in five ways: `default` synchronises processor and device before each
 // MPI call, `notify` starts and waits for the exchange in the stream, `coop` does so from within
 // one cooperative kernel for all steps, `graphs` launches `notify`'s steps as a captured CUDA
-// graph. Why: the finding of project jh250041 that graphs with notification are best.
+// graph, and `acx` follows the pattern of MPI-ACX without Weft: the driver writes and waits for
+// values in the stream, and a thread of the program's makes the MPI calls. Why: the finding of
+// project jh250041 that graphs with notification are best.
 //   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
 //   FILE]
 #include "gpu_stencil.h"
 
-#include <dlfcn.h>
-#include <mpi.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <sstream>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "gpu_device.h"
 #include "trials.h"
-#include "weft_gpu.h"
 
 extern "C" {
 extern const unsigned char weft_stencil_image[];
@@ -30,79 +26,9 @@ extern const bool weft_stencil_image_there;
 
 namespace {
 
-using Stream = weft_gpu_stream;
-using Address = std::uintptr_t;
-
-#define DRIVER_CALLS(X)                                                                            \
-  X(cuInit, (unsigned flags))                                                                      \
-  X(cuDeviceGetCount, (int* count))                                                                \
-  X(cuDeviceGet, (int* device, int number))                                                        \
-  X(cuDeviceGetAttribute, (int* value, int which, int device))                                     \
-  X(cuDeviceGetName, (char* name, int bytes, int device))                                          \
-  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                        \
-  X(cuCtxSetCurrent, (void* context))                                                              \
-  X(cuMemAlloc_v2, (Address * address, std::size_t bytes))                                         \
-  X(cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                            \
-  X(cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))               \
-  X(cuMemcpy, (Address to, Address from, std::size_t bytes))                                       \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
-  X(cuStreamSynchronize, (Stream stream))                                                          \
-  X(cuModuleLoadData, (void** module, const void* image))                                          \
-  X(cuModuleGetFunction, (void** function, void* module, const char* name))                        \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                   \
-    (int* blocks, void* function, int threads, std::size_t shared))                                \
-  X(cuLaunchKernel,                                                                                \
-    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
-     unsigned shared, Stream stream, void** parameters, void** extra))                             \
-  X(cuLaunchCooperativeKernel,                                                                     \
-    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
-     unsigned shared, Stream stream, void** parameters))                                           \
-  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
-  X(cuStreamEndCapture, (Stream stream, void** graph))                                             \
-  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))             \
-  X(cuGraphLaunch, (void* exec, Stream stream))                                                    \
-  X(cuGraphExecDestroy, (void* exec))                                                              \
-  X(cuGraphDestroy, (void* graph))
-
-#define DECLARE(name, parameters) int(*name) parameters;
-DRIVER_CALLS(DECLARE)
+using namespace gpu;
 
 constexpr unsigned kThreads = 256, kMostBlocks = 4096;
-constexpr int kProcessors = 16;  // of cuda.h: multiprocessors
-constexpr int kThreadLocalCapture = 1;
-constexpr unsigned kMapped = 2;
-
-int rank = 0, ranks = 1;
-
-[[noreturn]] void stop(const std::string& why) {
-  std::fprintf(stderr, "gpu_stencil: %s\n", why.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
-}
-
-void good(int code, const char* what) {
-  if (code != 0) stop(std::string(what) + " failed with " + std::to_string(code));
-}
-void weft_good(int code) {
-  if (code != MPI_SUCCESS) stop(weft_gpu_error());
-}
-
-// Empty, or why there is no device.
-std::string load_driver(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  if (!library) return "there is no GPU here: CUDA's driver cannot be loaded";
-#define FIND(name, parameters)                                    \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #name)); \
-  if (!name) return "CUDA's driver is too old: it lacks " #name;
-  DRIVER_CALLS(FIND)
-  int devices = 0;
-  if (cuInit(0) != 0 || cuDeviceGetCount(&devices) != 0 || devices == 0) {
-    return "there is no GPU here: CUDA's driver finds none";
-  }
-  if (!weft_stencil_image_there)
-    return "this build has no kernels for GPUs, since there was no nvcc";
-  return "";
-}
 
 struct Settings {
   int order = 1024, steps = 100, repetitions = 5;
@@ -145,12 +71,15 @@ double initial(int row, int column) {
 
 class Grid {
  public:
-  explicit Grid(const Settings& settings) : settings_(settings), columns_(settings.order) {
+  explicit Grid(const Settings& settings)
+      : settings_(settings), columns_(settings.order), place_(weft_stencil_image) {
     first_ = static_cast<int>(static_cast<long>(columns_) * rank / ranks);
     rows_ = static_cast<int>(static_cast<long>(columns_) * (rank + 1) / ranks) - first_;
     const int apart = 0;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &apart, 0, &line_);
-    take_device();
+    int blocks = 1;
+    GPU_GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, all_, kThreads, 0);
+    resident_blocks_ = static_cast<unsigned>(place_.attribute(kProcessors) * blocks);
     for (Address* one : {&a_, &b_}) good(cuMemAlloc_v2(one, bytes(rows_)), "cuMemAlloc");
     for (Address* one : {&halo_, &edge_}) good(cuMemAlloc_v2(one, bytes(2)), "cuMemAlloc");
     for (double** one : {&near_halo_, &near_edge_}) {
@@ -190,6 +119,8 @@ class Grid {
     const double begin = MPI_Wtime();
     if (method == "coop") {
       cooperative();
+    } else if (method == "acx") {
+      proxied();
     } else if (exec) {
       for (int i = 0; i < settings_.steps; i += 2)
         good(cuGraphLaunch(exec, stream_), "cuGraphLaunch");
@@ -223,7 +154,7 @@ class Grid {
     return count;
   }
 
-  const std::string& device() const { return device_; }
+  const std::string& device() const { return place_.name(); }
 
  private:
   static Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
@@ -233,32 +164,6 @@ class Grid {
   }
   void add_row(int row, std::vector<double>* to) const {
     for (int column = 0; column < columns_; ++column) to->push_back(initial(row, column));
-  }
-
-  // Ranks of a node take its devices in turn.
-  void take_device() {
-    MPI_Comm node;
-    int place = 0, devices = 0, device = 0;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &place);
-    MPI_Comm_free(&node);
-    good(cuDeviceGetCount(&devices), "cuDeviceGetCount");
-    good(cuDeviceGet(&device, place % devices), "cuDeviceGet");
-    char name[128] = "";
-    good(cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
-    device_ = name;
-    void *context = nullptr, *module = nullptr;
-    good(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-    good(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    good(cuStreamCreate(&stream_, 1), "cuStreamCreate");
-    good(cuModuleLoadData(&module, weft_stencil_image), "cuModuleLoadData");
-    good(cuModuleGetFunction(&edges_, module, "stencil_first_and_last"), "cuModuleGetFunction");
-    good(cuModuleGetFunction(&between_, module, "stencil_between"), "cuModuleGetFunction");
-    good(cuModuleGetFunction(&all_, module, "stencil_cooperative"), "cuModuleGetFunction");
-    int processors = 1, blocks = 1;
-    good(cuDeviceGetAttribute(&processors, kProcessors, device), "cuDeviceGetAttribute");
-    good(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, all_, kThreads, 0), "cuOccupancy");
-    resident_blocks_ = static_cast<unsigned>(processors * blocks);
   }
 
   Stencil stencil(int step) const {
@@ -273,9 +178,7 @@ class Grid {
   void launch(void* kernel, Stencil s, int rows) {
     const long blocks = (static_cast<long>(rows) * columns_ + kThreads - 1) / kThreads;
     const auto grid = static_cast<unsigned>(std::clamp<long>(blocks, 1, kMostBlocks));
-    void* parameters[] = {&s};
-    good(cuLaunchKernel(kernel, grid, 1, 1, kThreads, 1, 1, 0, stream_, parameters, nullptr),
-         "cuLaunchKernel");
+    gpu::launch(kernel, grid, kThreads, stream_, s);
   }
 
   void synchronised_step(int step) {
@@ -293,6 +196,41 @@ class Grid {
     weft_good(weft_start_enqueue(exchange_, stream_));
     launch(between_, stencil(step), rows_ - 2);
     weft_good(weft_wait_enqueue(exchange_, stream_));
+  }
+
+  // The thread sees the number that the stream has written, makes the calls, and writes it back.
+  void carry_out(std::uint64_t first, MPI_Request* messages) {
+    for (std::uint64_t number = first; number < first + settings_.steps; ++number) {
+      while (weft_device_load(ready_.host) < number) std::this_thread::yield();
+      MPI_Startall(kMessages, messages);
+      MPI_Waitall(kMessages, messages, MPI_STATUSES_IGNORE);
+      weft_device_store(done_.host, number);
+    }
+  }
+
+  void proxied() {
+    if (place_.attribute(kStreamValues) == 0) stop("acx: this device has no values in streams");
+    int above = MPI_PROC_NULL, below = MPI_PROC_NULL;
+    MPI_Cart_shift(line_, 0, 1, &above, &below);
+    MPI_Request messages[kMessages];
+    double *const edge = near_edge_, *const halo = near_halo_;
+    MPI_Send_init(edge, columns_, MPI_DOUBLE, above, 1, line_, &messages[0]);
+    MPI_Send_init(edge + columns_, columns_, MPI_DOUBLE, below, 0, line_, &messages[1]);
+    MPI_Recv_init(halo, columns_, MPI_DOUBLE, above, 0, line_, &messages[2]);
+    MPI_Recv_init(halo + columns_, columns_, MPI_DOUBLE, below, 1, line_, &messages[3]);
+    const std::uint64_t first = started_ + 1;
+    std::thread proxy([&] { carry_out(first, messages); });
+    for (int step = 0; step < settings_.steps; ++step) {
+      const Stencil now = stencil(step);
+      launch(edges_, now, 2);
+      GPU_GOOD(cuMemcpyAsync, address_of(near_edge_), edge_, bytes(2), stream_);
+      GPU_GOOD(cuStreamWriteValue64_v2, stream_, address_of(ready_.device), ++started_, 0);
+      launch(between_, now, rows_ - 2);
+      GPU_GOOD(cuStreamWaitValue64_v2, stream_, address_of(done_.device), started_, 0);
+      GPU_GOOD(cuMemcpyAsync, halo_, address_of(near_halo_), bytes(2), stream_);
+    }
+    proxy.join();
+    for (MPI_Request& one : messages) MPI_Request_free(&one);
   }
 
   void* two_steps() {
@@ -321,33 +259,35 @@ class Grid {
          "cuLaunchCooperativeKernel");
   }
 
+  static constexpr int kMessages = 4;
+
   const Settings& settings_;
   const int columns_;
   int first_ = 0, rows_ = 0;
   MPI_Comm line_ = MPI_COMM_NULL;
-  std::string device_;
-  Stream stream_ = nullptr;
-  void *edges_ = nullptr, *between_ = nullptr, *all_ = nullptr;
+  const Device place_;
+  const Stream stream_ = new_stream();
+  void* const edges_ = place_.kernel("stencil_first_and_last");
+  void* const between_ = place_.kernel("stencil_between");
+  void* const all_ = place_.kernel("stencil_cooperative");
   unsigned resident_blocks_ = 1;
   Address a_ = 0, b_ = 0, halo_ = 0, edge_ = 0;
   double *near_halo_ = nullptr, *near_edge_ = nullptr;
   weft_gpu_request exchange_ = nullptr, near_exchange_ = nullptr;
+  const Mapped<std::uint64_t> ready_{1}, done_{1};  // of `acx`
+  std::uint64_t started_ = 0;
 };
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::istringstream stream(list);
-  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
-  return words;
+using trials::Words;
+
+Words words_of(const std::string& list) {
+  return trials::split(list, ',');
 }
 
 // Of the slowest rank, in microseconds for a step.
 double time_of(Grid* grid, const std::string& method, const Settings& settings) {
   grid->fill();
-  const double mine = grid->run(method);
-  double slowest = 0;
-  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest / settings.steps * 1e6;
+  return slowest(grid->run(method)) / settings.steps * 1e6;
 }
 
 // With `default` under the name that pages have for what does not overlap.
@@ -377,9 +317,7 @@ int measure(const Settings& settings) {
       if (repetition > 0) {
         times[i].push_back(time);
       } else if (settings.check) {  // the first is there to warm up
-        const long mine = grid.wrong();
-        long all = 0;
-        MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+        const long all = total(grid.wrong());
         if (rank == 0 && all > 0) std::printf("%s: %ld wrong values\n", methods[i].c_str(), all);
         wrong += all;
       }
@@ -405,20 +343,18 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "usage: gpu_stencil [--order N] [--steps S (even)] [--repetitions R]"
-        " [--methods default,notify,coop,graphs] [--check] [--json FILE] [--driver FILE]\n");
+        " [--methods default,notify,coop,graphs,acx] [--check] [--json FILE] [--driver FILE]\n");
     return 2;
   }
+  const Words known{"default", "notify", "coop", "graphs", "acx"};
   for (const std::string& method : words_of(settings.methods)) {
-    if (method != "default" && method != "notify" && method != "coop" && method != "graphs") {
+    if (std::find(known.begin(), known.end(), method) == known.end()) {
       std::fprintf(stderr, "gpu_stencil: there is no method %s\n", method.c_str());
       return 2;
     }
   }
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  std::string refused = load_driver(settings.driver.c_str());
+  begin(&argc, &argv, "gpu_stencil");
+  std::string refused = load_driver(settings.driver, weft_stencil_image_there);
   if (settings.order < 2 * ranks) refused = "each rank needs two rows";
   if (!refused.empty() && rank == 0) std::fprintf(stderr, "gpu_stencil: %s\n", refused.c_str());
   const int status = refused.empty() ? measure(settings) : 77;

@@ -38,6 +38,17 @@ void Agent::add(Operation* operation) {
   called_.notify_one();
 }
 
+void Agent::keep(Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(operation);
+}
+
+void Agent::forget(Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  kept_.erase(std::remove(kept_.begin(), kept_.end(), operation), kept_.end());
+  operation->left_.store(true, std::memory_order_release);
+}
+
 int Agent::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -55,6 +66,14 @@ int Agent::stop() {
     one->left_.store(true, std::memory_order_release);
   }
   watched_.clear();
+  const std::lock_guard lock(mutex_);
+  for (Operation* one : kept_) {
+    if (!one->streams_have_passed()) ++under_way;
+    one->fail({"MPI has been finalised"});
+    give_up(*one);
+    one->left_.store(true, std::memory_order_release);
+  }
+  kept_.clear();
   return under_way;
 }
 
@@ -155,7 +174,7 @@ void Agent::give_up(Operation& operation) {
   if (operation.given_up_) return;
   operation.given_up_ = true;
   for (const Channel& one : operation.holdings_.channels) {
-    weft_device_store(&one.host->done, UINT64_MAX);
+    weft_device_store(&one.host->done, WEFT_GPU_GIVEN_UP);
   }
 }
 

@@ -23,6 +23,9 @@ class Agent {
 
   // From now on it is watched, until it is leaving and idle. The thread begins with the first one.
   void add(Operation* operation);
+  // One that kernels alone carry out: it is given up when all are, unless it is forgotten before.
+  void keep(Operation* operation);
+  void forget(Operation* operation);
   // Something will become ready soon.
   void expect() { expected_.store(true, std::memory_order_relaxed); }
   // Ends the thread and gives up all that has not ended, so that no stream waits for ever. Returns
@@ -37,9 +40,10 @@ class Agent {
   static void give_up(Operation& operation);
   static bool idle(const Operation& operation);
 
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;  // guards the next four
   std::condition_variable called_;
   std::vector<Operation*> arrived_;
+  std::vector<Operation*> kept_;
   bool stopping_ = false;
   std::atomic<bool> expected_{false};
   std::vector<Operation*> watched_;  // the thread's

@@ -12,10 +12,12 @@ namespace {
 
 constexpr std::size_t kChannelsAtATime = 128;
 constexpr std::size_t kLeastPinned = 4096;
-constexpr unsigned kThreads = 256, kMostBlocks = 1024;
 
 #define WEFT_NAME(name, T) "weft_reduce_" #name,
 constexpr const char* kReductions[] = {WEFT_GPU_TYPES(WEFT_NAME)};
+#undef WEFT_NAME
+#define WEFT_NAME(name, T) "weft_allreduce_" #name,
+constexpr const char* kAllreduces[] = {WEFT_GPU_TYPES(WEFT_NAME)};
 
 }  // namespace
 
@@ -23,13 +25,30 @@ Result<std::unique_ptr<Context>> Context::create(const Driver& driver) {
   std::unique_ptr<Context> made(new Context(driver));
   const OutsideCapture while_loading(driver);
   if (const auto loaded = made->load_kernels(); !loaded) return loaded.error();
+  made->ask_device();
   return made;
 }
 
+void Context::ask_device() {
+  driver_.current_context(&own_);
+  int device = 0, there = 0;
+  has_stream_values_ =
+      driver_.write_value && driver_.wait_value && driver_.current_device(&device) == kSuccess &&
+      driver_.device_attribute(&there, kDeviceHasStreamValues, device) == kSuccess && there != 0;
+}
+
+void Context::make_current() const {
+  thread_local void* mine = nullptr;
+  if (mine == own_) return;
+  if (driver_.set_current_context(own_) == kSuccess) mine = own_;
+}
+
 Context::~Context() {
+  if (stream_) driver_.destroy_stream(stream_);  // when it has done all
   for (const Address one : all_numbers_) driver_.release(one);
   for (void* const one : all_pinned_) driver_.release_pinned(one);
   for (Event const one : all_events_) driver_.destroy_event(one);
+  for (const auto& [handle, region] : mapped_) driver_.close_memory(region);
 }
 
 Result<bool> Context::load_kernels() {
@@ -45,8 +64,10 @@ Result<bool> Context::load_kernels() {
   };
   int code = find("weft_start", &start_);
   if (code == kSuccess) code = find("weft_wait", &wait_);
+  if (code == kSuccess) code = find("weft_gather", &gather_);
   for (std::size_t type = 0; type < kTypes && code == kSuccess; ++type) {
     code = find(kReductions[type], &reductions_[type]);
+    if (code == kSuccess) code = find(kAllreduces[type], &allreduces_[type]);
   }
   if (code != kSuccess) return driver_.error("cuModuleGetFunction", code);
   return true;
@@ -62,8 +83,15 @@ Result<std::vector<Channel>> Context::channels(std::size_t count) {
   return taken;
 }
 
-// The numbers on the device are cleared in a stream of Weft's own, since the user's may be
-// captured.
+// Since the user's may be captured.
+Result<Stream> Context::own_stream() {
+  if (stream_) return stream_;
+  const int code = driver_.create_stream(&stream_, kStreamNonBlocking);
+  if (code == kSuccess) return stream_;
+  stream_ = nullptr;
+  return driver_.error("cuStreamCreate", code);
+}
+
 Result<bool> Context::more_channels() {
   const OutsideCapture now(driver_);
   constexpr std::size_t kSentBytes = kChannelsAtATime * sizeof(std::uint64_t);
@@ -74,14 +102,11 @@ Result<bool> Context::more_channels() {
   all_numbers_.push_back(sent);
   const auto memory = allocate_pinned(kChannelsAtATime * sizeof(HostFlags));
   if (!memory) return memory.error();
-  Stream stream = nullptr;
+  const auto stream = own_stream();
+  if (!stream) return stream.error();
   int code = driver_.address_of(&seen, *memory, 0);
-  if (code == kSuccess) code = driver_.create_stream(&stream, kStreamNonBlocking);
-  if (code == kSuccess) {
-    code = driver_.fill(sent, 0, kSentBytes, stream);
-    if (code == kSuccess) code = driver_.synchronise(stream);
-    driver_.destroy_stream(stream);
-  }
+  if (code == kSuccess) code = driver_.fill(sent, 0, kSentBytes, *stream);
+  if (code == kSuccess) code = driver_.synchronise(*stream);
   if (code != kSuccess) return driver_.error("the first use of a device's flags", code);
   auto* const host = new (*memory) HostFlags[kChannelsAtATime];
   for (std::size_t i = 0; i < kChannelsAtATime; ++i) {
@@ -137,48 +162,12 @@ void Context::give_back(const std::vector<Channel>& channels, Pinned pinned, Eve
   const std::lock_guard lock(mutex_);
   for (const Channel& one : channels) {
     // One that was given up lets nobody wait any more.
-    if (weft_device_load(&one.host->done) == weft_device_load(&one.host->ready))
+    const std::uint64_t done = weft_device_load(&one.host->done);
+    if (done == weft_device_load(&one.host->ready) && done != WEFT_GPU_GIVEN_UP)
       channels_.push_back(one);
   }
   if (pinned.memory) pinned_.emplace(pinned.bytes, pinned);
   if (event) events_.push_back(event);
-}
-
-Result<bool> Context::launch_one(void* function, const Channel& channel, Stream stream) const {
-  weft_gpu_flags flags = channel.device;
-  void* parameters[] = {&flags};
-  const int code = driver_.launch(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
-  if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
-  return true;
-}
-
-Result<bool> Context::launch_start(const Channel& channel, Stream stream) const {
-  return launch_one(start_, channel, stream);
-}
-
-Result<bool> Context::launch_wait(const Channel& channel, Stream stream) const {
-  return launch_one(wait_, channel, stream);
-}
-
-Result<bool> Context::launch_reduction(const void* in, void* inout, std::size_t count,
-                                       weft_gpu_type type, weft_gpu_op op, Stream stream) const {
-  if (count == 0) return true;
-  std::uint64_t elements = count;
-  int how = op;
-  void* parameters[] = {&in, &inout, &elements, &how};
-  const auto blocks = static_cast<unsigned>(
-      std::min<std::uint64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
-  const int code = driver_.launch(reductions_[type], blocks, 1, 1, kThreads, 1, 1, 0, stream,
-                                  parameters, nullptr);
-  if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
-  return true;
-}
-
-Result<bool> Context::copy(Address to, Address from, std::size_t bytes, Stream stream) const {
-  if (const int code = driver_.copy(to, from, bytes, stream); code != kSuccess) {
-    return driver_.error("cuMemcpyAsync", code);
-  }
-  return true;
 }
 
 }  // namespace weft::gpu

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "gpu/driver.h"
+#include "gpu/one_kernel.h"
 #include "weft_gpu.h"
 
 namespace weft::gpu {
@@ -35,6 +37,17 @@ struct Pinned {
   std::size_t bytes = 0;
 };
 
+// One that ranks carry out in one kernel each (one_kernel.h).
+struct OneKernelCall {
+  enum class What { allreduce, allgather, broadcast } what = What::allreduce;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t count = 0;  // of an allreduce: elements; else bytes of one rank
+  weft_gpu_type type = WEFT_GPU_UINT8;
+  weft_gpu_op op = WEFT_GPU_SUM;
+  int root = -1;  // of a broadcast
+};
+
 class Context {
  public:
   // Of the context that is current on the calling thread.
@@ -49,6 +62,15 @@ class Context {
   Result<std::vector<Channel>> channels(std::size_t count);
   Result<Pinned> pinned(std::size_t bytes);
   Result<Event> event();
+  // Memory of the device that other processes will have mapped, filled with zeros; always of the
+  // same size.
+  Result<Address> region(std::size_t bytes);
+  // It is used again when all these bytes, which the others write, are no more zero.
+  void retire_region(Address region, std::vector<Address> bytes);
+  // Another process's region.
+  Result<Address> mapped(const MemoryHandle& handle);
+  // Has ended when it returns.
+  Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
   // To be used again; nothing on the device may use them any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
 
@@ -56,11 +78,30 @@ class Context {
   Result<bool> launch_wait(const Channel& channel, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
                                 weft_gpu_op op, Stream stream) const;
+  Result<bool> launch(const OneKernelCall& call, const Sharing& sharing, int phases,
+                      Stream stream) const;
   Result<bool> copy(Address to, Address from, std::size_t bytes, Stream stream) const;
 
+  // Whether the driver writes and waits for numbers by itself, in a stream.
+  bool has_stream_values() const { return has_stream_values_; }
+  Result<bool> write_start(const Channel& channel, std::uint64_t number, Stream stream) const;
+  Result<bool> wait_until(const Channel& channel, std::uint64_t number, Stream stream) const;
+
+  // For threads of Weft's that call a library which calls CUDA.
+  void make_current() const;
+
  private:
+  // A region that others may have mapped still.
+  struct Retired {
+    Address region;
+    std::vector<Address> bytes;
+  };
+
   explicit Context(const Driver& driver) : driver_(driver) {}
   Result<bool> load_kernels();
+  void ask_device();
+  bool is_closed(const Retired& one);
+  Result<Stream> own_stream();
   Result<bool> more_channels();
   Result<std::byte*> allocate_pinned(std::size_t bytes);
   Result<bool> launch_one(void* function, const Channel& channel, Stream stream) const;
@@ -71,12 +112,20 @@ class Context {
   void* start_ = nullptr;
   void* wait_ = nullptr;
   std::array<void*, kTypes> reductions_{};
+  std::array<void*, kTypes> allreduces_{};
+  void* gather_ = nullptr;
+  void* own_ = nullptr;  // the driver's handle
+  bool has_stream_values_ = false;
   std::mutex mutex_;  // guards the rest: all that was taken, and what of it is free
   std::vector<Address> all_numbers_;
   std::vector<void*> all_pinned_;
   std::vector<Event> all_events_;
   std::vector<Channel> channels_;
   std::vector<Event> events_;
+  std::vector<Retired> retired_;
+  std::map<std::string, Address> mapped_;      // by handle
+  Stream stream_ = nullptr;                    // Weft's own
+  std::byte* marks_ = nullptr;                 // where the bytes of retired regions are read
   std::multimap<std::size_t, Pinned> pinned_;  // by bytes
 };
 

@@ -16,7 +16,10 @@ Result<Driver> load() {
   found.member = reinterpret_cast<int(*) parameters>(dlsym(library, #name)); \
   if (!found.member) lacking = #name;
   WEFT_DRIVER_CALLS(WEFT_FIND)
+  const char* const needed = lacking;
+  WEFT_OPTIONAL_DRIVER_CALLS(WEFT_FIND)
 #undef WEFT_FIND
+  lacking = needed;
   if (lacking) {
     return Error{std::string("CUDA's driver is too old: it lacks ") + lacking +
                  "; Weft needs that of CUDA 11.4 or later"};

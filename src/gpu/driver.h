@@ -22,6 +22,8 @@ inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
+inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;  // the latter by MPS
+inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
 
 // Member, its name in the driver, its parameters.
@@ -56,11 +58,34 @@ enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
   X(create_user_object, cuUserObjectCreate,                                                        \
     (void** object, void* data, void (*destroy)(void* data), unsigned references, unsigned flags)) \
   X(retain_user_object, cuGraphRetainUserObject,                                                   \
-    (void* graph, void* object, unsigned references, unsigned flags))
+    (void* graph, void* object, unsigned references, unsigned flags))                              \
+  X(set_current_context, cuCtxSetCurrent, (void* context))                                         \
+  X(current_device, cuCtxGetDevice, (int* device))                                                 \
+  X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))
+
+// Those that a driver may lack: nullptr.
+#define WEFT_OPTIONAL_DRIVER_CALLS(X)                                                             \
+  X(device_uuid, cuDeviceGetUuid_v2, (DeviceUuid * uuid, int device))                             \
+  X(share_memory, cuIpcGetMemHandle, (MemoryHandle * handle, Address address))                    \
+  X(open_memory, cuIpcOpenMemHandle_v2, (Address * address, MemoryHandle handle, unsigned flags)) \
+  X(close_memory, cuIpcCloseMemHandle, (Address address))                                         \
+  X(write_value, cuStreamWriteValue64_v2,                                                         \
+    (Stream stream, Address to, std::uint64_t value, unsigned flags))                             \
+  X(wait_value, cuStreamWaitValue64_v2,                                                           \
+    (Stream stream, Address at, std::uint64_t value, unsigned flags))
+
+// Of cuda.h: opaque, passed by value.
+struct DeviceUuid {
+  unsigned char bytes[16];
+};
+struct MemoryHandle {
+  unsigned char bytes[64];
+};
 
 struct Driver {
 #define WEFT_DRIVER_MEMBER(member, name, parameters) int(*member) parameters = nullptr;
   WEFT_DRIVER_CALLS(WEFT_DRIVER_MEMBER)
+  WEFT_OPTIONAL_DRIVER_CALLS(WEFT_DRIVER_MEMBER)
 #undef WEFT_DRIVER_MEMBER
 
   // "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE"

@@ -1,6 +1,6 @@
 // The kernels that Weft puts on the user's streams. Compiled to device code alone, which the
 // library carries as data and the driver loads: nothing is linked to CUDA's runtime.
-#include "gpu/operators.h"
+#include "gpu/one_kernel.h"
 
 // One thread; what precedes it in the stream has ended.
 extern "C" __global__ void weft_start(weft_gpu_flags flags) {
@@ -28,5 +28,23 @@ __device__ void reduce(const T* in, T* inout, std::uint64_t count, weft_gpu_op o
     reduce(in, inout, count, static_cast<weft_gpu_op>(op));                                 \
   }
 WEFT_GPU_TYPES(WEFT_KERNEL)
+
+#define WEFT_ALLREDUCE(name, T)                                                               \
+  extern "C" __global__ void __launch_bounds__(kOneKernelThreads) weft_allreduce_##name(      \
+      Sharing sharing, const T* in, T* out, std::uint64_t count, int op, int phases) {        \
+    const Share share{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), threadIdx.x, \
+                      blockDim.x};                                                            \
+    allreduce_slice(sharing, in, out, count, static_cast<weft_gpu_op>(op), phases, share,     \
+                    [] { __syncthreads(); });                                                 \
+  }
+WEFT_GPU_TYPES(WEFT_ALLREDUCE)
+
+extern "C" __global__ void __launch_bounds__(kOneKernelThreads)
+    weft_gather(Sharing sharing, const std::uint8_t* in, std::uint8_t* out, std::uint64_t bytes,
+                int root, int phases) {
+  const Share share{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), threadIdx.x,
+                    blockDim.x};
+  gather_slice(sharing, in, out, bytes, root, phases, share, [] { __syncthreads(); });
+}
 
 }  // namespace weft::gpu

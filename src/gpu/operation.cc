@@ -18,8 +18,15 @@ Operation::Operation(Runtime* runtime, Context* context, std::vector<Part> parts
       progress_(parts_.size()) {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     progress_[part].seen = weft_device_load(&holdings_.channels[part].host->ready);
+    starts_.push_back(progress_[part].seen);
   }
 }
+
+Operation::Operation(Runtime* runtime, Context* context, ByKernel by_kernel, Holdings holdings)
+    : runtime_(runtime),
+      context_(context),
+      holdings_(std::move(holdings)),
+      by_kernel_(std::move(by_kernel)) {}
 
 Result<bool> Operation::start(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
@@ -30,7 +37,45 @@ Result<bool> Operation::start(Stream stream) {
   return enqueued;
 }
 
+Result<bool> Operation::run(Stream stream) {
+  if (!is_by_kernel()) {
+    const auto started = start(stream);
+    return started ? wait(stream) : started;
+  }
+  if (const auto good = not_failed(); !good) return good;
+  const auto enqueued = enqueue_phases(kBoth, stream);
+  if (!enqueued) fail(enqueued.error());
+  return enqueued;
+}
+
+Result<bool> Operation::enqueue_phases(int phases, Stream stream) {
+  bool captured = false;
+  if (const auto held = held_by_graph(stream, &captured); !held) return held;
+  const Sharing sharing = by_kernel_.peers->sharing(by_kernel_.spot, holdings_.channels[0]);
+  const auto launched = context_->launch(by_kernel_.call, sharing, phases, stream);
+  if (!launched) return launched;
+  return captured ? true : record(stream);
+}
+
+bool Operation::notices_by_stream() const {
+  return !kernels_count_ && runtime_->options().notify != Notify::kernel &&
+         context_->has_stream_values();
+}
+
+Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
+  const Channel& channel = holdings_.channels[part];
+  if (!notices_by_stream()) return context_->launch_start(channel, stream);
+  return context_->write_start(channel, ++starts_[part], stream);
+}
+
+Result<bool> Operation::wait_for_end(std::size_t part, Stream stream) {
+  const Channel& channel = holdings_.channels[part];
+  if (!notices_by_stream()) return context_->launch_wait(channel, stream);
+  return context_->wait_until(channel, starts_[part], stream);
+}
+
 Result<bool> Operation::enqueue_start(Stream stream) {
+  if (is_by_kernel()) return enqueue_phases(kPublish, stream);
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
@@ -38,8 +83,7 @@ Result<bool> Operation::enqueue_start(Stream stream) {
       const auto host = reinterpret_cast<Address>(one.host);
       if (const auto done = context_->copy(host, one.device, one.bytes, stream); !done) return done;
     }
-    const auto done = context_->launch_start(holdings_.channels[part], stream);
-    if (!done) return done;
+    if (const auto told = tell_start(part, stream); !told) return told;
   }
   return captured ? true : record(stream);
 }
@@ -50,11 +94,11 @@ Result<bool> Operation::wait(Stream stream) {
 }
 
 Result<bool> Operation::enqueue_wait(Stream stream) {
+  if (is_by_kernel()) return enqueue_phases(kFinish, stream);
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
-    const auto done = context_->launch_wait(holdings_.channels[part], stream);
-    if (!done) return done;
+    if (const auto ended = wait_for_end(part, stream); !ended) return ended;
     for (const Copy& one : parts_[part].out) {
       const auto host = reinterpret_cast<Address>(one.host);
       if (const auto copied = context_->copy(one.device, host, one.bytes, stream); !copied) {
@@ -65,13 +109,14 @@ Result<bool> Operation::enqueue_wait(Stream stream) {
   return captured ? true : record(stream);
 }
 
-Result<weft_gpu_flags> Operation::flags() const {
+Result<weft_gpu_flags> Operation::flags() {
   if (const auto good = not_failed(); !good) return good.error();
   if (parts_.size() != 1 || !parts_[0].in.empty() || !parts_[0].out.empty()) {
     return Error{
         "a kernel can start this collective not by itself: its buffers are copied, or travel"
         " in several parts"};
   }
+  kernels_count_ = true;
   return holdings_.channels[0].device;
 }
 
@@ -93,6 +138,7 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
         "a collective that was enqueued outside of a capture can be waited for, or started,"
         " only outside of it"};
   }
+  kernels_count_ = true;
   const auto gone = [](void* data) {
     auto* const self = static_cast<Operation*>(data);
     self->runtime_->release(self);
@@ -131,8 +177,18 @@ void Operation::fail(const Error& error) {
   if (order_) order_->broken.store(true, std::memory_order_release);
 }
 
+// A kernel has said so, and lets nobody wait.
+bool Operation::was_given_up() const {
+  return weft_device_load(&holdings_.channels[0].host->ready) == WEFT_GPU_GIVEN_UP;
+}
+
 Result<bool> Operation::not_failed() const {
-  if (!failed_.load(std::memory_order_acquire)) return true;
+  if (!failed_.load(std::memory_order_acquire)) {
+    if (!is_by_kernel() || !was_given_up()) return true;
+    return Error{
+        "a collective in one kernel was given up: a rank has ended, or has started it again"
+        " before it had waited for it"};
+  }
   const std::lock_guard lock(mutex_);
   return why_failed_;
 }

@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "gpu/context.h"
+#include "gpu/peers.h"
 
 namespace weft::gpu {
 
@@ -42,11 +45,18 @@ struct Order {
   std::atomic<bool> broken{false};
 };
 
+// A collective that kernels alone carry out (one_kernel.h): the agent has nothing to do with it.
+struct ByKernel {
+  std::shared_ptr<Peers> peers;
+  int spot = 0;
+  OneKernelCall call;
+};
+
 class Runtime;
 
 // What one operation holds until nothing uses it.
 struct Holdings {
-  std::vector<Channel> channels;  // one for each part
+  std::vector<Channel> channels;  // one for each part; of one that a kernel carries out: one
   Pinned pinned;
   Event event = nullptr;
 };
@@ -57,13 +67,20 @@ class Operation {
   Operation(Runtime* runtime, Context* context, std::vector<Part> parts,
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
+  Operation(Runtime* runtime, Context* context, ByKernel by_kernel, Holdings holdings);
 
   Result<bool> start(Stream stream);
   Result<bool> wait(Stream stream);
+  // Both at once: of one that a kernel carries out, one kernel.
+  Result<bool> run(Stream stream);
   // One that is not persistent is started once, by whoever made it.
   bool is_persistent() const { return !order_; }
   // For kernels that start it themselves.
-  Result<weft_gpu_flags> flags() const;
+  Result<weft_gpu_flags> flags();
+  bool is_by_kernel() const { return by_kernel_.peers != nullptr; }
+  // How it travels, in a sentence.
+  const std::string& path() const { return path_; }
+  void set_path(std::string path) { path_ = std::move(path); }
 
   // The user's reference is the first, each graph has its own.
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -76,6 +93,11 @@ class Operation {
   Result<bool> held_by_graph(Stream stream, bool* captured);
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
+  Result<bool> enqueue_phases(int phases, Stream stream);
+  Result<bool> tell_start(std::size_t part, Stream stream);
+  Result<bool> wait_for_end(std::size_t part, Stream stream);
+  bool notices_by_stream() const;
+  bool was_given_up() const;
   Result<bool> record(Stream stream);
   void fail(const Error& error);
   Result<bool> not_failed() const;
@@ -87,6 +109,12 @@ class Operation {
   const std::unique_ptr<Collective> collective_;
   const Holdings holdings_;
   const std::shared_ptr<Order> order_;
+  const ByKernel by_kernel_;
+  std::string path_ = "by calls of MPI's";
+  // Where the driver writes numbers into streams: how often each part was started. From the first
+  // capture on, kernels count instead: how often a graph is launched is not known here.
+  std::vector<std::uint64_t> starts_;
+  bool kernels_count_ = false;
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false}, recorded_{false};
   std::atomic<bool> leaving_{false}, left_{false};  // no stream will start it; the agent knows

@@ -112,6 +112,10 @@ WEFT_DEVICE T combined(weft_gpu_op op, T a, T b) {
 inline bool is_bitwise(weft_gpu_op op) {
   return op == WEFT_GPU_BAND || op == WEFT_GPU_BOR || op == WEFT_GPU_BXOR;
 }
+inline std::size_t element_bytes(weft_gpu_type type) {
+  constexpr std::size_t kBytes[] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+  return kBytes[type];
+}
 inline bool is_integer(weft_gpu_type type) {
   return type < WEFT_GPU_HALF;
 }

@@ -27,22 +27,37 @@ Result<Context*> Runtime::context() {
   return mine.get();
 }
 
+Result<Holdings> Runtime::holdings(Context* context, std::size_t channels, Pinned pinned) {
+  Holdings made{{}, pinned, nullptr};
+  auto taken = context->channels(channels);
+  if (taken) made.channels = std::move(*taken);
+  auto event = taken ? context->event() : Result<Event>(taken.error());
+  if (!event) {
+    context->give_back(made.channels, made.pinned, nullptr);
+    return event.error();
+  }
+  made.event = *event;
+  return made;
+}
+
 Result<Operation*> Runtime::add(Context* context, std::vector<Part> parts,
                                 std::unique_ptr<Collective> collective, Pinned pinned,
                                 std::shared_ptr<Order> order) {
   collect();
-  Holdings holdings{{}, pinned, nullptr};
-  auto channels = context->channels(parts.size());
-  if (channels) holdings.channels = std::move(*channels);
-  auto event = channels ? context->event() : Result<Event>(channels.error());
-  if (!event) {
-    context->give_back(holdings.channels, holdings.pinned, nullptr);
-    return event.error();
-  }
-  holdings.event = *event;
+  auto held = holdings(context, parts.size(), pinned);
+  if (!held) return held.error();
   auto* const made = new Operation(this, context, std::move(parts), std::move(collective),
-                                   std::move(holdings), std::move(order));
+                                   std::move(*held), std::move(order));
   agent_.add(made);
+  return made;
+}
+
+Result<Operation*> Runtime::add(Context* context, ByKernel by_kernel) {
+  collect();
+  auto held = holdings(context, 1, {});
+  if (!held) return held.error();
+  auto* const made = new Operation(this, context, std::move(by_kernel), std::move(*held));
+  agent_.keep(made);
   return made;
 }
 
@@ -63,16 +78,27 @@ void Runtime::collect() {
   for (Operation* one : all) {
     if (!one->leaving_.load(std::memory_order_relaxed) && one->streams_have_passed()) {
       one->leaving_.store(true, std::memory_order_release);
+      if (one->is_by_kernel()) agent_.forget(one);
     }
     if (!one->left_.load(std::memory_order_acquire)) {
       kept.push_back(one);
       continue;
     }
-    one->context_->give_back(one->holdings_.channels, one->holdings_.pinned, one->holdings_.event);
-    delete one;
+    give_back(one);
   }
   const std::lock_guard lock(released_mutex_);
   released_.insert(released_.end(), kept.begin(), kept.end());
+}
+
+// A spot whose flags are no rounds any more is not used again.
+void Runtime::give_back(Operation* operation) {
+  const Holdings& held = operation->holdings_;
+  const ByKernel& by_kernel = operation->by_kernel_;
+  if (operation->is_by_kernel() && !operation->failed_ && !operation->was_given_up()) {
+    by_kernel.peers->give_back(by_kernel.spot);
+  }
+  operation->context_->give_back(held.channels, held.pinned, held.event);
+  delete operation;
 }
 
 }  // namespace weft::gpu

@@ -15,12 +15,14 @@ namespace weft::gpu {
 
 class Runtime {
  public:
-  explicit Runtime(const Driver& driver) : driver_(driver) {}
+  explicit Runtime(const Driver& driver, const Options& options = {})
+      : driver_(driver), options_(options) {}
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
   const Driver& driver() const { return driver_; }
+  const Options& options() const { return options_; }
   Agent& agent() { return agent_; }
 
   // Of the device that is current on the calling thread.
@@ -30,13 +32,20 @@ class Runtime {
   Result<Operation*> add(Context* context, std::vector<Part> parts,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order);
+  // One that kernels alone carry out; its spot is taken until it is gone.
+  Result<Operation*> add(Context* context, ByKernel by_kernel);
   // One reference less. Calls no function of the driver's: graphs call it, too.
   void release(Operation* operation);
 
- private:
+  // What nothing uses any more is free again.
   void collect();
 
+ private:
+  static Result<Holdings> holdings(Context* context, std::size_t channels, Pinned pinned);
+  static void give_back(Operation* operation);
+
   const Driver& driver_;
+  const Options options_;
   std::mutex mutex_;  // guards the next
   std::map<void*, std::unique_ptr<Context>> contexts_;
   std::mutex released_mutex_;  // guards the next; never held while the driver is called

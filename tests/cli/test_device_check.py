@@ -7,7 +7,9 @@ import importlib.util
 import json
 import sys
 import time
+from contextlib import contextmanager
 from math import ceil
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +79,27 @@ def test_what_was_measured_is_in_one_file(tool, tmp_path, monkeypatch):
 def test_what_does_not_fit_into_the_time_is_left_out(tool, tmp_path, capsys):
     assert tool.show("splits", 16, time.monotonic()) == []
     assert "its time is up" in capsys.readouterr().out
+
+
+def test_all_programs_on_gpus_are_run(tool, monkeypatch):
+    """And those that need kernels of several ranks at one time run where these are."""
+    jobs = []
+
+    @contextmanager
+    def shared_device():
+        yield {"CUDA_MPS_PIPE_DIRECTORY": "anywhere"}
+
+    def run(self, what, ranks, *command, **variables):
+        jobs.append(([Path(str(word)).name for word in command], variables))
+
+    monkeypatch.setattr(tool.shutil, "which", lambda name: name)
+    monkeypatch.setattr(tool, "shared_device", shared_device)
+    monkeypatch.setattr(tool, "build", lambda *targets, **options: None)
+    monkeypatch.setattr(tool.Gpu, "run", run)
+    assert tool.check_gpu() == 0
+    assert {word for words, _ in jobs for word in words} >= set(tool.GPU_PROGRAMS)
+    streams = [(words, variables) for words, variables in jobs if "gpu_streams" in words]
+    assert len(streams) == 4
+    for words, variables in streams:
+        takes_turns = "CUDA_MPS_PIPE_DIRECTORY" not in variables
+        assert (words[-1] == "by calls of MPI's") == takes_turns

@@ -55,29 +55,106 @@ def test_equal(mpi, engine, tmp_path):
             assert calls[name]["handled"] > 0, calls[name]
 
 
-def stencil(*options):
+def run(name, *options, ranks=3, **variables):
+    """One of the programs on GPUs."""
     library = mpi_libraries.implementation("mpich")
-    program = library.program("gpu_stencil")
+    program = library.program(name)
     if not program.exists():
         pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
     return subprocess.run(
-        [str(word) for word in [*library.launcher(3), program, *options]],
-        env={**os.environ, **library.environment()},
+        [str(word) for word in [*library.launcher(ranks), program, *options]],
+        env={**os.environ, **library.environment(), **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=180,
     )
 
 
-def test_stencil_is_right_by_every_method():
+def stencil(*options):
+    return run("gpu_stencil", *options)
+
+
+def measured(name, *options, **variables):
+    """What it prints on the stand-in."""
     if not weft_gpu.has_kernels():
         pytest.skip("this machine had no nvcc for the build, and could not fetch it")
-    small = ("--order", 24, "--steps", 6, "--repetitions", 1)
-    done = stencil(*small, "--check", "--driver", STANDIN)
+    done = run(name, "--driver", STANDIN, *options, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 wrong values" in done.stdout
-    methods = {line.split()[0] for line in done.stdout.splitlines()[1:]}
-    assert {"default", "notify", "coop", "graphs"} <= methods
+    return done.stdout
+
+
+OFF = "by calls of MPI's, not in one kernel: rank 0: WEFT_GPU_ONE_KERNEL is off"
+
+
+@pytest.mark.parametrize(
+    ("options", "variables"),
+    [
+        ((OFF,), {"WEFT_GPU_ONE_KERNEL": "off"}),
+        ((), {"WEFT_GPU_NOTIFY": "stream"}),
+        ((OFF,), {"WEFT_GPU_NOTIFY": "auto", "WEFT_GPU_ONE_KERNEL": "off"}),
+    ],
+)
+def test_equal_as_the_user_chooses(options, variables):
+    done = run("gpu_streams", STANDIN, *options, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+
+
+def test_a_choice_that_there_is_not_is_refused():
+    done = run("gpu_streams", STANDIN, ranks=1, WEFT_GPU_NOTIFY="always")
+    assert done.returncode != 0
+    assert "WEFT_GPU_NOTIFY is kernel, stream or auto" in done.stdout + done.stderr
+
+
+def test_stencil_is_right_by_every_method():
+    small = ("--order", 24, "--steps", 6, "--repetitions", 1)
+    methods = ("default", "notify", "coop", "graphs", "acx")
+    said = measured("gpu_stencil", *small, "--check", "--methods", ",".join(methods))
+    assert "0 wrong values" in said
+    assert set(methods) <= {line.split()[0] for line in said.splitlines()[1:]}
+
+
+def test_notify_measures_both():
+    small = ("--turns", 5, "--bytes", 3 << 20, "--repetitions", 1, "--blocks", 4)
+    said = measured("gpu_notify", *small, ranks=2)
+    assert re.search(r"^notice: \d+\.\d\d us .* bar 5 us: (met|missed)$", said, re.M), said
+    assert re.search(r"^overlap: .* of 3145728 bytes .* bar 90 %: (met|missed)$", said, re.M), said
+    assert "0 wrong values; it travels by calls of MPI's, not in one kernel: it has more" in said
+
+
+@pytest.mark.parametrize("way", ["in one kernel", "by calls of MPI's"])
+def test_allreduce_is_right_by_every_way(way):
+    chosen = "auto" if way == "in one kernel" else "off"
+    small = ("--bytes", "8,4096,524288", "--turns", 3, "--blas", STANDIN)
+    said = measured("gpu_allreduce", *small, WEFT_GPU_ONE_KERNEL=chosen)
+    assert "0 wrong values" in said
+    assert f"one kernel: {way}" in said
+    rows = [line.split() for line in said.splitlines() if re.match(r" +\d", line)]
+    assert [row[0] for row in rows] == 2 * ["8", "4096", "524288"]
+    in_kernel = [row[1] != "-" for row in rows[:3]]
+    assert in_kernel == ([True, True, False] if chosen == "auto" else 3 * [False])
+    assert all(row[5] != "-" for row in rows[:3]), "the product with ones was not run"
+
+
+def test_fft3d_is_right():
+    small = ("--order", 12, "--blocks", 2, "--repetitions", 1, "--work", "1,2", "--fft", STANDIN)
+    said = measured("gpu_fft3d", *small)
+    assert "all answers right" in said
+    assert said.count("(from the definition)") == 2
+    assert re.search(r"^overlap (pays|does not pay)", said, re.M), said
+
+
+def test_programs_say_what_is_wrong():
+    done = run("gpu_fft3d", "--order", 10, ranks=2)
+    assert done.returncode == 2
+    assert "multiple of ranks times blocks" in done.stderr
+    assert run("gpu_notify", "--turns", 0, ranks=1).returncode == 2
+    done = run("gpu_allreduce", "--bytes", "12", ranks=1)
+    assert "multiples of 8" in done.stderr
+    for name in ("gpu_notify", "gpu_allreduce", "gpu_fft3d"):
+        done = run(name, "--driver", "libweft-nowhere.so", ranks=1)
+        assert done.returncode == 77
+        assert "there is no GPU here" in done.stderr
 
 
 def test_stencil_says_that_there_is_no_gpu():
@@ -98,7 +175,7 @@ def test_shows_what_the_headers_declare(family):
     shown = {line.split()[0].split("@")[0] for line in listing.splitlines()}
     text = "".join((installation.ROOT / "include" / name).read_text() for name in HEADERS)
     assert shown == set(re.findall(r"^WEFT_GPU_API [\w* ]+?\*?(weft_\w+)\(", text, re.M))
-    assert len(shown) == 2 * 22 + 6
+    assert len(shown) == 2 * 22 + 8
 
 
 @pytest.mark.parametrize("name", ["weft-gpu", "weft", "weft-advise"])

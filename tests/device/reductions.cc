@@ -1,7 +1,7 @@
 // The stand-in's kernels of reductions: Weft's own functions, in a loop.
 #include <cstring>
 
-#include "gpu/operators.h"
+#include "gpu/one_kernel.h"
 #include "standin.h"
 
 namespace weft::gpu {
@@ -23,12 +23,53 @@ void reduce(void* const* parameters) {
   for (std::uint64_t i = 0; i < count; ++i) inout[i] = combined(op, in[i], inout[i]);
 }
 
+Sharing sharing_in(void* const* parameters) {
+  auto sharing = parameter<Sharing>(parameters, 0);
+  for (int peer = 0; peer < sharing.ranks; ++peer) {
+    sharing.spots[peer] = static_cast<Spot*>(standin_data(sharing.spots[peer]));
+  }
+  return sharing;
+}
+
+// One thread is all of a block, and one block after the other runs.
+template <class T>
+void allreduce(void* const* parameters) {
+  const Sharing sharing = sharing_in(parameters);
+  const T* const in = static_cast<const T*>(standin_data(parameter<const void*>(parameters, 1)));
+  T* const out = static_cast<T*>(standin_data(parameter<void*>(parameters, 2)));
+  const auto count = parameter<std::uint64_t>(parameters, 3);
+  const auto op = static_cast<weft_gpu_op>(parameter<int>(parameters, 4));
+  const int phases = parameter<int>(parameters, 5), slices = slices_of(count * sizeof(T));
+  for (int slice = 0; slice < slices; ++slice) {
+    allreduce_slice(sharing, in, out, count, op, phases, Share{slice, slices, 0, 1}, [] {});
+  }
+}
+
+void gather(void* const* parameters) {
+  const Sharing sharing = sharing_in(parameters);
+  const void* const in = standin_data(parameter<const void*>(parameters, 1));
+  void* const out = standin_data(parameter<void*>(parameters, 2));
+  const auto bytes = parameter<std::uint64_t>(parameters, 3);
+  const int root = parameter<int>(parameters, 4), phases = parameter<int>(parameters, 5);
+  const int slices = slices_of(bytes);
+  for (int slice = 0; slice < slices; ++slice) {
+    gather_slice(sharing, static_cast<const std::uint8_t*>(in), static_cast<std::uint8_t*>(out),
+                 bytes, root, phases, Share{slice, slices, 0, 1}, [] {});
+  }
+}
+
 const bool added = [] {
   constexpr std::size_t sizes[] = {sizeof(void*), sizeof(void*), sizeof(std::uint64_t),
                                    sizeof(int)};
 #define WEFT_ADD(name, T) standin_add_kernel("weft_reduce_" #name, 4, sizes, reduce<T>);
   WEFT_GPU_TYPES(WEFT_ADD)
 #undef WEFT_ADD
+  constexpr std::size_t more[] = {sizeof(Sharing),       sizeof(void*), sizeof(void*),
+                                  sizeof(std::uint64_t), sizeof(int),   sizeof(int)};
+#define WEFT_ADD(name, T) standin_add_kernel("weft_allreduce_" #name, 6, more, allreduce<T>);
+  WEFT_GPU_TYPES(WEFT_ADD)
+#undef WEFT_ADD
+  standin_add_kernel("weft_gather", 6, more, gather);
   return true;
 }();
 

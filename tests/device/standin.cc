@@ -1,8 +1,11 @@
 // The stand-in's memory, contexts and failures.
 #include "standin.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <iterator>
@@ -16,18 +19,54 @@ namespace {
 constexpr int kOfContext = 1, kOfMemoryType = 2, kOfManaged = 8;
 constexpr unsigned kDevice = 2, kHost = 1;
 
+// What is in it lies in memory without a name, so that other processes can map it, too.
 struct Block {
   std::size_t bytes;
-  std::byte* data;  // what is in it; of pinned memory: the memory
+  std::byte* data;  // of pinned memory: the memory
+  int file = -1;    // of memory of the device
+  bool managed = false;
+  bool mapped = false;  // another process's
 };
 
-std::mutex mutex;              // guards the next three
-std::map<Address, Block> all;  // the device's, by address
+std::mutex mutex;               // guards the next four
+std::map<int, int> attributes;  // those that are not 1
+std::map<Address, Block> all;   // the device's, by address
 std::map<Address, Block> pinned;
 std::map<std::string, std::pair<int, int>> planted;  // by call: how many until it fails, and how
 int context;                                         // whose address is the only one
 thread_local void* current = nullptr;
 std::atomic<int> error{kSuccess};
+
+// As the driver's: passed by value.
+struct MemoryHandle {
+  int process, file;
+  std::size_t bytes;
+  std::byte unused[64 - 2 * sizeof(int) - sizeof(std::size_t)];
+};
+static_assert(sizeof(MemoryHandle) == 64);
+
+// Pages that nobody can touch, whose content is that of the file.
+int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return kOutOfMemory;
+  void* const device = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::lock_guard lock(mutex);
+  *address = reinterpret_cast<Address>(device);
+  all[*address] = {bytes, static_cast<std::byte*>(data), file, false, mapped};
+  return kSuccess;
+}
+
+int unmap_block(Address address, bool mapped) {
+  const std::lock_guard lock(mutex);
+  const auto found = all.find(address);
+  if (found == all.end() || found->second.mapped != mapped) return kInvalidValue;
+  const Block& gone = found->second;
+  munmap(reinterpret_cast<void*>(address), gone.bytes);
+  if (!gone.managed) munmap(gone.data, gone.bytes);
+  close(gone.file);
+  all.erase(found);
+  return kSuccess;
+}
 
 const Block* block_of(const std::map<Address, Block>& blocks, Address address,
                       std::size_t* inside) {
@@ -68,6 +107,13 @@ bool is_of_device(Address address) {
   return block_of(all, address, &inside) != nullptr;
 }
 
+static bool is_managed(Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const Block* const block = block_of(all, address, &inside);
+  return block && block->managed;
+}
+
 bool is_pinned(Address address, std::size_t bytes) {
   const std::lock_guard lock(mutex);
   std::size_t inside = 0;
@@ -97,7 +143,13 @@ __attribute__((visibility("default"))) void standin_fail(const char* call, int n
 __attribute__((visibility("default"))) void standin_forget_errors() {
   const std::lock_guard lock(standin::mutex);
   planted.clear();
+  attributes.clear();
   error = kSuccess;
+}
+
+__attribute__((visibility("default"))) void standin_set_attribute(int which, int value) {
+  const std::lock_guard lock(standin::mutex);
+  attributes[which] = value;
 }
 
 __attribute__((visibility("default"))) void* standin_data(const void* address) {
@@ -134,9 +186,22 @@ DRIVER int cuDeviceGetName(char* name, int bytes, int) {
   return kSuccess;
 }
 
-DRIVER int cuDeviceGetAttribute(int* value, int, int) {
-  *value = 1;
-  return kSuccess;
+// Negative: the driver does not know it.
+DRIVER int cuDeviceGetAttribute(int* value, int which, int) {
+  const std::lock_guard lock(standin::mutex);
+  const auto found = attributes.find(which);
+  *value = found == attributes.end() ? 1 : found->second;
+  return *value < 0 ? kInvalidValue : kSuccess;
+}
+
+DRIVER int cuDeviceGetUuid_v2(unsigned char* bytes, int) {
+  std::memset(bytes, 7, 16);
+  return stopped("cuDeviceGetUuid");
+}
+
+DRIVER int cuCtxGetDevice(int* device) {
+  *device = 0;
+  return stopped_without_context("cuCtxGetDevice");
 }
 
 DRIVER int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, std::size_t) {
@@ -174,21 +239,50 @@ DRIVER int cuGetErrorName(int code, const char** name) {
 DRIVER int cuMemAlloc_v2(Address* address, std::size_t bytes) {
   if (const int code = stopped("cuMemAlloc")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
-  void* const device = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  const std::lock_guard lock(standin::mutex);
-  *address = reinterpret_cast<Address>(device);
-  all[*address] = {bytes, new std::byte[bytes]};
-  return kSuccess;
+  const int file = memfd_create("standin", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
+  return map_block(file, bytes, false, address);
 }
 
 DRIVER int cuMemFree_v2(Address address) {
+  return unmap_block(address, false);
+}
+
+// Processor and device reach it.
+DRIVER int cuMemAllocManaged(Address* address, std::size_t bytes, unsigned) {
+  if (const int code = stopped("cuMemAllocManaged")) return code;
+  if (const int code = cuMemAlloc_v2(address, bytes)) return code;
+  const std::lock_guard lock(standin::mutex);
+  Block& made = all[*address];
+  made.managed = true;
+  mprotect(reinterpret_cast<void*>(*address), bytes, PROT_READ | PROT_WRITE);
+  munmap(made.data, bytes);
+  made.data =
+      static_cast<std::byte*>(mmap(reinterpret_cast<void*>(*address), bytes, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_FIXED, made.file, 0));
+  return kSuccess;
+}
+
+DRIVER int cuIpcGetMemHandle(MemoryHandle* handle, Address address) {
+  if (const int code = stopped_without_context("cuIpcGetMemHandle")) return code;
   const std::lock_guard lock(standin::mutex);
   const auto found = all.find(address);
-  if (found == all.end()) return kInvalidValue;
-  munmap(reinterpret_cast<void*>(address), found->second.bytes);
-  delete[] found->second.data;
-  all.erase(found);
+  if (found == all.end() || found->second.managed) return kInvalidValue;
+  *handle = {getpid(), found->second.file, found->second.bytes, {}};
   return kSuccess;
+}
+
+DRIVER int cuIpcOpenMemHandle_v2(Address* address, MemoryHandle handle, unsigned) {
+  if (const int code = stopped_without_context("cuIpcOpenMemHandle")) return code;
+  if (!may_allocate()) return kCaptureUnsupported;
+  const std::string path =
+      "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  return file < 0 ? kInvalidValue : map_block(file, handle.bytes, true, address);
+}
+
+DRIVER int cuIpcCloseMemHandle(Address address) {
+  return unmap_block(address, true);
 }
 
 DRIVER int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
@@ -216,11 +310,11 @@ DRIVER int cuMemHostGetDevicePointer_v2(Address* address, void* memory, unsigned
 }
 
 DRIVER int cuPointerGetAttribute(void* value, int which, Address address) {
-  const bool device = is_of_device(address);
+  const bool device = is_of_device(address), managed = is_managed(address);
   if (!device && !is_pinned(address, 1)) return kInvalidValue;
   if (which == kOfContext) *static_cast<void**>(value) = &context;
   if (which == kOfMemoryType) *static_cast<unsigned*>(value) = device ? kDevice : kHost;
-  if (which == kOfManaged) *static_cast<unsigned*>(value) = 0;
+  if (which == kOfManaged) *static_cast<unsigned*>(value) = managed;
   return kSuccess;
 }
 

@@ -42,8 +42,10 @@ bool failed_for_good();
 extern "C" {
 // The nth call of this name from now on (1: the next) returns `code`.
 void standin_fail(const char* call, int nth, int code);
-// Ends the errors of kernels.
+// Ends the errors of kernels, and forgets attributes.
 void standin_forget_errors();
+// What cuDeviceGetAttribute says of this one; negative: that there is none.
+void standin_set_attribute(int which, int value);
 // A kernel by this name, whose parameters have these sizes. It gets their copies; what they point
 // to is found by standin_data.
 void standin_add_kernel(const char* name, int parameters, const std::size_t* sizes,

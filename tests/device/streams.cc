@@ -294,6 +294,22 @@ DRIVER int cuMemsetD8Async(Address to, unsigned char with, std::size_t bytes, vo
   return enqueue(stream, [=] { std::memset(reachable(to), with, bytes); });
 }
 
+DRIVER int cuStreamWriteValue64_v2(void* stream, Address to, std::uint64_t value, unsigned) {
+  if (const int code = stopped_without_context("cuStreamWriteValue64")) return code;
+  return enqueue(
+      stream, [=] { weft_device_store(reinterpret_cast<std::uint64_t*>(reachable(to)), value); });
+}
+
+// As the driver's with CU_STREAM_WAIT_VALUE_GEQ: the difference is a signed number.
+DRIVER int cuStreamWaitValue64_v2(void* stream, Address at, std::uint64_t value, unsigned flags) {
+  if (const int code = stopped_without_context("cuStreamWaitValue64")) return code;
+  if (flags != 0) return kInvalidValue;
+  return enqueue(stream, [=] {
+    const auto* const number = reinterpret_cast<std::uint64_t*>(reachable(at));
+    while (static_cast<std::int64_t>(weft_device_load(number) - value) < 0) weft_device_pause();
+  });
+}
+
 DRIVER int cuStreamCreate(void** made, unsigned) {
   if (const int code = stopped_without_context("cuStreamCreate")) return code;
   *made = new Stream;

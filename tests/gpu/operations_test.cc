@@ -299,6 +299,68 @@ TEST_F(Operations, WhatHasNotEndedIsGivenUpAtTheEnd) {
   runtime_.release(operation);
 }
 
+TEST_F(Operations, AThreadOfWeftsTakesTheDevice) {
+  const auto context = runtime_.context();
+  ASSERT_TRUE(context);
+  void *mine = nullptr, *its = nullptr;
+  ASSERT_EQ((*driver())->current_context(&mine), kSuccess);
+  std::thread([&] {
+    (*context)->make_current();
+    EXPECT_EQ((*driver())->current_context(&its), kSuccess);
+  }).join();
+  EXPECT_EQ(its, mine);
+}
+
+TEST_F(Operations, ValuesInStreamsEndWithTheFirstCapture) {
+  Runtime runtime(**driver(), {OneKernel::automatic, Notify::stream});
+  const Made both =
+      make_collective(&runtime, &library_, 0, 0, What::sum, 0, from_, to_, 2, 1, nullptr);
+  Operation* const operation = both.operation;
+  const auto once = [&](const char* never) {
+    standin_fail(never, 1, standin::kInvalidValue);  // it is not called
+    ASSERT_TRUE(operation->run(stream_)) << never;
+    standin_forget_errors();
+  };
+  once("cuLaunchKernel");
+  once("cuLaunchKernel");
+  void* const exec = captured(operation);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+  once("cuStreamWriteValue64");
+  once("cuStreamWaitValue64");
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right = counting(100);
+  for (Number& one : right) one += 3;
+  EXPECT_EQ(to_.content(), right);
+  cuGraphExecDestroy(exec);
+  runtime.release(operation);
+}
+
+TEST_F(Operations, ADeviceWithoutValuesInStreamsHasKernels) {
+  standin_set_attribute(kDeviceHasStreamValues, 0);
+  Runtime runtime(**driver(), {OneKernel::automatic, Notify::stream});
+  const Made both =
+      make_collective(&runtime, &library_, 0, 0, What::sum, 0, from_, to_, 1, 1, nullptr);
+  standin_fail("cuStreamWriteValue64", 1, standin::kInvalidValue);
+  ASSERT_TRUE(both.operation->run(stream_));
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ(to_.content(), counting(100));
+  runtime.release(both.operation);
+}
+
+TEST_F(Operations, AFailedValueIsSaidByItsCall) {
+  Runtime runtime(**driver(), {OneKernel::automatic, Notify::stream});
+  for (const char* call : {"cuStreamWriteValue64", "cuStreamWaitValue64"}) {
+    const Made both = make_collective(&runtime, &library_, 0, next_number_++, What::sum, 0, from_,
+                                      to_, 1, 1, nullptr);
+    standin_fail(call, 1, standin::kOutOfMemory);
+    EXPECT_EQ(message(both.operation->run(stream_)),
+              std::string(call) + ": CUDA_ERROR_OUT_OF_MEMORY");
+    standin_forget_errors();
+    runtime.release(both.operation);
+  }
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+}
+
 TEST_F(Operations, AThreadWithoutADeviceIsTold) {
   std::string said;
   std::thread([&] { said = runtime_.context().error().message; }).join();

@@ -1,14 +1,15 @@
 // Random programs of streams against an oracle: computations, reductions and collectives on several
-// streams of several ranks, plain, persistent and captured into graphs that are launched again and
-// again. Every rank has its own streams and its own order of waits; all start the same collectives.
-// WEFT_GPU_PROGRAMS: how many (500 otherwise); WEFT_GPU_SEED: the first one's number.
+// streams of several ranks, plain, persistent, in one kernel, and captured into graphs that are
+// launched again and again. Every rank has its own streams and its own order of waits; all start
+// the same collectives. WEFT_GPU_PROGRAMS: how many (500 otherwise); WEFT_GPU_SEED: the first one's
+// number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <list>
 
-#include "ranks.h"
+#include "group.h"
 
 namespace weft::gpu {
 namespace {
@@ -28,7 +29,8 @@ struct Step {
   What what;
   int root;
   std::size_t parts;
-  int number;  // of a persistent collective; -1: it is none
+  int number;      // of a persistent collective; -1: it is none
+  bool in_kernel;  // it is an allreduce in one kernel
 };
 
 // Steps that run once, or as a graph that is launched so many times.
@@ -55,6 +57,7 @@ Step random_step(Random* random, const Program& program) {
   step.root = below(random, program.ranks);
   step.parts = 1 + static_cast<std::size_t>(below(random, 4));
   step.number = -1;
+  step.in_kernel = step.what == What::sum && below(random, 2) == 0;
   return step;
 }
 
@@ -142,10 +145,44 @@ State expected(const Program& program) {
   return state;
 }
 
-// What a rank has from its first program on, so that channels and memory are used again.
-Runtime& runtime_of(int rank) {
-  static Runtime all[] = {Runtime(**driver()), Runtime(**driver()), Runtime(**driver())};
-  return all[rank];
+// What the ranks have from their first program on, so that channels, memory and spots are used
+// again.
+struct World {
+  explicit World(Notify notify) {
+    for (int rank = 0; rank < kMostRanks; ++rank) {
+      runtimes.push_back(
+          std::make_unique<Runtime>(**driver(), Options{OneKernel::automatic, notify}));
+    }
+  }
+  // Of so many ranks.
+  const Group& group(int ranks) {
+    Group& group = groups[ranks - 1];
+    if (!group.peers.empty()) return group;
+    std::vector<Runtime*> all;
+    for (int rank = 0; rank < ranks; ++rank) {
+      all.push_back(runtimes[static_cast<std::size_t>(rank)].get());
+    }
+    group = meet_all(all, {});
+    EXPECT_EQ(group.why_not, "");
+    return group;
+  }
+
+  static constexpr int kMostRanks = 3;
+  std::vector<std::unique_ptr<Runtime>> runtimes;
+  Group groups[kMostRanks];
+};
+
+// For each persistent collective a spot; -1: it is none in one kernel, or spots are taken.
+std::vector<int> spots_of(const Program& program, const Group& group) {
+  std::vector<int> spots;
+  std::uint32_t taken = 0;
+  for (const Step& step : program.persistent) {
+    std::uint32_t free = ~taken;
+    for (const auto& one : group.peers) free &= one->free_spots();
+    spots.push_back(step.in_kernel && free != 0 ? __builtin_ctz(free) : -1);
+    if (spots.back() >= 0) taken |= 1U << spots.back();
+  }
+  return spots;
 }
 
 // ---- One rank
@@ -153,12 +190,13 @@ Runtime& runtime_of(int rank) {
 
 class Rank {
  public:
-  Rank(const Program& program, Library* library, int rank, unsigned seed)
+  Rank(const Program& program, Library* library, World* world, const std::vector<int>& spots,
+       int rank, unsigned seed)
       : program_(program),
         library_(*library),
         rank_(rank),
         random_(seed),
-        runtime_(runtime_of(rank)) {
+        runtime_(*world->runtimes[static_cast<std::size_t>(rank)]) {
     for (int i = 0; i < program.buffers; ++i) {
       const bool on_device = below(&random_, 4) > 0;
       buffers_.push_back(std::make_unique<Buffer>(initial(program, rank, i), on_device));
@@ -168,7 +206,13 @@ class Rank {
       EXPECT_EQ(cuStreamCreate(&made, 1), kSuccess);
       streams_.push_back(made);
     }
-    for (const Step& step : program.persistent) persistent_.push_back(made(step).operation);
+    const Group& group = world->group(program.ranks);
+    for (const Step& step : program.persistent) {
+      const int spot = spots[static_cast<std::size_t>(step.number)];
+      persistent_.push_back(spot < 0 ? made(step).operation
+                                     : sum_by_kernel(&runtime_, group, rank, spot,
+                                                     buffer(step.from), buffer(step.to)));
+    }
   }
   ~Rank() {
     for (Stream one : streams_) cuStreamDestroy_v2(one);
@@ -263,6 +307,12 @@ class Rank {
   void start(const Step& step, Stream stream) {
     Operation* const operation =
         step.number < 0 ? made(step).operation : persistent_[static_cast<std::size_t>(step.number)];
+    if (step.number >= 0 && below(&random_, 3) == 0) {
+      const auto run = operation->run(stream);
+      EXPECT_TRUE(run) << run.error().message;
+      access(step.from) = access(step.to) = recorded(stream);
+      return;
+    }
     const auto started = operation->start(stream);
     EXPECT_TRUE(started) << started.error().message;
     pending_.push_back({operation, step, recorded(stream)});
@@ -317,14 +367,15 @@ class Rank {
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
 };
 
-void check_program(unsigned seed) {
+void check_program(unsigned seed, World* world) {
   Random random(seed);
   const Program program = random_program(&random);
   Library library(program.ranks);
+  const std::vector<int> spots = spots_of(program, world->group(program.ranks));
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < program.ranks; ++rank) {
     const auto own = seed * 16 + static_cast<unsigned>(rank);
-    ranks.push_back(std::make_unique<Rank>(program, &library, rank, own));
+    ranks.push_back(std::make_unique<Rank>(program, &library, world, spots, rank, own));
   }
   for (auto& one : ranks) one->run();
   const State right = expected(program);
@@ -339,13 +390,18 @@ int number_in(const char* variable, int otherwise) {
   return given ? std::atoi(given) : otherwise;
 }
 
-TEST(Programs, GiveTheOraclesResults) {
+class Programs : public ::testing::TestWithParam<Notify> {};
+
+TEST_P(Programs, GiveTheOraclesResults) {
   use_device();
+  World world(GetParam());
   const int first = number_in("WEFT_GPU_SEED", 1), count = number_in("WEFT_GPU_PROGRAMS", 500);
   for (int seed = first; seed < first + count && !HasFatalFailure(); ++seed) {
-    check_program(static_cast<unsigned>(seed));
+    check_program(static_cast<unsigned>(seed), &world);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Programs, Programs, ::testing::Values(Notify::kernel, Notify::stream));
 
 }  // namespace
 }  // namespace weft::gpu

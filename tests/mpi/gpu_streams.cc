@@ -1,8 +1,11 @@
 // Every collective in a stream, on memory of a device that the processor cannot touch, on memory of
-// the processor's, and on both at once: enqueued, persistent, and in a graph that is launched
-// twice. An ordinary MPI program: `gpu_streams DRIVER`, where DRIVER is the stand-in of
-// tests/device, or libcuda.so.1 on a machine with a GPU. What must come out is what the MPI library
-// makes of the same data in ordinary memory. Needs two ranks or more; three, for its ring.
+// the processor's, on both at once, and on managed memory: enqueued, persistent, and in a graph
+// that is launched twice. Short allreduces, allgathers and broadcasts on memory of the device go in
+// one kernel, unless a rank cannot. An ordinary MPI program: `gpu_streams DRIVER [WAY]`, where
+// DRIVER is the stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. WAY, where they
+// must not go in one kernel, is what weft_gpu_path_of begins with then. What must come out is what
+// the MPI library makes of the same data in ordinary memory. Needs two ranks or more; three, for
+// its ring.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -11,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -26,6 +30,7 @@ using Stream = weft_gpu_stream;
   X(cuDevicePrimaryCtxRetain, (void** context, int device))                            \
   X(cuCtxSetCurrent, (void* context))                                                  \
   X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                      \
+  X(cuMemAllocManaged, (std::uintptr_t * address, std::size_t bytes, unsigned flags))  \
   X(cuMemFree_v2, (std::uintptr_t address))                                            \
   X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))             \
   X(cuStreamCreate, (Stream * stream, unsigned flags))                                 \
@@ -40,6 +45,9 @@ using Stream = weft_gpu_stream;
 #define DECLARE(name, parameters) int(*name) parameters;
 DRIVER_CALLS(DECLARE)
 
+// Of the stand-in alone: a device does not fail when it is told to.
+void (*standin_fail)(const char* call, int nth, int code);
+
 bool load(const char* path) {
   void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   bool complete = library != nullptr;
@@ -47,10 +55,13 @@ bool load(const char* path) {
   name = reinterpret_cast<decltype(name)>(complete ? dlsym(library, #name) : nullptr); \
   complete = complete && name;
   DRIVER_CALLS(FIND)
+  if (complete)
+    standin_fail = reinterpret_cast<decltype(standin_fail)>(dlsym(library, "standin_fail"));
   return complete;
 }
 
 int failures = 0, cases = 0, rank = 0, ranks = 1;
+const char* expected_way = nullptr;  // of persistent ones that a kernel carries out
 MPI_Comm world, ring;
 Stream stream;
 
@@ -64,12 +75,17 @@ std::uintptr_t address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// Ints of the device's or of the processor's.
+enum Where { kProcessor, kDevice, kManaged };
+
+// Ints of the device's, of the processor's, or of both.
 class Buffer {
  public:
-  Buffer(const std::vector<int>& content, bool on_device) : host_(content) {
-    if (!on_device) return;
-    good(cuMemAlloc_v2(&device_, bytes()), "cuMemAlloc");
+  Buffer(const std::vector<int>& content, Where where) : host_(content) {
+    if (where == kProcessor) return;
+    constexpr unsigned kGlobal = 1;
+    good(where == kDevice ? cuMemAlloc_v2(&device_, bytes())
+                          : cuMemAllocManaged(&device_, bytes(), kGlobal),
+         "cuMemAlloc");
     good(cuMemcpy(device_, address_of(host_.data()), bytes()), "cuMemcpy");
   }
   ~Buffer() {
@@ -186,7 +202,20 @@ void check(const Case& one, const char* form, int n, Buffer& to, std::vector<int
   std::printf("rank %d: wrong: %s, %s, %d ints\n", rank, one.name, form, n);
 }
 
-void run(const Case& one, int n, bool from_device, bool to_device) {
+bool has_a_kernel(const Case& one) {
+  const std::string name = one.name;
+  return name == "Allreduce" || name == "Allgather" || name == "Bcast";
+}
+
+// found: of weft_gpu_path_of.
+void expect_way(const std::string& found, const std::string& way) {
+  ++cases;
+  if (found.rfind(way, 0) == 0) return;
+  ++failures;
+  std::printf("rank %d: it travels %s; expected: %s\n", rank, found.c_str(), way.c_str());
+}
+
+void run(const Case& one, int n, Where from_device, Where to_device) {
   const bool beside = std::string(one.name).rfind("Neighbor", 0) == 0;
   auto m = numbers(n, beside ? 2 : ranks);
   std::vector<int> once = filled(n, 2);
@@ -209,10 +238,10 @@ void run(const Case& one, int n, bool from_device, bool to_device) {
   {
     Buffer to(filled(n, 2), to_device);
     good(one.prepare(m, from.data(), to.data(), &request), one.name);
-    for (int i = 0; i < 2; ++i) {
-      good(weft_start_enqueue(request, stream), "start");
-      good(weft_wait_enqueue(request, stream), "wait");
-    }
+    if (has_a_kernel(one) && expected_way) expect_way(weft_gpu_path_of(request), expected_way);
+    good(weft_start_enqueue(request, stream), "start");
+    good(weft_wait_enqueue(request, stream), "wait");
+    good(weft_run_enqueue(request, stream), "run");
     good(weft_gpu_request_free(&request), "free");
     good(cuStreamSynchronize(stream), "synchronize");
     check(one, "persistent", n, to, twice);
@@ -245,9 +274,58 @@ void expect_refusal(int code, const char* sentence) {
   std::printf("rank %d: not refused: %s; said is: %s\n", rank, sentence, weft_gpu_error());
 }
 
+// One rank alone cannot share its memory: all are told, and the sum is right.
+void one_rank_is_refused() {
+  if (!standin_fail) return;
+  constexpr int kUnsupported = 801;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  if (rank == 1) standin_fail("cuIpcGetMemHandle", 1, kUnsupported);
+  Buffer data(std::vector<int>(5, rank + 1), kDevice);
+  weft_gpu_request request = nullptr;
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, own, &request), "init");
+  expect_way(weft_gpu_path_of(request),
+             "by calls of MPI's, not in one kernel: rank 1: cuIpcGetMemHandle");
+  good(weft_run_enqueue(request, stream), "run");
+  good(cuStreamSynchronize(stream), "synchronize");
+  ++cases;
+  if (data.content() != std::vector<int>(5, ranks * (ranks + 1) / 2)) ++failures;
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Comm_free(&own);
+}
+
+// One after the other, so that places are used again, and several at one time.
+void many_in_one_kernel() {
+  constexpr int kAtATime = 20, kRounds = 5;  // more than there are places
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::unique_ptr<Buffer>> all;
+    std::vector<weft_gpu_request> requests(kAtATime);
+    for (int i = 0; i < kAtATime; ++i) {
+      all.push_back(std::make_unique<Buffer>(std::vector<int>(3000, rank + i), kDevice));
+      good(weft_allreduce_init(MPI_IN_PLACE, all.back()->data(), 3000, MPI_INT, MPI_SUM, world,
+                               &requests[static_cast<std::size_t>(i)]),
+           "init");
+    }
+    for (int i = 0; i < kAtATime; ++i) {  // each rank in an order of its own
+      const auto one = static_cast<std::size_t>((i * 7 + rank * 3) % kAtATime);
+      good(weft_start_enqueue(requests[one], stream), "start");
+    }
+    for (weft_gpu_request& one : requests) good(weft_wait_enqueue(one, stream), "wait");
+    for (weft_gpu_request& one : requests) good(weft_gpu_request_free(&one), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    for (int i = 0; i < kAtATime; ++i) {
+      ++cases;
+      const int sum = ranks * (ranks - 1) / 2 + i * ranks;
+      if (all[static_cast<std::size_t>(i)]->content() == std::vector<int>(3000, sum)) continue;
+      ++failures;
+      std::printf("rank %d: wrong: allreduce %d of many\n", rank, i);
+    }
+  }
+}
+
 void refusals() {
   weft_gpu_request request = nullptr;
-  Buffer device(filled(100, 1), true);
+  Buffer device(filled(100, 1), kDevice);
   expect_refusal(weft_wait_enqueue(nullptr, stream), "there is no request");
   expect_refusal(weft_gpu_request_free(&request), "there is no request");
   expect_refusal(weft_reduce_local_enqueue(device.data(), device.data(), 1, WEFT_GPU_HALF,
@@ -271,7 +349,7 @@ void refusals() {
 
 int main(int argc, char** argv) {
   if (argc < 2 || !load(argv[1])) {
-    std::fprintf(stderr, "usage: gpu_streams DRIVER\n");
+    std::fprintf(stderr, "usage: gpu_streams DRIVER [WAY]\n");
     return 2;
   }
   int level = 0;
@@ -287,13 +365,19 @@ int main(int argc, char** argv) {
   good(cuDevicePrimaryCtxRetain(&context, 0), "context");
   good(cuCtxSetCurrent(context), "context");
   good(cuStreamCreate(&stream, 1), "stream");
+  const bool in_one_kernel = argc < 3;
   for (const Case& one : all_cases()) {
-    run(one, 2, true, true);
-    run(one, 1000, true, true);
-    run(one, 1000, rank % 2 == 0, rank % 2 != 0);
-    run(one, 1000, false, false);
-    if (travels_in_parts(one)) run(one, 300'000, true, rank != 0);
+    expected_way = in_one_kernel ? "in one kernel" : argv[2];
+    run(one, 2, kDevice, kDevice);
+    run(one, 1000, kDevice, kDevice);
+    expected_way = "by calls of MPI's";
+    run(one, 1000, rank % 2 == 0 ? kDevice : kProcessor, rank % 2 != 0 ? kDevice : kProcessor);
+    run(one, 1000, kProcessor, kProcessor);
+    run(one, 1000, kManaged, kManaged);
+    if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
+  many_in_one_kernel();
+  if (in_one_kernel) one_rank_is_refused();
   refusals();
   MPI_Comm_free(&ring);
   int all = 0;

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "gpu/mpi/calls.h"
+#include "gpu/mpi/one_kernel.h"
 #include "gpu/mpi/staging.h"
 #include "gpu/operators.h"
 #include "gpu/runtime.h"
@@ -70,9 +71,11 @@ Result<bool> check_mpi() {
 }
 
 Result<Runtime*> make_runtime() {
+  const auto options = options_of_environment();
+  if (!options) return options.error();
   const auto found = driver();
   if (!found) return found.error();
-  made_runtime = new Runtime(**found);
+  made_runtime = new Runtime(**found, *options);
   int at_end = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &at_end, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, at_end, nullptr);
@@ -104,6 +107,7 @@ class Shadow {
   static Result<std::shared_ptr<Shadow>> of(MPI_Comm comm);
   // The ranks free their communicators together, so that the shadow is made before.
   ~Shadow() {
+    if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
     MPI_Comm_free(&comm_);
   }
@@ -128,6 +132,7 @@ class Shadow {
   }
   MPI_Comm comm() const { return comm_; }  // where it is ready
   const std::shared_ptr<Order>& order() const { return order_; }
+  OneNode& one_node() { return one_node_; }
 
  private:
   std::mutex mutex_;  // guards the next three
@@ -135,6 +140,7 @@ class Shadow {
   MPI_Request making_ = MPI_REQUEST_NULL;
   bool ready_ = false;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
+  OneNode one_node_;
 };
 
 using Kept = std::shared_ptr<Shadow>;
@@ -168,8 +174,10 @@ Result<Kept> Shadow::of(MPI_Comm comm) {
 
 class MpiCollective : public Collective {
  public:
-  MpiCollective(Kept shadow, Staged staged)
+  // context: of the device whose memory the library reaches; nullptr: it gets none.
+  MpiCollective(Kept shadow, Staged staged, Context* context)
       : shadow_(std::move(shadow)),
+        context_(context),
         calls_(std::move(staged.calls)),
         arrays_(std::move(staged.arrays)),
         requests_(calls_.size(), MPI_REQUEST_NULL) {}
@@ -192,6 +200,7 @@ class MpiCollective : public Collective {
   }
 
   Result<bool> start(std::size_t part) override {
+    if (context_) context_->make_current();
     if (persistent_) return checked(MPI_Start(&requests_[part]));
     const auto ready = shadow_->ready();
     if (!ready || !*ready) return ready;
@@ -208,6 +217,7 @@ class MpiCollective : public Collective {
 
  private:
   const Kept shadow_;
+  Context* const context_;
   std::vector<Call> calls_;
   const std::vector<std::vector<std::byte>> arrays_;
   std::vector<MPI_Request> requests_;
@@ -218,21 +228,49 @@ Operation* operation_of(weft_gpu_request request) {
   return reinterpret_cast<Operation*>(request);
 }
 
-Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, Context* context) {
-  auto staged = stage(call, context, !library_takes_device_memory());
+Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
+                                Context* context) {
+  const bool copies = !library_takes_device_memory();
+  auto staged = stage(call, context, copies);
   if (!staged) return staged.error();
   const Pinned pinned = staged->pinned;
   std::vector<Part> parts = std::move(staged->parts);
-  auto collective = std::make_unique<MpiCollective>(shadow, std::move(*staged));
+  auto collective =
+      std::make_unique<MpiCollective>(shadow, std::move(*staged), copies ? nullptr : context);
   if (persistent) {
     if (const auto made = collective->become_persistent(); !made) {
       context->give_back({}, pinned, nullptr);
       return made.error();
     }
   }
-  return (*runtime())
-      ->add(context, std::move(parts), std::move(collective), pinned,
-            persistent ? nullptr : shadow->order());
+  return made_runtime->add(context, std::move(parts), std::move(collective), pinned,
+                           persistent ? nullptr : shadow->order());
+}
+
+// Persistent ones are prepared by all ranks together, which may decide for one kernel then.
+Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, Context* context) {
+  std::string why_not = "it is not persistent";
+  int between_groups = 0;
+  MPI_Comm_test_inter(call.comm, &between_groups);
+  if (persistent && !between_groups) {
+    made_runtime->collect();
+    auto by_kernel = shadow->one_node().decide(call, context, made_runtime->options(), &why_not);
+    if (!by_kernel) return by_kernel.error();
+    if (by_kernel->peers) {
+      const auto peers = by_kernel->peers;
+      const int spot = by_kernel->spot;
+      const auto made = made_runtime->add(context, std::move(*by_kernel));
+      if (made) {
+        (*made)->set_path("in one kernel");
+      } else {
+        peers->give_back(spot);
+      }
+      return made;
+    }
+  }
+  const auto made = stage_by_mpi(call, shadow, persistent, context);
+  if (made) (*made)->set_path("by calls of MPI's, not in one kernel: " + why_not);
+  return made;
 }
 
 // What every collective begins with.
@@ -326,6 +364,18 @@ WEFT_GPU_API int weft_start_enqueue(weft_gpu_request request, weft_gpu_stream st
 
 WEFT_GPU_API int weft_wait_enqueue(weft_gpu_request request, weft_gpu_stream stream) {
   return request ? code_of(operation_of(request)->wait(stream)) : failed(kNoRequest);
+}
+
+WEFT_GPU_API int weft_run_enqueue(weft_gpu_request request, weft_gpu_stream stream) {
+  if (!request) return failed(kNoRequest);
+  if (!operation_of(request)->is_persistent()) {
+    return failed({"only a persistent collective is run", MPI_ERR_REQUEST});
+  }
+  return code_of(operation_of(request)->run(stream));
+}
+
+WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request) {
+  return request ? operation_of(request)->path().c_str() : "";
 }
 
 WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request) {

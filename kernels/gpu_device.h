@@ -1,0 +1,246 @@
+// gpu_device.h: what the programs on GPUs share: CUDA's driver, found when the program runs, one
+// device for each rank with a stream and kernels, and memory on it. Nothing is linked to CUDA.
+#pragma once
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "weft_gpu.h"
+
+namespace gpu {
+
+using Stream = weft_gpu_stream;
+using Address = std::uintptr_t;
+
+#define GPU_DRIVER_CALLS(X)                                                                        \
+  X(cuInit, (unsigned flags))                                                                      \
+  X(cuDeviceGetCount, (int* count))                                                                \
+  X(cuDeviceGet, (int* device, int number))                                                        \
+  X(cuDeviceGetAttribute, (int* value, int which, int device))                                     \
+  X(cuDeviceGetName, (char* name, int bytes, int device))                                          \
+  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                        \
+  X(cuCtxSetCurrent, (void* context))                                                              \
+  X(cuMemAlloc_v2, (Address * address, std::size_t bytes))                                         \
+  X(cuMemFree_v2, (Address address))                                                               \
+  X(cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                            \
+  X(cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))               \
+  X(cuMemcpy, (Address to, Address from, std::size_t bytes))                                       \
+  X(cuMemcpyAsync, (Address to, Address from, std::size_t bytes, Stream stream))                   \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
+  X(cuStreamSynchronize, (Stream stream))                                                          \
+  X(cuEventCreate, (void** event, unsigned flags))                                                 \
+  X(cuEventRecord, (void* event, Stream stream))                                                   \
+  X(cuStreamWaitEvent, (Stream stream, void* event, unsigned flags))                               \
+  X(cuStreamWriteValue64_v2, (Stream stream, Address to, std::uint64_t value, unsigned flags))     \
+  X(cuStreamWaitValue64_v2, (Stream stream, Address at, std::uint64_t value, unsigned flags))      \
+  X(cuModuleLoadData, (void** module, const void* image))                                          \
+  X(cuModuleGetFunction, (void** function, void* module, const char* name))                        \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                   \
+    (int* blocks, void* function, int threads, std::size_t shared))                                \
+  X(cuLaunchKernel,                                                                                \
+    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+     unsigned shared, Stream stream, void** parameters, void** extra))                             \
+  X(cuLaunchCooperativeKernel,                                                                     \
+    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+     unsigned shared, Stream stream, void** parameters))                                           \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
+  X(cuStreamEndCapture, (Stream stream, void** graph))                                             \
+  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))             \
+  X(cuGraphLaunch, (void* exec, Stream stream))                                                    \
+  X(cuGraphExecDestroy, (void* exec))                                                              \
+  X(cuGraphDestroy, (void* graph))
+
+#define GPU_DECLARE(name, parameters) inline int(*name) parameters = nullptr;
+GPU_DRIVER_CALLS(GPU_DECLARE)
+
+constexpr int kProcessors = 16, kStreamValues = 122;  // of cuda.h: what devices are asked for
+constexpr int kThreadLocalCapture = 1;
+constexpr unsigned kMapped = 2, kNonBlocking = 1, kWithoutTiming = 2;
+constexpr int kNoDevice = 77;  // the status of a program that has no device
+
+inline const char* program = "gpu";
+inline int rank = 0, ranks = 1;
+
+[[noreturn]] inline void stop(const std::string& why) {
+  std::fprintf(stderr, "%s: %s\n", program, why.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+inline void good(int code, const char* what) {
+  if (code != 0) stop(std::string(what) + " failed with " + std::to_string(code));
+}
+#define GPU_GOOD(name, ...) gpu::good(gpu::name(__VA_ARGS__), #name)
+inline void weft_good(int code) {
+  if (code != MPI_SUCCESS) stop(weft_gpu_error());
+}
+
+inline void* symbol_of(void* library, const char* name) {
+  return library ? dlsym(library, name) : nullptr;
+}
+
+// Empty, or why there is no device. has_kernels: the build had nvcc.
+inline std::string load_driver(const std::string& path, bool has_kernels) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) return "there is no GPU here: CUDA's driver cannot be loaded";
+#define GPU_FIND(name, parameters)                                    \
+  name = reinterpret_cast<decltype(name)>(symbol_of(library, #name)); \
+  if (!name) return "CUDA's driver is too old: it lacks " #name;
+  GPU_DRIVER_CALLS(GPU_FIND)
+  int devices = 0;
+  if (cuInit(0) != 0 || cuDeviceGetCount(&devices) != 0 || devices == 0) {
+    return "there is no GPU here: CUDA's driver finds none";
+  }
+  return has_kernels ? "" : "this build has no kernels for GPUs, since there was no nvcc";
+}
+
+// MPI with threads, and its rank.
+inline void begin(int* argc, char*** argv, const char* name) {
+  int level = 0;
+  program = name;
+  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+// Of this rank: those of a node take its devices in turn.
+class Device {
+ public:
+  explicit Device(const void* image) {
+    MPI_Comm node;
+    int place = 0, devices = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &place);
+    MPI_Comm_free(&node);
+    GPU_GOOD(cuDeviceGetCount, &devices);
+    GPU_GOOD(cuDeviceGet, &device_, place % devices);
+    char name[128] = "";
+    GPU_GOOD(cuDeviceGetName, name, sizeof name, device_);
+    name_ = name, alone_ = devices > place;
+    void* context = nullptr;
+    GPU_GOOD(cuDevicePrimaryCtxRetain, &context, device_);
+    GPU_GOOD(cuCtxSetCurrent, context);
+    GPU_GOOD(cuModuleLoadData, &module_, image);
+  }
+  const std::string& name() const { return name_; }
+  bool is_alone() const { return alone_; }  // no rank before this one has the same device
+  int attribute(int which) const {
+    int value = 0;
+    GPU_GOOD(cuDeviceGetAttribute, &value, which, device_);
+    return value;
+  }
+  void* kernel(const char* name) const {
+    void* function = nullptr;
+    GPU_GOOD(cuModuleGetFunction, &function, module_, name);
+    return function;
+  }
+
+ private:
+  int device_ = 0;
+  std::string name_;
+  bool alone_ = true;
+  void* module_ = nullptr;
+};
+
+inline Stream new_stream() {
+  Stream made = nullptr;
+  GPU_GOOD(cuStreamCreate, &made, kNonBlocking);
+  return made;
+}
+inline void synchronise(Stream stream) {
+  GPU_GOOD(cuStreamSynchronize, stream);
+}
+
+// `to` goes on when all has ended that is in `from` now.
+inline void join(Stream from, Stream to, void* event) {
+  GPU_GOOD(cuEventRecord, event, from);
+  GPU_GOOD(cuStreamWaitEvent, to, event, 0);
+}
+inline void* new_event() {
+  void* made = nullptr;
+  GPU_GOOD(cuEventCreate, &made, kWithoutTiming);
+  return made;
+}
+
+template <class... Arguments>
+void launch(void* kernel, unsigned blocks, unsigned threads, Stream stream,
+            Arguments... arguments) {
+  void* parameters[] = {&arguments..., nullptr};
+  GPU_GOOD(cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr);
+}
+
+// Memory of the device, in elements of one type.
+template <class T>
+class Array {
+ public:
+  explicit Array(std::size_t count) : count_(count) {
+    GPU_GOOD(cuMemAlloc_v2, &address_, count * sizeof(T));
+  }
+  explicit Array(const std::vector<T>& content) : Array(content.size()) { set(content); }
+  ~Array() { cuMemFree_v2(address_); }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  T* data() const { return reinterpret_cast<T*>(address_); }
+  Address address() const { return address_; }
+  std::size_t count() const { return count_; }
+  void set(const std::vector<T>& content) {
+    GPU_GOOD(cuMemcpy, address_, reinterpret_cast<Address>(content.data()),
+             content.size() * sizeof(T));
+  }
+  std::vector<T> content() const {
+    std::vector<T> found(count_);
+    GPU_GOOD(cuMemcpy, reinterpret_cast<Address>(found.data()), address_, count_ * sizeof(T));
+    return found;
+  }
+
+ private:
+  const std::size_t count_;
+  Address address_ = 0;
+};
+
+// The processor's memory, which the device sees.
+template <class T>
+struct Mapped {
+  T* host = nullptr;
+  T* device = nullptr;
+
+  explicit Mapped(std::size_t count) {
+    void* memory = nullptr;
+    Address seen = 0;
+    GPU_GOOD(cuMemHostAlloc, &memory, count * sizeof(T), kMapped);
+    GPU_GOOD(cuMemHostGetDevicePointer_v2, &seen, memory, 0);
+    host = static_cast<T*>(memory), device = reinterpret_cast<T*>(seen);
+    for (std::size_t i = 0; i < count; ++i) host[i] = T{};
+  }
+};
+
+// The slowest rank's.
+inline double slowest(double mine) {
+  double all = 0;
+  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return all;
+}
+inline long total(long mine) {
+  long all = 0;
+  MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  return all;
+}
+
+// Seconds of one of `times` turns of `body` in the stream, of the slowest rank.
+template <class Body>
+double seconds_for_each(int times, Stream stream, const Body& body) {
+  synchronise(stream);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double began = MPI_Wtime();
+  for (int i = 0; i < times; ++i) body();
+  synchronise(stream);
+  return slowest((MPI_Wtime() - began) / times);
+}
+
+}  // namespace gpu

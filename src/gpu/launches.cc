@@ -1,0 +1,160 @@
+// What a context puts on streams, and its memory that other processes have mapped.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "gpu/context.h"
+
+namespace weft::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256, kMostBlocks = 1024;
+
+}  // namespace
+
+Result<bool> Context::launch_one(void* function, const Channel& channel, Stream stream) const {
+  weft_gpu_flags flags = channel.device;
+  void* parameters[] = {&flags};
+  const int code = driver_.launch(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
+  if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
+  return true;
+}
+
+Result<bool> Context::launch_start(const Channel& channel, Stream stream) const {
+  return launch_one(start_, channel, stream);
+}
+
+Result<bool> Context::launch_wait(const Channel& channel, Stream stream) const {
+  return launch_one(wait_, channel, stream);
+}
+
+Result<bool> Context::launch_reduction(const void* in, void* inout, std::size_t count,
+                                       weft_gpu_type type, weft_gpu_op op, Stream stream) const {
+  if (count == 0) return true;
+  std::uint64_t elements = count;
+  int how = op;
+  void* parameters[] = {&in, &inout, &elements, &how};
+  const auto blocks = static_cast<unsigned>(
+      std::min<std::uint64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
+  const int code = driver_.launch(reductions_[type], blocks, 1, 1, kThreads, 1, 1, 0, stream,
+                                  parameters, nullptr);
+  if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
+  return true;
+}
+
+Result<bool> Context::copy(Address to, Address from, std::size_t bytes, Stream stream) const {
+  if (const int code = driver_.copy(to, from, bytes, stream); code != kSuccess) {
+    return driver_.error("cuMemcpyAsync", code);
+  }
+  return true;
+}
+
+Result<bool> Context::launch(const OneKernelCall& call, const Sharing& sharing, int phases,
+                             Stream stream) const {
+  OneKernelCall own = call;
+  Sharing met = sharing;
+  std::uint64_t elements = call.count;
+  const bool reduces = call.what == OneKernelCall::What::allreduce;
+  int op_or_root = reduces ? static_cast<int>(call.op) : call.root;
+  void* parameters[] = {&met, &own.in, &own.out, &elements, &op_or_root, &phases};
+  void* const kernel = reduces ? allreduces_[call.type] : gather_;
+  const auto blocks = static_cast<unsigned>(slices_of(call.count * element_bytes(call.type)));
+  const int code =
+      driver_.launch(kernel, blocks, 1, 1, kOneKernelThreads, 1, 1, 0, stream, parameters, nullptr);
+  if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
+  return true;
+}
+
+// The driver orders the second write behind the first, and behind all data.
+Result<bool> Context::write_start(const Channel& channel, std::uint64_t number,
+                                  Stream stream) const {
+  for (const std::uint64_t* word : {channel.device.sent, channel.device.ready}) {
+    const int code = driver_.write_value(stream, reinterpret_cast<Address>(word), number, 0);
+    if (code != kSuccess) return driver_.error("cuStreamWriteValue64", code);
+  }
+  return true;
+}
+
+Result<bool> Context::wait_until(const Channel& channel, std::uint64_t number,
+                                 Stream stream) const {
+  const auto word = reinterpret_cast<Address>(channel.device.done);
+  const int code = driver_.wait_value(stream, word, number, kWaitUntilReached);
+  if (code != kSuccess) return driver_.error("cuStreamWaitValue64", code);
+  return true;
+}
+
+// ---- Regions
+// --------------------------------------------------------------------------------------
+
+Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const OutsideCapture now(driver_);
+  const auto stream = own_stream();
+  if (!stream) return stream.error();
+  int code = driver_.fill(to, with, bytes, *stream);
+  if (code == kSuccess) code = driver_.synchronise(*stream);
+  if (code != kSuccess) return driver_.error("cuMemsetD8Async", code);
+  return true;
+}
+
+// Never released while the process runs: the driver would wait for all kernels of this context, and
+// one of them may wait for another rank.
+Result<Address> Context::region(std::size_t bytes) {
+  Address made = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const OutsideCapture now(driver_);
+    const auto closed = std::find_if(retired_.begin(), retired_.end(),
+                                     [this](const Retired& one) { return is_closed(one); });
+    if (closed != retired_.end()) {
+      made = closed->region;
+      retired_.erase(closed);
+    } else if (const int code = driver_.allocate(&made, bytes); code != kSuccess) {
+      return driver_.error("cuMemAlloc", code);
+    } else {
+      all_numbers_.push_back(made);
+    }
+  }
+  if (const auto filled = fill_now(made, 0, bytes); !filled) {
+    retire_region(made, {});
+    return filled.error();
+  }
+  return made;
+}
+
+void Context::retire_region(Address region, std::vector<Address> bytes) {
+  const std::lock_guard lock(mutex_);
+  retired_.push_back({region, std::move(bytes)});
+}
+
+// The same region comes again and again, so that it stays mapped.
+Result<Address> Context::mapped(const MemoryHandle& handle) {
+  const std::string key(reinterpret_cast<const char*>(handle.bytes), sizeof handle.bytes);
+  const std::lock_guard lock(mutex_);
+  if (const auto found = mapped_.find(key); found != mapped_.end()) return found->second;
+  const OutsideCapture now(driver_);
+  Address made = 0;
+  const int code = driver_.open_memory(&made, handle, kEnablePeerAccess);
+  if (code != kSuccess) return driver_.error("cuIpcOpenMemHandle", code);
+  mapped_[key] = made;
+  return made;
+}
+
+bool Context::is_closed(const Retired& one) {
+  if (one.bytes.empty()) return true;
+  const auto stream = own_stream();
+  const auto memory = marks_ ? Result<std::byte*>(marks_) : allocate_pinned(kMostPeers);
+  if (!stream || !memory) return false;
+  marks_ = *memory;
+  std::memset(marks_, 0, kMostPeers);
+  for (std::size_t i = 0; i < one.bytes.size(); ++i) {
+    const auto mark = reinterpret_cast<Address>(marks_ + i);
+    if (driver_.copy(mark, one.bytes[i], 1, *stream) != kSuccess) return false;
+  }
+  if (driver_.synchronise(*stream) != kSuccess) return false;
+  return std::all_of(marks_, marks_ + one.bytes.size(),
+                     [](std::byte mark) { return mark != std::byte{}; });
+}
+
+}  // namespace weft::gpu

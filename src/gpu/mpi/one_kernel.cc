@@ -1,0 +1,233 @@
+#include "gpu/mpi/one_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "gpu/operators.h"
+
+namespace weft::gpu {
+namespace {
+
+// What a rank says of a decision. Plain bytes.
+struct Vote {
+  std::uint32_t spots = 0;  // those that are free; 0: no
+  char why_not[200] = "";
+};
+
+Vote refusal(const std::string& why) {
+  Vote vote;
+  const std::size_t length = std::min(why.size(), sizeof vote.why_not - 1);
+  std::memcpy(vote.why_not, why.data(), length);
+  return vote;
+}
+
+Result<bool> checked(int code) {
+  if (code == MPI_SUCCESS) return true;
+  return Error{"the ranks could not agree on how a collective travels", code};
+}
+
+template <class Message>
+Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
+  int ranks = 1;
+  MPI_Comm_size(comm, &ranks);
+  std::vector<Message> all(static_cast<std::size_t>(ranks));
+  constexpr int kBytes = static_cast<int>(sizeof mine);
+  const auto done =
+      checked(MPI_Allgather(&mine, kBytes, MPI_BYTE, all.data(), kBytes, MPI_BYTE, comm));
+  if (!done) return done.error();
+  return all;
+}
+
+// The spots that all have; where there are none, why.
+Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
+  const auto all = all_of(mine, comm);
+  if (!all) return all.error();
+  std::uint32_t spots = ~0U;
+  for (const Vote& one : *all) spots &= one.spots;
+  if (spots != 0) return spots;
+  *why_not = "all spots for collectives in one kernel are taken on this communicator";
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    if ((*all)[rank].spots != 0) continue;
+    if ((*all)[rank].why_not[0] == '\0') continue;  // its spots are all taken
+    const std::string said = (*all)[rank].why_not;
+    const bool names_a_rank = said.rfind("rank ", 0) == 0;  // of an offer that all have seen
+    *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
+    break;
+  }
+  return spots;
+}
+
+std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
+  int size = 0;
+  MPI_Type_size(type, &size);
+  const auto sized = [size](weft_gpu_type one_byte) {
+    const int width = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
+    return static_cast<weft_gpu_type>(one_byte + width);
+  };
+  for (MPI_Datatype one : {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T,
+                           MPI_INT16_T, MPI_INT32_T, MPI_INT64_T}) {
+    if (type == one) return sized(WEFT_GPU_INT8);
+  }
+  for (MPI_Datatype one :
+       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
+        MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}) {
+    if (type == one) return sized(WEFT_GPU_UINT8);
+  }
+  if (type == MPI_FLOAT) return WEFT_GPU_FLOAT;
+  if (type == MPI_DOUBLE) return WEFT_GPU_DOUBLE;
+  return std::nullopt;
+}
+
+// MPI has no logical operators of numbers with fractions.
+std::optional<weft_gpu_op> op_of(MPI_Op op, weft_gpu_type type) {
+  const struct {
+    MPI_Op mpi;
+    weft_gpu_op own;
+  } all[] = {{MPI_SUM, WEFT_GPU_SUM},   {MPI_PROD, WEFT_GPU_PROD}, {MPI_MIN, WEFT_GPU_MIN},
+             {MPI_MAX, WEFT_GPU_MAX},   {MPI_LAND, WEFT_GPU_LAND}, {MPI_LOR, WEFT_GPU_LOR},
+             {MPI_LXOR, WEFT_GPU_LXOR}, {MPI_BAND, WEFT_GPU_BAND}, {MPI_BOR, WEFT_GPU_BOR},
+             {MPI_BXOR, WEFT_GPU_BXOR}};
+  for (const auto& one : all) {
+    if (op != one.mpi) continue;
+    if (!is_integer(type) && one.own >= WEFT_GPU_LAND) return std::nullopt;
+    return one.own;
+  }
+  return std::nullopt;
+}
+
+// The bytes of one rank, which all ranks know; 0: no kernel carries this out.
+std::int64_t bytes_of(const Call& call) {
+  if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
+    return 0;
+  }
+  int size = 0;
+  MPI_Type_size(call.recvtype, &size);
+  return call.recvcounts.at(0) * size;
+}
+
+bool is_dense(MPI_Datatype type) {
+  MPI_Aint begin = 0, extent = 0, true_begin = 0, true_extent = 0;
+  int size = 0;
+  MPI_Type_size(type, &size);
+  MPI_Type_get_extent(type, &begin, &extent);
+  MPI_Type_get_true_extent(type, &true_begin, &true_extent);
+  return size == extent && begin == 0 && true_begin == 0 && true_extent == size;
+}
+
+// What this rank alone knows of the call.
+Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
+  using What = OneKernelCall::What;
+  const bool in_place = call.sendbuf == MPI_IN_PLACE;
+  OneKernelCall own;
+  own.in = in_place || call.kind == Kind::bcast ? call.recvbuf : call.sendbuf;
+  own.out = call.recvbuf;
+  if (call.kind == Kind::allreduce) {
+    const auto type = type_of(call.recvtype);
+    if (!type) return Error{"the kernel has no reduction of this data type"};
+    const auto op = op_of(call.op, *type);
+    if (!op) return Error{"the kernel has no such reduction"};
+    own.count = static_cast<std::size_t>(call.recvcounts.at(0));
+    own.type = *type, own.op = *op;
+  } else {
+    const bool sends = call.kind == Kind::allgather && !in_place;
+    if (!is_dense(call.recvtype) || (sends && !is_dense(call.sendtype))) {
+      return Error{"the kernel needs data types without holes"};
+    }
+    own.what = call.kind == Kind::bcast ? What::broadcast : What::allgather;
+    own.count = static_cast<std::size_t>(bytes_of(call));
+    if (own.what == What::broadcast) {
+      own.root = call.root;
+    } else if (in_place) {
+      int rank = 0;
+      MPI_Comm_rank(comm, &rank);
+      own.in = static_cast<const std::byte*>(own.out) + static_cast<std::size_t>(rank) * own.count;
+    }
+  }
+  if (!is_of_device(context.driver(), own.in) || !is_of_device(context.driver(), own.out)) {
+    return Error{"the data are not in memory of the device"};
+  }
+  return own;
+}
+
+}  // namespace
+
+OneNode::~OneNode() {
+  if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+}
+
+void OneNode::forget() {
+  comm_ = MPI_COMM_NULL;
+  if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // until the process ends
+}
+
+// Facts alone that all ranks share decide whether they come so far.
+Result<bool> OneNode::meet(MPI_Comm comm, Context* context, const Options& options) {
+  int ranks = 1, beside = 0, rank = 0;
+  MPI_Comm_size(comm, &ranks);
+  const auto split =
+      checked(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_));
+  if (!split) return split;
+  MPI_Comm_size(comm_, &beside);
+  MPI_Comm_rank(comm_, &rank);
+  met_ = true;
+  if (beside < ranks) {
+    why_never_ = "the ranks are on several nodes";
+    return true;
+  }
+  if (ranks > kMostPeers) {
+    why_never_ = "there are more than " + std::to_string(kMostPeers) + " ranks";
+    return true;
+  }
+  Offer mine;
+  auto peers = Peers::create(context, rank, options, &mine);
+  const auto offers = all_of(mine, comm_);
+  if (!offers) return offers.error();
+  const auto opened = peers->open(*offers);
+  Vote vote = opened ? Vote{} : refusal(opened.error().message);
+  if (opened) vote.spots = 1;
+  const auto spots = agreed(vote, comm_, &why_never_);
+  if (!spots) return spots.error();
+  if (*spots != 0) {
+    peers_ = std::move(peers);
+    return true;
+  }
+  peers->abandon();
+  return true;
+}
+
+Result<ByKernel> OneNode::decide(const Call& call, Context* context, const Options& options,
+                                 std::string* why_not) {
+  const ByKernel none;
+  const std::int64_t bytes = bytes_of(call);
+  if (bytes == 0 || bytes > static_cast<std::int64_t>(kOneKernelBytes)) {
+    *why_not = bytes == 0 ? "it is no allreduce, allgather or broadcast of data"
+                          : "it has more than 256 KiB";
+    return none;
+  }
+  if (!met_) {
+    if (const auto met = meet(call.comm, context, options); !met) return met.error();
+  }
+  if (!peers_) {
+    *why_not = why_never_;
+    return none;
+  }
+  const auto mine = described(call, *context, comm_);
+  Vote vote;
+  if (!mine) {
+    vote = refusal(mine.error().message);
+  } else if (peers_->context() != context) {
+    vote = refusal("another device is current than at the communicator's first collective");
+  } else {
+    vote.spots = peers_->free_spots();
+  }
+  const auto spots = agreed(vote, comm_, why_not);
+  if (!spots) return spots.error();
+  if (*spots == 0) return none;
+  const int spot = __builtin_ctz(*spots);
+  peers_->take(spot);
+  return ByKernel{peers_, spot, *mine};
+}
+
+}  // namespace weft::gpu

@@ -1,0 +1,40 @@
+// Whether a collective is carried out in one kernel (gpu/one_kernel.h): all ranks of the
+// communicator decide it together, in calls that are collective anyway, and take the same answer.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+#include "gpu/operation.h"
+#include "transport/mpi/call.h"
+
+namespace weft::gpu {
+
+// What a communicator has for it, from the first persistent collective on that may be.
+class OneNode {
+ public:
+  OneNode() = default;
+  ~OneNode();
+  OneNode(const OneNode&) = delete;
+  OneNode& operator=(const OneNode&) = delete;
+
+  // Collective. Without peers in it: MPI carries it out, for the reason in `why_not`.
+  Result<ByKernel> decide(const Call& call, Context* context, const Options& options,
+                          std::string* why_not);
+  // MPI has been finalised: its communicator is gone, and the device may be, too.
+  void forget();
+
+ private:
+  Result<bool> meet(MPI_Comm comm, Context* context, const Options& options);
+
+  bool met_ = false;
+  MPI_Comm comm_ = MPI_COMM_NULL;  // the same ranks, for Weft's agreements
+  std::string why_never_;          // empty: peers_ are there
+  std::shared_ptr<Peers> peers_;
+};
+
+}  // namespace weft::gpu

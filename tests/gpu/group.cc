@@ -1,0 +1,51 @@
+#include "group.h"
+
+#include <cstdint>
+
+namespace weft::gpu {
+
+Group meet_all(const std::vector<Runtime*>& runtimes, const Options& options,
+               const std::function<void(int rank)>& before) {
+  Group group;
+  std::vector<Offer> offers(runtimes.size());
+  for (std::size_t rank = 0; rank < runtimes.size(); ++rank) {
+    const auto context = runtimes[rank]->context();
+    EXPECT_TRUE(context) << context.error().message;
+    if (before) before(static_cast<int>(rank));
+    group.peers.push_back(Peers::create(*context, static_cast<int>(rank), options, &offers[rank]));
+  }
+  for (std::size_t rank = 0; rank < runtimes.size(); ++rank) {
+    const auto opened = group.peers[rank]->open(offers);
+    if (opened || !group.why_not.empty()) continue;
+    group.why_not = opened.error().message;
+    if (group.why_not.rfind("rank ", 0) != 0) {
+      group.why_not = "rank " + std::to_string(rank) + ": " + group.why_not;
+    }
+  }
+  if (!group.why_not.empty()) {
+    for (const auto& one : group.peers) one->abandon();
+    group.peers.clear();
+  }
+  return group;
+}
+
+int common_spot(const Group& group) {
+  std::uint32_t spots = ~0U;
+  for (const auto& one : group.peers) spots &= one->free_spots();
+  return group.peers.empty() || spots == 0 ? -1 : __builtin_ctz(spots);
+}
+
+Operation* sum_by_kernel(Runtime* runtime, const Group& group, int rank, int spot,
+                         const Buffer& from, const Buffer& to) {
+  ByKernel by_kernel{group.peers[static_cast<std::size_t>(rank)], spot, {}};
+  by_kernel.call.in = reinterpret_cast<const void*>(from.address());
+  by_kernel.call.out = reinterpret_cast<void*>(to.address());
+  by_kernel.call.count = from.count();
+  by_kernel.call.type = WEFT_GPU_INT64;
+  by_kernel.peers->take(spot);
+  const auto made = runtime->add(*runtime->context(), std::move(by_kernel));
+  EXPECT_TRUE(made) << made.error().message;
+  return *made;
+}
+
+}  // namespace weft::gpu
