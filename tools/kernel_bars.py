@@ -1,9 +1,8 @@
 """What overlap is worth in the kernels: engine auto against their blocking form, and against the
 best named engine, over links of 200 Mbit/s between two and four nodes of the lab.
 
-Sizes are such that communication is 30 to 60 % of the blocking time where that can be had; each bar
-says how much it was. All variants of a kernel run interleaved in one job; a ratio is of two runs of
-the same repetition.
+Sizes are meant to make communication 30 to 60 % of the blocking time; a bar says how much it was.
+All variants of a kernel run interleaved in one job; a ratio is of two runs of the same repetition.
 """
 
 from __future__ import annotations
