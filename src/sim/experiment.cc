@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/pace.h"
 #include "sim/endpoint.h"
 #include "sim/ranks.h"
 #include "sim/rounds.h"
@@ -38,6 +39,7 @@ struct Rank {
   int application = -1, thread = -1;  // of the scheduler
   int busy = -1;                      // the thread that does what the endpoint asked for
   int watches = -1;                   // the rank whose signal it waits for
+  Pace pace;                          // of its thread, with back-off baton
   Phase phase = Phase::call;
   bool is_over = false, is_submitted = false, is_helped = false, stage_is_over = false;
 };
@@ -68,6 +70,7 @@ class Experiment final : public Threads, public Told {
   std::optional<Demand> debt(int rank);
   Demand idle(int rank, int thread, Demand::Kind kind, double now_us);
   Demand::Kind back_off() const;
+  void pass_baton(int rank, double now_us);
   const char* words(int thread, Doing doing);
   static Demand work(double us) { return {Demand::Kind::work, us}; }
   double noisy(double amount);
@@ -133,6 +136,10 @@ Experiment::Experiment(const Setup& setup, const Shape& shape, Places places, Tr
       tracks_.push_back(
           trace.add_track(setup.executor == Executor::tcc ? "tcc" : "progress", false));
   }
+}
+
+std::int64_t ns_of(double us) {
+  return static_cast<std::int64_t>(std::llround(us * 1e3));
 }
 
 // The first rank has as many as any other.
@@ -264,14 +271,30 @@ Demand Experiment::idle(int rank, int thread, Demand::Kind kind, double now_us) 
   const bool can_wait = kind == Demand::Kind::poll && scheduler_.is_alone(thread);
   if (endpoint.debt_us() > 0 && !can_wait) return *debt(rank);
   const double owed_us = endpoint.take_debt_us();
-  return {kind, static_cast<double>(setup_.backoff.sleep_us), endpoint.look_at_us(),
-          now_us + owed_us};
+  const bool by_pace = kind == Demand::Kind::nap && setup_.backoff.kind == BackOff::Kind::baton;
+  const double nap_us = by_pace ? static_cast<double>(at(rank).pace.sleep_ns(ns_of(now_us))) / 1e3
+                                : static_cast<double>(setup_.backoff.sleep_us);
+  // How long it sleeps next depends on when it wakes, so that every nap is an event of its own.
+  return {kind, nap_us, by_pace ? now_us : endpoint.look_at_us(), now_us + owed_us};
 }
 
 Demand::Kind Experiment::back_off() const {
   if (setup_.executor == Executor::tcc || setup_.backoff.kind == BackOff::Kind::spin)
     return Demand::Kind::spin;
-  return setup_.backoff.kind == BackOff::Kind::sleep ? Demand::Kind::nap : Demand::Kind::poll;
+  const bool sleeps =
+      setup_.backoff.kind == BackOff::Kind::sleep || setup_.backoff.kind == BackOff::Kind::baton;
+  return sleeps ? Demand::Kind::nap : Demand::Kind::poll;
+}
+
+// A round of this rank's has ended: the sleepers on its thread's core look at once.
+void Experiment::pass_baton(int rank, double now_us) {
+  at(rank).pace.progressed(ns_of(now_us));
+  const auto core_of = [&](int of) {
+    return places_.thread_core_of_rank[static_cast<std::size_t>(of)];
+  };
+  for (int other = 0; other < setup_.ranks; ++other)
+    if (other != rank && core_of(other) == core_of(rank) && at(other).is_submitted)
+      scheduler_.wake(at(other).thread, now_us + setup_.machine.wake_us);
 }
 
 Demand Experiment::next(int thread, double now_us) {
@@ -295,6 +318,7 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
       r.phase = Phase::compute;
       if (has_thread() && !r.is_over && !r.stage_is_over) {
         r.is_submitted = true;
+        r.pace.begin(ns_of(now_us));
         scheduler_.wake(r.thread, now_us + setup_.machine.wake_us);
       }
       return work(noisy(setup_.compute_us));
@@ -352,7 +376,10 @@ Demand Experiment::progress(int rank, double now_us) {
   const bool stands_back = r.is_helped && r.busy != r.thread;
   if (!r.is_submitted || r.is_over || r.stage_is_over || stands_back) return sleep;
   Demand demand;
+  const std::uint32_t before = r.execution->steps_done();
   const Came came = drive(rank, r.thread, now_us, demand);
+  if (setup_.backoff.kind == BackOff::Kind::baton && r.execution->steps_done() != before)
+    pass_baton(rank, now_us);
   if (came == Came::to_a_job) return demand;
   if (r.is_helped) scheduler_.notify(r.application, now_us);
   if (came == Came::to_the_limit) {

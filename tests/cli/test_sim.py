@@ -115,6 +115,15 @@ def changed(tmp_path, change) -> str:
             "message.copies is 3, and must be a whole number",
         ),
         (lambda m: m["network"].update(fabric="ring"), "flat, fat-tree or dragonfly"),
+        (
+            lambda m: m["network"].update(window_bytes=-1),
+            "line 37: network.window_bytes is -1, and must be a whole number from 0",
+        ),
+        (
+            lambda m: m["network"].update(send_us_per_kib="much"),
+            'network.send_us_per_kib is "much", and must be a number from 0',
+        ),
+        (lambda m: m["network"].update(burst=1), "network.burst is no field of a machine"),
         (lambda m: m["sources"].pop("copy"), "sources says nothing of copy.core"),
         (lambda m: m.update(numa_nodes=65), "numa_nodes must be at most the number of cores"),
     ],
@@ -142,17 +151,28 @@ def test_a_machine_that_is_no_json_is_refused_with_its_line(tmp_path):
         (("bcast", "--ranks", 2, "--placement", "list:0,64"), "names core 64"),
         (("allreduce", "--algorithm", "binomial", "--split", 1), "only trees have levels"),
         (("bcast", "--root", 64), "--root must be 0 to 63"),
-        (("bcast", "--engine", "moon"), "moon not in {blocking,function,thread,tcc}"),
+        (("bcast", "--engine", "moon"), "moon not in {blocking,function,thread,tcc,auto}"),
         (("bcast", "--nodes", 3, "--ranks", 2), "more nodes than ranks"),
         (("scan", "--split", 1), "only trees have levels"),
         (("bcast", "--algorithm", "binomial", "--split", 1), "needs engine thread, and callers"),
         (("bcast", "--split", "x"), "--split must be a number"),
         (("bcast", "--trace", "/nowhere/trace.json"), "name a file that can be written"),
-        (("bcast", "--backoff", "baton"), "does not know back-off baton"),
+        (("bcast", "--backoff", "quiet"), "does not know back-off quiet"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(words, says):
     assert says in refusal("--collective", *words)
+
+
+def test_auto_goes_by_the_static_rule():
+    alltoall = ("--collective", "alltoall", "--ranks", 2, "--nodes", 2, "--transport", "mpi")
+    by_thread = told(*alltoall, "--engine", "thread", "--compute", 500)
+    assert told(*alltoall, "--engine", "auto", "--compute", 500, "--library", "openmpi") == {
+        **by_thread,
+        "engine": "auto",
+    }
+    # A single exchange goes on alone once it is posted, in other libraries.
+    assert "leaves this call to the MPI library" in refusal(*alltoall, "--engine", "auto")
 
 
 @pytest.mark.parametrize(

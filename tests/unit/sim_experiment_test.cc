@@ -189,5 +189,77 @@ TEST(SimFabric, ALinkTakesOneMessageAfterTheOther) {
   EXPECT_DOUBLE_EQ(sent_us, 21);
 }
 
+// Several threads on each free core: each sleeps by its own pace, and is called by its neighbours.
+TEST(SimExperiment, ABatonIsPassedOn) {
+  Machine machine;
+  machine.cores = 10;
+  auto setup = setup_of(machine, Kind::allreduce, "ring", 8);
+  setup.placement = *parse_placement("pack:4");
+  setup.compute_us = 5000;
+  const Outcome by_yields = outcome_of(setup);
+  setup.backoff = *parse_backoff("baton");
+  const Outcome by_baton = outcome_of(setup);
+  EXPECT_EQ(by_baton.messages, by_yields.messages);
+  EXPECT_LT(by_baton.communication_us, 1.2 * by_yields.communication_us);
+  setup.backoff = *parse_backoff("sleep:500");
+  EXPECT_LT(2 * by_baton.communication_us, outcome_of(setup).communication_us);
+}
+
+TEST(SimFabric, ABurstPassesAtItsOwnRateAndComesBack) {
+  const Network network{.latency_us = 1,
+                        .gap_us = 0,
+                        .bytes_per_us = 100,
+                        .burst_bytes = 1000,
+                        .burst_bytes_per_us = 200};
+  NetworkLinks links(network, 2);
+  double sent_us = 0;
+  // The bucket drains by half of what passes: 2000 bytes are fast, 1000 are not.
+  EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 0, &sent_us), 10 + 10 + 1);
+  EXPECT_DOUBLE_EQ(links.deliver(0, 1, 1000, 20, &sent_us), 20 + 10 + 1);
+  EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 130, &sent_us), 130 + 20 + 1);
+}
+
+// Two nodes with a core each; a message of 1 MiB takes as long as a copy.
+Setup setup_of_two_nodes() {
+  Machine machine = ideal(1);
+  machine.network = {.latency_us = 0, .overhead_us = 0, .gap_us = 0, .bytes_per_us = 1000};
+  auto setup = setup_of(machine, Kind::bcast, "binomial", 2);
+  setup.nodes = 2;
+  setup.callers_help = true;
+  setup.placement = {};
+  return setup;
+}
+
+TEST(SimMessages, CoresWorkForWhatGoesOverTcp) {
+  auto setup = setup_of_two_nodes();
+  setup.executor = Executor::blocking;
+  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 1e-3);
+  setup.machine.network.window_bytes = 1 << 20;
+  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 1e-3);
+  // The receiver works for the last piece when it is there; before, it had time.
+  setup.machine.network.recv_us_per_kib = 0.5;
+  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us + 64 * 0.5, 1e-3);
+  setup.machine.network.recv_us_per_kib = 2;
+  EXPECT_GT(outcome_of(setup).total_us, 2 * kTransfer_us);
+  setup.machine.network.recv_us_per_kib = 0;
+  setup.compute_us = 1000;
+  const double without_us = outcome_of(setup).total_us;
+  setup.machine.network.recv_us_per_kib = 0.5;
+  EXPECT_GT(outcome_of(setup).total_us, without_us);
+}
+
+TEST(SimMessages, WithoutALookNoMoreMovesThanBuffersHold) {
+  auto setup = setup_of_two_nodes();
+  setup.executor = Executor::function;
+  setup.compute_us = 5 * kTransfer_us;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
+  // A sender that asks is answered at the next look, which is after the computation.
+  setup.machine.network.window_bytes = 1 << 18;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + kTransfer_us, 1);
+  // A message that does not ask fills the buffers meanwhile.
+  setup.machine.network.eager_bytes = 1 << 20;
+  EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + 0.75 * kTransfer_us, 1);
+}
+
 }  // namespace
 }  // namespace weft::sim

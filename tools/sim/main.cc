@@ -33,7 +33,7 @@ struct Options {
   double compute_us = 0, noise = 0;
   std::uint64_t seed = 1;
   int copies = 0;  // 0: the machine's
-  std::string trace;
+  std::string trace, library = "other";
 };
 
 int refuse(const std::string& message) {
@@ -70,7 +70,21 @@ Result<const Algorithm*> find_algorithm_of(const Options& options, const Shape& 
                names};
 }
 
-Executor executor_of(const std::string& word) {
+// `auto` goes by the library's static rule; what that leaves to the MPI library is not simulated.
+Result<Executor> executor_of(const Options& options, const Shape& shape) {
+  std::string word = options.engine;
+  if (word == "auto") {
+    const Library library = options.library == "mpich"      ? Library::mpich
+                            : options.library == "openmpi"  ? Library::openmpi
+                            : options.library == "intelmpi" ? Library::intelmpi
+                                                            : Library::other;
+    const Engine engine = static_rule(library, shape);
+    if (engine == Engine::native)
+      return Error{
+          "engine auto leaves this call to the MPI library, whose collectives are not "
+          "simulated; name an engine"};
+    word = engine == Engine::function ? "function" : "thread";
+  }
   if (word == "blocking") return Executor::blocking;
   if (word == "function") return Executor::function;
   return word == "tcc" ? Executor::tcc : Executor::thread;
@@ -98,16 +112,15 @@ Result<Shape> make_setup(const Options& options, Setup& setup) {
   if (!placement) return placement.error();
   const auto backoff = parse_backoff(options.backoff);
   if (!backoff) return backoff.error();
-  if (backoff->kind == BackOff::Kind::baton || backoff->kind == BackOff::Kind::quiet)
+  if (backoff->kind == BackOff::Kind::quiet)
     return Error{"the simulator does not know back-off " + options.backoff +
-                 "; choose yield, spin or sleep:US"};
+                 "; choose yield, spin, sleep:US or baton"};
   setup.nodes = options.nodes;
   setup.ranks = options.ranks > 0 ? options.ranks : options.nodes * setup.machine.cores;
   if (options.root < 0 || options.root >= setup.ranks)
     return Error{"--root must be 0 to " + std::to_string(setup.ranks - 1)};
   setup.bytes = *bytes;
   setup.root = options.root;
-  setup.executor = executor_of(options.engine);
   setup.placement = *placement;
   setup.backoff = *backoff;
   setup.callers_help = options.callers == "help";
@@ -117,6 +130,9 @@ Result<Shape> make_setup(const Options& options, Setup& setup) {
   setup.seed = options.seed;
   const Shape shape = shape_of(*kind, setup.ranks, setup.nodes, setup.machine, *bytes, options.root,
                                options.transport == "auto");
+  const auto executor = executor_of(options, shape);
+  if (!executor) return executor.error();
+  setup.executor = *executor;
   const auto algorithm = find_algorithm_of(options, shape);
   if (!algorithm) return algorithm.error();
   setup.algorithm = *algorithm;
@@ -206,7 +222,6 @@ int measure() {
                            {"copy.remote_cost", assumed},
                            {"core", here},
                            {"core.poll_us", assumed},
-                           {"core.slice_us", assumed},
                            {"core.call_us", assumed},
                            {"message", assumed},
                            {"network", assumed}})
@@ -224,7 +239,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--bytes", options.bytes);
   app.add_option("--root", options.root);
   app.add_option("--engine", options.engine)
-      ->check(CLI::IsMember({"blocking", "function", "thread", "tcc"}));
+      ->check(CLI::IsMember({"blocking", "function", "thread", "tcc", "auto"}));
+  app.add_option("--library", options.library)
+      ->check(CLI::IsMember({"mpich", "openmpi", "intelmpi", "other"}));
   app.add_option("--placement", options.placement);
   app.add_option("--backoff", options.backoff);
   app.add_option("--transport", options.transport)->check(CLI::IsMember({"auto", "mpi"}));
