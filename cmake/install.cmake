@@ -7,7 +7,7 @@
 #   python       the Python package, its dependencies, and the command that starts it
 option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (needs the network)" ON)
 # Without fft3d: FFTW is under another licence (GPL).
-set(WEFT_PROGRAMS overlap nbceff latency plan replay idle weft-probe
+set(WEFT_PROGRAMS overlap nbceff latency pingpong plan replay idle weft-probe
     iallreduce_kernel gemv_alltoall gemm_allgather pipecg stencil cpals atmosphere)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)

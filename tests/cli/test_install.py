@@ -17,7 +17,7 @@ import pytest
 from weft import __version__, installation, mpi_libraries
 
 ROOT = installation.ROOT
-PROGRAMS = ("overlap", "nbceff", "latency", "plan", "replay", "idle", "weft-probe")
+PROGRAMS = ("overlap", "nbceff", "latency", "pingpong", "plan", "replay", "idle", "weft-probe")
 PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "gemm_allgather", "pipecg", "stencil", "cpals")
 PROGRAMS += ("atmosphere",)
 FAMILIES = ("mpich", "openmpi")

@@ -103,6 +103,31 @@ double way_us(int cpu_of_one, int cpu_of_other) {
   return us / (2 * kWays);
 }
 
+// How long a thread that computes keeps its core from one that yields it. Yields that come back at
+// once do not count: nobody had the core meanwhile.
+double slice_us(int cpu) {
+  constexpr double kAtOnce_us = 50;
+  constexpr std::int64_t kSpan_ns = 1000000000;
+  std::atomic<bool> over{false};
+  std::thread computes([&] {
+    bind_to(cpu);
+    while (!over.load(std::memory_order_relaxed)) asm volatile("");
+  });
+  std::vector<double> found;
+  std::thread([&] {
+    bind_to(cpu);
+    for (const auto begin = now_ns(); now_ns() - begin < kSpan_ns;) {
+      const double us = microseconds([] { sched_yield(); });
+      if (us > kAtOnce_us) found.push_back(us);
+    }
+    over.store(true);
+  }).join();
+  computes.join();
+  if (found.empty()) return 0;
+  std::sort(found.begin(), found.end());
+  return found[found.size() / 2];
+}
+
 // From notify to the woken thread's next instruction; a quarter of the samples are shorter.
 double wake_us(int cpu_of_sleeper, int cpu_of_waker) {
   constexpr int kTimes = 200;
@@ -151,6 +176,7 @@ Result<bool> calibrate(Machine& machine) {
     machine.core_reduce = sorted_samples([&] { return reduce_rate(buffers); }).back();
   }).join();
   machine.numa_copy = std::max(machine.core_copy, shared_copy_rate(first_domain));
+  if (const double us = slice_us(cpus[0]); us > 0) machine.slice_us = us;
   machine.switch_us = sorted_samples([&] { return way_us(cpus[0], cpus[0]); }).front();
   if (cpus.size() > 1) {
     machine.cache_us = sorted_samples([&] { return way_us(cpus[0], cpus[1]); }).front();

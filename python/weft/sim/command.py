@@ -49,8 +49,9 @@ def sim(
     engine: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="Who carries the collective out: function, thread, tcc, or blocking: the caller,"
-            " before it computes. Several engines, placements and splits are set side by side.",
+            help="Who carries the collective out: function, thread, tcc, auto, or blocking: the"
+            " caller, before it computes. Several engines, placements and splits are set side by"
+            " side.",
             show_default="thread",
             metavar="ENGINE",
         ),
@@ -130,6 +131,30 @@ def sim(
             "--calibrate", help="Measure this machine, and write its description (-o FILE)."
         ),
     ] = False,
+    against_measured: Annotated[
+        bool,
+        typer.Option(
+            "--against-measured",
+            help="Measure and simulate the same collectives here, and set the times side by side.",
+        ),
+    ] = False,
+    lab: Annotated[
+        Optional[str],
+        typer.Option(
+            help="With --calibrate and --against-measured: the lab whose messages are measured,"
+            " such as nodes=2,rate=200mbit.",
+            metavar="WORDS",
+        ),
+    ] = None,
+    mpi: Annotated[
+        Optional[str],
+        typer.Option(
+            help="mpich, openmpi or intelmpi. With the same: whose messages are measured; with"
+            " --engine auto: for which library the rule is.",
+            show_default="the first that weft info lists; the rule for any other library",
+            metavar="MPI",
+        ),
+    ] = None,
 ) -> None:
     """Simulate a collective over computation on a machine that is not at hand."""
     from weft.sim import native, runs
@@ -146,8 +171,17 @@ def sim(
     ]
     try:
         if calibrate:
-            runs.calibrate(out)
+            runs.calibrate(out, lab, mpi)
             return
+        if against_measured:
+            from weft.sim import against
+
+            file = machine if Path(machine).is_file() else None
+            against.against_measured(file, lab, mpi, as_json, out)
+            return
+        if lab:
+            raise native.SimError("--lab needs --calibrate or --against-measured")
+        words += ["--library", mpi] if mpi else []
         if collective is None:
             raise native.SimError("which collective? --collective iallreduce, for example")
         if trace and len(variants) > 1:

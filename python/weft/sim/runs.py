@@ -120,8 +120,20 @@ def drawing(answer: Answer) -> dict[str, Any]:
     return {"name": name(answer.run), "cores": answer.run.cores, "spans": answer.spans}
 
 
-def calibrate(out: Path | None) -> None:
-    text = native.calibrate()
+def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
+    """Messages are measured where there is an MPI library; between nodes, in the lab."""
+    from weft.mpi_libraries import MpiError, chosen
+    from weft.sim.calibration import with_messages
+
+    machine = json.loads(native.calibrate())
+    try:
+        chosen(mpi)
+    except MpiError as error:
+        if mpi or lab:
+            raise native.SimError(str(error)) from None
+    else:
+        with_messages(machine, lab, mpi)
+    text = json.dumps(machine, indent=2)
     if not out:
         print(text)
         return

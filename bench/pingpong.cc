@@ -1,0 +1,339 @@
+// pingpong: what messages between two ranks cost, for the simulator's description of a machine:
+// the time one way, what the cores have to do for it, which length waits for its receive, and how
+// much of a message moves while neither core looks after it. One JSON object, printed by rank 0.
+// Why an ordinary MPI program: the messages must go as the library sends them. Medians throughout.
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "options.h"
+
+namespace {
+
+struct Settings {
+  std::vector<long> bytes = {8,      1024,   4096,    16384,   65536,
+                             131072, 262144, 1048576, 2097152, 4194304};
+  std::vector<long> core_bytes = {65536, 1048576, 4194304};
+  int repetitions = 9;
+  long pause_us = 15000;  // so that a rate limiter's bucket is full again
+};
+
+constexpr int kTag = 1, kNeverSent = 2, kMessages = 64;
+constexpr double kChunk_us = 50;
+constexpr char kUsage[] =
+    "pingpong [--bytes 8,1MiB,...] [--core-bytes 64KiB,...] [--repetitions 9] [--pause-us 15000]\n";
+
+bool set_sizes(std::vector<long>* sizes, const std::string& value) {
+  sizes->clear();
+  for (const auto& word : bench::list(value)) {
+    const auto bytes = bench::size_in_bytes(word);
+    if (!bytes || *bytes < 1 || *bytes > 1 << 30) return false;
+    sizes->push_back(*bytes);
+  }
+  return !sizes->empty();
+}
+
+bool set(Settings* settings, const std::string& name, const std::string& value) {
+  if (name == "--bytes") return set_sizes(&settings->bytes, value);
+  if (name == "--core-bytes") return set_sizes(&settings->core_bytes, value);
+  const auto number = bench::number(value, name == "--pause-us" ? 0 : 1, 1e6);
+  if (!number) return false;
+  if (name == "--repetitions") settings->repetitions = static_cast<int>(*number);
+  if (name == "--pause-us") settings->pause_us = static_cast<long>(*number);
+  return name == "--repetitions" || name == "--pause-us";
+}
+
+void pause_us(double us) {
+  std::this_thread::sleep_for(std::chrono::microseconds(static_cast<long>(us)));
+}
+
+double now_us() {
+  return MPI_Wtime() * 1e6;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+class PingPong {
+ public:
+  PingPong(const Settings& settings, int rank) : settings_(settings), rank_(rank) {
+    long most = 0;
+    for (const auto& sizes : {settings.bytes, settings.core_bytes})
+      most = std::max(most, *std::max_element(sizes.begin(), sizes.end()));
+    buffer_.resize(static_cast<std::size_t>(most), 1);
+  }
+
+  double one_way_us(long bytes) {
+    return median_of([&] {
+      const double begin = now_us();
+      if (rank_ == 0) send(bytes);
+      receive(bytes);
+      if (rank_ == 1) send(bytes);
+      return (now_us() - begin) / 2;
+    });
+  }
+
+  // Of a message among many, and of the calls that send it and that take one which is there.
+  void short_messages(double* gap_us, double* send_us, double* receive_us) {
+    std::vector<double> gaps, sends, receives;
+    const double way_us = one_way_us(8);
+    for (int i = 0; i < settings_.repetitions; ++i) {
+      rest();
+      const double begin = now_us();
+      std::vector<MPI_Request> requests(kMessages);
+      if (rank_ == 0) {
+        for (auto& request : requests)
+          MPI_Isend(buffer_.data(), 8, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, &request);
+        sends.push_back((now_us() - begin) / kMessages);
+        MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
+        receive(8);
+        gaps.push_back(std::max(0.0, (now_us() - begin - 2 * way_us) / (kMessages - 1)));
+      } else {
+        for (int k = 0; k < kMessages; ++k) receive(8);
+        send(8);
+      }
+    }
+    for (int i = 0; i < settings_.repetitions; ++i) {
+      rest();
+      if (rank_ == 0)
+        for (int k = 0; k < kMessages; ++k) send(8);
+      if (rank_ != 1) continue;
+      pause_us(2000 + kMessages * way_us);
+      const double begin = now_us();
+      for (int k = 0; k < kMessages; ++k) receive(8);
+      receives.push_back((now_us() - begin) / kMessages);
+    }
+    *gap_us = shared(rank_ == 0 ? median(gaps) : 0, 0);
+    *send_us = shared(rank_ == 0 ? median(sends) : 0, 0);
+    *receive_us = shared(rank_ == 1 ? median(receives) : 0, 1);
+  }
+
+  // Of a look that finds nothing.
+  double poll_us() {
+    MPI_Request request = never();
+    const double found = median_of([&] {
+      constexpr int kLooks = 1000;
+      const double begin = now_us();
+      for (int i = 0; i < kLooks; ++i) look(&request);
+      return (now_us() - begin) / kLooks;
+    });
+    forget(&request);
+    return found;
+  }
+
+  // The send is over before its receive is posted.
+  bool is_eager(long bytes) {
+    const double late_us = 5000 + 4 * one_way_us(bytes);
+    int eager = 0;
+    for (int i = 0; i < 3; ++i) {
+      rest();
+      if (rank_ == 1) pause_us(late_us);
+      const double begin = now_us();
+      if (rank_ == 0) {
+        send(bytes);
+        eager += now_us() - begin < late_us / 2;
+      } else {
+        receive(bytes);
+      }
+    }
+    return shared(eager, 0) >= 2;
+  }
+
+  // What a message takes away from a computation that looks after it: on the sender, the receiver.
+  std::pair<double, double> core_us(long bytes) {
+    const double span_us = 1.3 * one_way_us(bytes) + 2000;
+    const long chunks = static_cast<long>(span_us / kChunk_us) + 1;
+    std::vector<double> taken;
+    for (int i = 0; i < settings_.repetitions; ++i) {
+      const double without_us = compute_us(chunks, 0);
+      taken.push_back(compute_us(chunks, bytes) - without_us);
+    }
+    const double own = median(taken);
+    return {shared(own, 0), shared(own, 1)};
+  }
+
+  // Neither side looks at a message for twice the time it takes, at once or when it has begun to
+  // move. What it still takes after that.
+  double left_us(long bytes, bool begins) {
+    const double way_us = one_way_us(bytes);
+    const double begun_us = begins ? 0.05 * way_us + 500 : 0;
+    return median_of([&] {
+      MPI_Request request = begin_transfer(bytes);
+      int over = 0;
+      for (const double begin = now_us(); begins && now_us() - begin < begun_us && !over;)
+        MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+      pause_us(2 * way_us);
+      const double begin = now_us();
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      return now_us() - begin;
+    });
+  }
+
+  // The work that core_us() puts beside messages.
+  void find_work() {
+    constexpr long kTry = 1000000;
+    std::vector<double> times;
+    for (int i = 0; i < 9; ++i) {
+      const double begin = now_us();
+      work(kTry);
+      times.push_back(now_us() - begin);
+    }
+    work_ = std::max(1L, static_cast<long>(kTry * kChunk_us / median(times)));
+  }
+
+ private:
+  void send(long bytes) {
+    MPI_Send(buffer_.data(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag, MPI_COMM_WORLD);
+  }
+  void receive(long bytes) {
+    MPI_Recv(buffer_.data(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+  }
+  void rest() {
+    if (settings_.pause_us) pause_us(static_cast<double>(settings_.pause_us));
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  // The slower rank's, at rank 0 and 1 alike.
+  double median_of(const std::function<double()>& sample) {
+    std::vector<double> found;
+    for (int i = 0; i <= settings_.repetitions; ++i) {
+      rest();
+      const double own = sample();
+      double most = 0;
+      MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      if (i > 0) found.push_back(most);
+    }
+    return median(found);
+  }
+  static double shared(double value, int root) {
+    MPI_Bcast(&value, 1, MPI_DOUBLE, root, MPI_COMM_WORLD);
+    return value;
+  }
+
+  MPI_Request never() {
+    MPI_Request request;
+    MPI_Irecv(&unused_, 1, MPI_BYTE, 1 - rank_, kNeverSent, MPI_COMM_WORLD, &request);
+    return request;
+  }
+  static void forget(MPI_Request* request) {
+    MPI_Cancel(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+  }
+  static bool look(MPI_Request* request) {
+    int over = 0;
+    MPI_Test(request, &over, MPI_STATUS_IGNORE);
+    return over != 0;
+  }
+  MPI_Request begin_transfer(long bytes) {
+    MPI_Request request;
+    const int count = static_cast<int>(bytes);
+    if (rank_ == 0)
+      MPI_Isend(buffer_.data(), count, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, &request);
+    else
+      MPI_Irecv(buffer_.data(), count, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, &request);
+    return request;
+  }
+  static void work(long rounds) {
+    for (long i = 0; i < rounds; ++i) asm volatile("" : "+r"(i));
+  }
+  // bytes 0: the same looks, and no message.
+  double compute_us(long chunks, long bytes) {
+    MPI_Request idle = never(), moving = MPI_REQUEST_NULL;
+    rest();
+    const double begin = now_us();
+    bool over = bytes == 0;
+    if (!over) moving = begin_transfer(bytes);
+    for (long i = 0; i < chunks; ++i) {
+      work(work_);
+      if (over)
+        look(&idle);
+      else
+        over = look(&moving);
+    }
+    const double took_us = now_us() - begin;
+    if (!over) MPI_Wait(&moving, MPI_STATUS_IGNORE);
+    forget(&idle);
+    return took_us;
+  }
+
+  const Settings& settings_;
+  const int rank_;
+  std::vector<char> buffer_;
+  char unused_ = 0;
+  long work_ = 1;
+};
+
+void print_pairs(const char* name, const std::vector<std::vector<double>>& rows) {
+  std::printf(",\n \"%s\": [", name);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::printf("%s[", i ? ", " : "");
+    for (std::size_t k = 0; k < rows[i].size(); ++k) std::printf(k ? ", %.3f" : "%.0f", rows[i][k]);
+    std::printf("]");
+  }
+  std::printf("]");
+}
+
+void measure(const Settings& settings, int rank) {
+  PingPong pair(settings, rank);
+  pair.find_work();
+  std::vector<std::vector<double>> ways, cores;
+  for (const long bytes : settings.bytes)
+    ways.push_back({static_cast<double>(bytes), pair.one_way_us(bytes)});
+  double gap_us = 0, send_us = 0, receive_us = 0;
+  pair.short_messages(&gap_us, &send_us, &receive_us);
+  const double poll_us = pair.poll_us();
+  // Sizes grow until one waits; then the switch is found to 1 part in 16.
+  long eager = 0, waits = 0;
+  for (long bytes = 1024; bytes <= 1 << 20 && !waits; bytes *= 2)
+    (pair.is_eager(bytes) ? eager : waits) = bytes;
+  while (waits && eager && (waits - eager) * 16 > eager) {
+    const long between = (eager + waits) / 2;
+    (pair.is_eager(between) ? eager : waits) = between;
+  }
+  for (const long bytes : settings.core_bytes) {
+    const auto [sender, receiver] = pair.core_us(bytes);
+    cores.push_back({static_cast<double>(bytes), sender, receiver});
+  }
+  const long longest = settings.bytes.back();
+  const double left_us = pair.left_us(longest, true);
+  const double unlooked_us = pair.left_us(longest, false);
+  if (rank != 0) return;
+  std::printf("{\"gap_us\": %.3f, \"send_us\": %.3f, \"receive_us\": %.3f, \"poll_us\": %.4f,\n",
+              gap_us, send_us, receive_us, poll_us);
+  std::printf(" \"eager_bytes\": %ld, \"left_us\": %.3f, \"unlooked_us\": %.3f", eager, left_us,
+              unlooked_us);
+  print_pairs("one_way", ways);
+  print_pairs("core", cores);
+  std::printf("}\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Settings settings;
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 < argc && set(&settings, argv[i], argv[i + 1])) continue;
+    if (rank == 0) std::fprintf(stderr, "pingpong: cannot use '%s'\n%s", argv[i], kUsage);
+    MPI_Finalize();
+    return 2;
+  }
+  if (ranks == 2) measure(settings, rank);
+  if (ranks != 2 && rank == 0)
+    std::fprintf(stderr, "pingpong: needs 2 ranks, not %d; start it with mpiexec -n 2\n", ranks);
+  MPI_Finalize();
+  return ranks == 2 ? 0 : 2;
+}

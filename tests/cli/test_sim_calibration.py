@@ -1,0 +1,111 @@
+"""What --calibrate makes of messages' times, and how measured and simulated times are compared."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from python_weft import weft
+
+from weft.sim import against, calibration
+from weft.sim.native import SimError
+
+SIZES = (8, 1024, 4096, 16384, 65536, 131072, 262144, 1 << 20, 2 << 20, 4 << 20)
+LATENCY, OVERHEAD, GAP, EAGER = 20.0, 2.0, 0.5, 16384
+
+
+def way_us(size: int, rate: float, burst: float = 0, peak: float = 0) -> float:
+    """A message's time by the model: a token bucket, and a question before long ones."""
+    asks = 2 * LATENCY + OVERHEAD if size > EAGER else 0
+    fast = min(size, burst / (1 - rate / peak)) if burst else 0
+    moving = fast / peak if fast else 0
+    return LATENCY + 2 * OVERHEAD + GAP + asks + moving + (size - fast) / rate
+
+
+def figures(rate: float, burst: float = 0, peak: float = 0, **other) -> calibration.PingPong:
+    facts = {
+        "gap_us": GAP,
+        "send_us": OVERHEAD,
+        "receive_us": OVERHEAD,
+        "poll_us": 0.4,
+        "eager_bytes": EAGER,
+        "left_us": 1.0,
+        "unlooked_us": 1.0,
+        "one_way": [[size, way_us(size, rate, burst, peak)] for size in SIZES],
+        "core": [[65536, 40.0, 80.0], [4 << 20, 40.0, 80.0]],
+    }
+    return calibration.parsed(json.dumps(facts | other))
+
+
+def test_a_plain_network_is_found_again():
+    found = calibration.network_of(figures(rate=1000))
+    assert found["latency_us"] == pytest.approx(LATENCY, abs=0.1)
+    assert found["overhead_us"] == OVERHEAD and found["gap_us"] == GAP
+    assert found["bytes_per_us"] == pytest.approx(1000, rel=0.01)
+    assert found["eager_bytes"] == EAGER
+    assert found["burst_bytes"] == found["burst_bytes_per_us"] == found["window_bytes"] == 0
+    assert found["send_us_per_kib"] == found["recv_us_per_kib"] == 0
+
+
+def test_the_burst_of_a_rate_limiter_is_found_again():
+    found = calibration.network_of(figures(rate=25, burst=256000, peak=1000))
+    assert found["bytes_per_us"] == pytest.approx(25, rel=0.01)
+    assert found["burst_bytes"] == pytest.approx(256000, rel=0.03)
+    assert found["burst_bytes_per_us"] == pytest.approx(1000, rel=0.05)
+
+
+def test_core_time_is_what_grows_with_the_length():
+    core = [[65536, 100.0, 200.0], [65536 + (1 << 20), 100.0 + 512, 200.0 + 1024]]
+    found = calibration.network_of(figures(rate=25, core=core))
+    assert found["send_us_per_kib"] == pytest.approx(0.5)
+    assert found["recv_us_per_kib"] == pytest.approx(1.0)
+    core = [[65536, 100.0, 200.0], [4 << 20, 90.0, 190.0]]  # by RDMA, but for noise
+    found = calibration.network_of(figures(rate=25, core=core))
+    assert found["send_us_per_kib"] == found["recv_us_per_kib"] == 0
+
+
+def test_what_has_moved_without_a_look_is_the_window():
+    left = 3 * (1 << 20) / 25
+    found = calibration.network_of(figures(rate=25, left_us=left, unlooked_us=4 * left / 3))
+    assert found["window_bytes"] == pytest.approx(1 << 20, rel=0.01)
+    # It moves by itself once both sides agree, but they do so only by looking.
+    found = calibration.network_of(figures(rate=25, unlooked_us=4 * left / 3))
+    assert found["window_bytes"] == calibration.WHOLE
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"gap_us": 1}', "[1]"])
+def test_other_output_is_refused(text):
+    with pytest.raises(SimError, match="pingpong printed something else"):
+        calibration.parsed(text)
+
+
+def test_too_few_lengths_are_refused():
+    with pytest.raises(SimError, match="fewer than two lengths"):
+        figures(rate=25, one_way=[[8, 1.0], [1 << 20, 2.0]])
+
+
+def row(simulated: float, crowded: bool = False) -> against.Row:
+    return against.Row("allreduce", 8, 2, 2, "thread", 0.0, 100.0, simulated, crowded)
+
+
+def test_shares_are_counted_apart_for_crowded_cores():
+    rows = [row(100), row(118), row(121), row(79), row(300, crowded=True)]
+    assert [one.is_near for one in rows] == [True, True, False, False, False]
+    assert against.summary(rows) == [
+        "no more ranks than cores: 2 of 4 within 20% (50%); the median ratio is 1.09",
+        "more ranks than cores: 0 of 1 within 20% (0%); the median ratio is 3.00",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--lab", "nodes=2"), "needs --calibrate or --against-measured"),
+        (("--calibrate", "--mpi", "moon"), "moon"),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(words, says):
+    done = weft("sim", *words)
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr.startswith("weft sim: ") and done.stderr.count("\n") == 1
+    assert says in done.stderr
