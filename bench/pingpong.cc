@@ -294,7 +294,7 @@ void measure(const Settings& settings, int rank) {
   const double poll_us = pair.poll_us();
   // Sizes grow until one waits; then the switch is found to 1 part in 16.
   long eager = 0, waits = 0;
-  for (long bytes = 1024; bytes <= 1 << 20 && !waits; bytes *= 2)
+  for (long bytes = 1024; bytes <= settings.bytes.back() && !waits; bytes *= 2)
     (pair.is_eager(bytes) ? eager : waits) = bytes;
   while (waits && eager && (waits - eager) * 16 > eager) {
     const long between = (eager + waits) / 2;

@@ -59,7 +59,10 @@ Result<bool> Endpoint::start(const Step& step) {
 bool Endpoint::local(const Step& step) {
   if (step.fused == Fused::with_before) return true;
   const bool reduces = step.kind == StepKind::reduce;
-  const double slower = reduces ? machine_.core_copy / machine_.core_reduce : 1;
+  const Layout& of = schedule_.shape.recv;
+  const auto data = static_cast<double>(of.count * of.size);
+  const double slower =
+      reduces ? machine_.copies_of_reduction(data) : machine_.copies_of_copy(data);
   const double bytes = static_cast<double>(step.bytes) * slower;
   if (bytes <= kShort_bytes) {
     debt_us_ += bytes / machine_.core_copy;

@@ -502,7 +502,9 @@ Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int
   const std::vector<int> domains = domains_of(machine, *places);
   if (nodes == 1 && machine.numa_nodes > 1)
     shape.domains = std::make_shared<const Domains>(domains);
-  if (nodes > 1) shape.nodes = std::make_shared<const Nodes>(places->node_of_rank, domains);
+  // As in the library: where no ranks share a node, there are no levels to go by.
+  auto of_nodes = std::make_shared<const Nodes>(places->node_of_rank, domains);
+  if (nodes > 1 && of_nodes->some_share()) shape.nodes = std::move(of_nodes);
   return shape;
 }
 

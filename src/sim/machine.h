@@ -41,7 +41,11 @@ struct Machine {
   double core_copy = 5000;    // bytes per microsecond that one core copies
   double numa_copy = 50000;   // and all cores of a NUMA node together
   double core_reduce = 4000;  // bytes of each operand that one core reduces
-  double remote_cost = 1;     // how much longer a copy from another NUMA node takes
+  // The same of data up to `cache_bytes`, which caches still hold when a core has written them and
+  // another one reads them; 0: caches make no difference.
+  std::int64_t cache_bytes = 0;
+  double cache_copy = 5000, cache_reduce = 4000;
+  double remote_cost = 1;  // how much longer a copy from another NUMA node takes
 
   double cache_us = 0.1;    // until another core sees what was written
   double poll_us = 0.1;     // one look at everything that is under way
@@ -59,6 +63,13 @@ struct Machine {
   int cells = 4;  // between two ranks
 
   Network network;
+
+  // Of so much data, how many plain copies one takes, or one reduction.
+  double copies_of_copy(double data) const { return is_cached(data) ? core_copy / cache_copy : 1; }
+  double copies_of_reduction(double data) const {
+    return core_copy / (is_cached(data) ? cache_reduce : core_reduce);
+  }
+  bool is_cached(double data) const { return data <= static_cast<double>(cache_bytes); }
 
   // One node, for placements.
   Topology topology() const {

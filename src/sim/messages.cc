@@ -68,7 +68,7 @@ Messages::Id Messages::post(Side side, int rank, int peer, double bytes, double 
   if (side == Side::send) {
     ++messages_;
     bytes_ += bytes;
-    if (m.way == Way::eager) debt_us += bytes / machine_.core_copy;
+    if (m.way == Way::eager) debt_us += bytes * machine_.copies_of_copy(bytes) / machine_.core_copy;
     m.posted_us = now_us + debt_us;
     sent(m);
   } else {
@@ -177,7 +177,8 @@ Messages::Need Messages::need(Id id, Side side, double now_us, double& debt_us) 
   if (at_us > now_us) return {Need::Kind::time, at_us, 0};
   if (sends || m.way != Way::taken || m.out >= m.bytes) return {};
   const bool is_remote = domain_of_rank_[place(m.from)] != domain_of_rank_[place(m.to)];
-  return {Need::Kind::copy, kNever, m.bytes * (is_remote ? machine_.remote_cost : 1)};
+  const double bytes = m.bytes * machine_.copies_of_copy(m.bytes);
+  return {Need::Kind::copy, kNever, bytes * (is_remote ? machine_.remote_cost : 1)};
 }
 
 void Messages::copied(Id id, Side side, double now_us) {
@@ -201,7 +202,8 @@ void Messages::copied(Id id, Side side, double now_us) {
 
 void Messages::finish(Id id, Side side, double& debt_us) {
   Message& m = at(id);
-  if (side == Side::recv && m.way == Way::eager) debt_us += m.bytes / machine_.core_copy;
+  if (side == Side::recv && m.way == Way::eager)
+    debt_us += m.bytes * machine_.copies_of_copy(m.bytes) / machine_.core_copy;
   const double kib = m.bytes / kKib_bytes;
   if (m.way == Way::network)
     debt_us += kib * (side == Side::send ? machine_.network.send_us_per_kib

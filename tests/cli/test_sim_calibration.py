@@ -97,6 +97,11 @@ def test_shares_are_counted_apart_for_crowded_cores():
     ]
 
 
+def test_a_busy_machine_is_told_of():
+    assert against.busy_note(0.1, 2) == ""
+    assert "load 3.0 on 2 cores" in against.busy_note(3.0, 2)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

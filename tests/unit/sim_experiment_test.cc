@@ -230,6 +230,14 @@ Setup setup_of_two_nodes() {
   return setup;
 }
 
+TEST(SimExperiment, OneRankOnEachNodeTakesWhatTheLibraryTakes) {
+  const Machine machine = ideal(2);
+  const Shape alone = shape_of(Kind::allreduce, 4, 4, machine, 1 << 20, 0, true);
+  EXPECT_EQ(alone.nodes, nullptr);
+  const Shape shared = shape_of(Kind::allreduce, 4, 2, machine, 1 << 20, 0, true);
+  EXPECT_NE(shared.nodes, nullptr);
+}
+
 TEST(SimMessages, CoresWorkForWhatGoesOverTcp) {
   auto setup = setup_of_two_nodes();
   setup.executor = Executor::blocking;

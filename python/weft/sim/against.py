@@ -169,6 +169,16 @@ def summary(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def busy_note(load: float, cores: int) -> str:
+    """Of the load before the first measurement; empty where the machine was idle."""
+    if load < cores / 4:
+        return ""
+    return (
+        f"The machine was busy (load {load:.1f} on {cores} cores): measured times are too long and"
+        " the ratios say nothing of the model; measure again on an idle machine"
+    )
+
+
 def table(rows: Sequence[Row]) -> Table:
     result = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("collective", "engine"):
@@ -195,6 +205,7 @@ def against_measured(
 ) -> None:
     """`machine`: a file of --calibrate's, else this machine is measured first."""
     text = lab or "nodes=2,rate=200mbit"
+    load = os.getloadavg()[0]
     try:
         words = lab_words(text)
         mpi = mpi_libraries.chosen(mpi_name)
@@ -206,7 +217,8 @@ def against_measured(
         rows = compare(facts, words, mpi, list(cases()))
     except (MpiError, LabError, SettingsError, subprocess.TimeoutExpired) as error:
         raise SimError(str(error)) from None
-    answer = json.dumps({"machine": facts, "rows": [asdict(row) for row in rows]}, indent=1)
+    found = {"load": load, "machine": facts, "rows": [asdict(row) for row in rows]}
+    answer = json.dumps(found, indent=1)
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(answer + "\n")
@@ -217,3 +229,5 @@ def against_measured(
     console.print(table(rows))
     for line in summary(rows):
         console.print(line, highlight=False)
+    if note := busy_note(load, len(os.sched_getaffinity(0))):
+        console.print(note, style="yellow", highlight=False)
