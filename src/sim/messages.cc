@@ -84,7 +84,10 @@ void Messages::sent(Message& m) {
     m.ready_us = m.posted_us + machine_.cache_us;
     m.sent_us = m.posted_us;
   } else if (m.way == Way::stream) {
-    if (is_short(m)) m.granted_us = m.posted_us;
+    if (is_short(m))
+      m.granted_us = m.posted_us;
+    else
+      m.ready_us = word(m.from, m.to, m.posted_us);
   } else if (m.way == Way::network && is_short(m)) {
     double link_us = 0;
     m.ready_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)], m.bytes,
@@ -109,7 +112,15 @@ void Messages::matched(Message& m) {
     told_.tell(m.from, m.sent_us);
   }
   if (m.ready_us < kNever) told_.tell(m.to, m.ready_us);
-  if (m.way == Way::stream) told_.tell(m.to, m.posted_us + machine_.network.latency_us);
+  if (m.way == Way::stream && is_short(m)) told_.tell(m.to, m.posted_us);
+}
+
+// When a question or an answer is there: it waits behind the data that its sender's link has taken.
+double Messages::word(int from, int to, double ready_us) {
+  constexpr double kBytes = 64;
+  double sent_us = 0;
+  return links_.deliver(node_of_rank_[place(from)], node_of_rank_[place(to)], kBytes, ready_us,
+                        &sent_us);
 }
 
 // The sender's look: the kernel's buffers take what they have room for.
@@ -135,11 +146,10 @@ Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
 Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
   const double latency_us = machine_.network.latency_us;
   if (!is_short(m) && !m.is_granted) {
-    const double asked_us = m.posted_us + latency_us;
-    if (asked_us > now_us + debt_us) return {Need::Kind::time, asked_us, 0};
+    if (m.ready_us > now_us + debt_us) return {Need::Kind::time, m.ready_us, 0};
     m.is_granted = true;
     debt_us += machine_.network.overhead_us;
-    m.granted_us = now_us + debt_us + latency_us;
+    m.granted_us = word(m.to, m.from, now_us + debt_us);
     told_.tell(m.from, m.granted_us);
   }
   bool took = false;

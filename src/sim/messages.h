@@ -84,6 +84,7 @@ class Messages {
   void matched(Message& m);
   double room(const Message& m) const;
   bool is_short(const Message& m) const;
+  double word(int from, int to, double ready_us);
   Need push(Message& m, double now_us, double& debt_us);
   Need pull(Message& m, double now_us, double& debt_us);
 

@@ -241,12 +241,12 @@ TEST(SimExperiment, OneRankOnEachNodeTakesWhatTheLibraryTakes) {
 TEST(SimMessages, CoresWorkForWhatGoesOverTcp) {
   auto setup = setup_of_two_nodes();
   setup.executor = Executor::blocking;
-  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 1e-3);
+  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 0.5);
   setup.machine.network.window_bytes = 1 << 20;
-  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 1e-3);
+  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 0.5);
   // The receiver works for the last piece when it is there; before, it had time.
   setup.machine.network.recv_us_per_kib = 0.5;
-  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us + 64 * 0.5, 1e-3);
+  EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us + 64 * 0.5, 0.5);
   setup.machine.network.recv_us_per_kib = 2;
   EXPECT_GT(outcome_of(setup).total_us, 2 * kTransfer_us);
   setup.machine.network.recv_us_per_kib = 0;
