@@ -189,6 +189,27 @@ TEST(SimFabric, ALinkTakesOneMessageAfterTheOther) {
   EXPECT_DOUBLE_EQ(sent_us, 21);
 }
 
+TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
+  Machine machine;
+  machine.cores = 10;
+  auto setup = setup_of(machine, Kind::allreduce, "ring", 8);
+  setup.placement = *parse_placement("pack:4");
+  setup.compute_us = 5000;
+  const Outcome by_threads = outcome_of(setup);
+  setup.executor = Executor::agent;
+  const Outcome by_agents = outcome_of(setup);
+  EXPECT_EQ(by_agents.messages, by_threads.messages);
+  EXPECT_LT(by_agents.total_us, 5100);
+  EXPECT_LT(by_agents.switches, by_threads.switches);
+  // Where each thread has a core of its own, each is its own agent.
+  setup.machine.cores = 16;
+  setup.placement = *parse_placement("pack:1");
+  setup.backoff = *parse_backoff("sleep:30");
+  const double alone_us = outcome_of(setup).communication_us;
+  setup.executor = Executor::thread;
+  EXPECT_NEAR(alone_us, outcome_of(setup).communication_us, 0.05 * alone_us);
+}
+
 // Several threads on each free core: each sleeps by its own pace, and is called by its neighbours.
 TEST(SimExperiment, ABatonIsPassedOn) {
   Machine machine;
