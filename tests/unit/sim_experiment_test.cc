@@ -240,6 +240,17 @@ TEST(SimFabric, ABurstPassesAtItsOwnRateAndComesBack) {
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 130, &sent_us), 130 + 20 + 1);
 }
 
+TEST(SimFabric, PiecesPlannedAheadLeaveRoomForOthers) {
+  Network network{.latency_us = 0, .gap_us = 0, .bytes_per_us = 100};
+  network.window_bytes = 1 << 20;
+  NetworkLinks links(network, 3);
+  double sent_us = 0;
+  links.deliver(0, 1, 1000, 0, &sent_us);
+  EXPECT_DOUBLE_EQ(links.deliver(0, 2, 1000, 0, &sent_us), 20);
+  EXPECT_DOUBLE_EQ(links.deliver(1, 2, 1000, 0, &sent_us), 10);
+  EXPECT_DOUBLE_EQ(links.deliver(1, 2, 1000, 0, &sent_us), 30);
+}
+
 // Two nodes with a core each; a message of 1 MiB takes as long as a copy.
 Setup setup_of_two_nodes() {
   Machine machine = ideal(1);

@@ -50,8 +50,8 @@ def sim(
         Optional[list[str]],
         typer.Option(
             help="Who carries the collective out: function, thread, agent, tcc, auto, or"
-            " blocking: the caller, before it computes. Several engines, placements and splits are set side by"
-            " side.",
+            " blocking: the caller, before it computes. Several engines, placements and splits are"
+            " set side by side.",
             show_default="thread",
             metavar="ENGINE",
         ),
