@@ -67,6 +67,8 @@ class Experiment final : public Threads, public Told {
   std::optional<Demand> starts(int rank, double now_us);
   std::optional<Demand> waits(int rank, double now_us);
   Demand progress(int rank, double now_us);
+  int agent_of(int rank) const;
+  Demand agent(int rank, double now_us);
   std::optional<Demand> debt(int rank);
   Demand idle(int rank, int thread, Demand::Kind kind, double now_us);
   Demand::Kind back_off() const;
@@ -77,7 +79,7 @@ class Experiment final : public Threads, public Told {
   bool has_thread() const { return setup_.executor >= Executor::thread; }
   bool helps() const {
     return setup_.executor != Executor::tcc &&
-           (setup_.callers_help || setup_.executor != Executor::thread);
+           (setup_.callers_help || setup_.executor < Executor::thread);
   }
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
@@ -92,6 +94,8 @@ class Experiment final : public Threads, public Told {
   std::map<int, SimNode> nodes_;
   std::deque<Rank> ranks_;
   std::vector<int> rank_of_thread_;
+  std::vector<std::vector<int>>
+      served_;  // by agent: ranks whose collectives its thread goes on with
   std::vector<std::vector<int>> watchers_;  // by the rank whose signal is waited for
   std::vector<Trace::Track*> tracks_;       // by thread; none where nothing is traced
   std::mt19937_64 random_;
@@ -125,14 +129,18 @@ Experiment::Experiment(const Setup& setup, const Shape& shape, Places places, Tr
     const auto index = static_cast<std::size_t>(rank);
     r.application = scheduler_.add(places_.core_of_rank[index], false);
     rank_of_thread_.push_back(rank);
-    if (has_thread()) {
+    const int agent = agent_of(rank);
+    served_.emplace_back();
+    served_[static_cast<std::size_t>(agent)].push_back(rank);
+    if (has_thread() && agent == rank) {
       r.thread = scheduler_.add(places_.thread_core_of_rank[index], true);
       rank_of_thread_.push_back(rank);
     }
+    if (has_thread()) r.thread = at(agent).thread;
     if (!traces) continue;
     Trace& trace = traces->emplace_back();
     tracks_.push_back(trace.add_track("application", false));
-    if (has_thread())
+    if (has_thread() && agent == rank)
       tracks_.push_back(
           trace.add_track(setup.executor == Executor::tcc ? "tcc" : "progress", false));
   }
@@ -286,6 +294,14 @@ Demand::Kind Experiment::back_off() const {
   return sleeps ? Demand::Kind::nap : Demand::Kind::poll;
 }
 
+// The rank whose thread goes on with this rank's collective: the first one on the same core.
+int Experiment::agent_of(int rank) const {
+  if (setup_.executor != Executor::agent) return rank;
+  const auto& cores = places_.thread_core_of_rank;
+  const auto own = cores.begin() + rank;
+  return static_cast<int>(std::find(cores.begin(), own, *own) - cores.begin());
+}
+
 // A round of this rank's has ended: the sleepers on its thread's core look at once.
 void Experiment::pass_baton(int rank, double now_us) {
   at(rank).pace.progressed(ns_of(now_us));
@@ -320,6 +336,7 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
         r.is_submitted = true;
         r.pace.begin(ns_of(now_us));
         scheduler_.wake(r.thread, now_us + setup_.machine.wake_us);
+        if (setup_.executor == Executor::agent) scheduler_.notify(r.thread, now_us);
       }
       return work(noisy(setup_.compute_us));
     case Phase::compute:
@@ -370,7 +387,33 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   return idle(rank, r.application, Demand::Kind::poll, now_us);
 }
 
+// One after the other, the one whose copy has just been carried out first; it sleeps where none can
+// go on.
+Demand Experiment::agent(int rank, double now_us) {
+  auto& served = served_[static_cast<std::size_t>(rank)];
+  std::stable_partition(served.begin(), served.end(),
+                        [&](int of) { return at(of).busy == at(of).thread; });
+  double owed_us = 0, look_at_us = kNever;
+  bool waits = false;
+  for (const int of : served) {
+    Rank& r = at(of);
+    if (!r.is_submitted || r.is_over || (r.is_helped && r.busy != r.thread)) continue;
+    Demand demand;
+    const Came came = drive(of, r.thread, now_us, demand);
+    if (came == Came::to_a_job) return demand;
+    owed_us += r.endpoint.take_debt_us();
+    if (r.is_helped) scheduler_.notify(r.application, now_us);
+    if (came != Came::to_a_wait || r.is_helped) continue;
+    waits = true;
+    look_at_us = std::min(look_at_us, r.endpoint.look_at_us());
+  }
+  if (owed_us > 0) return work(owed_us);
+  if (!waits) return Demand{Demand::Kind::sleep};
+  return {Demand::Kind::nap, static_cast<double>(Pace::kLeast_ns) / 1e3, look_at_us};
+}
+
 Demand Experiment::progress(int rank, double now_us) {
+  if (setup_.executor == Executor::agent) return agent(rank, now_us);
   Rank& r = at(rank);
   const Demand sleep{Demand::Kind::sleep};
   const bool stands_back = r.is_helped && r.busy != r.thread;
@@ -456,6 +499,8 @@ Result<bool> check(const Setup& setup, const Shape& shape) {
     return Error{
         "only trees have levels: take algorithm binomial of bcast, reduce, gather or "
         "scatter"};
+  if (setup.executor == Executor::agent && setup.nodes > 1)
+    return Error{"an agent serves the ranks of one node; between nodes take engine thread"};
   const bool leaves = setup.executor == Executor::thread && !setup.callers_help;
   if (setup.split > 0 && !leaves)
     return Error{"a split tree needs engine thread, and callers that leave the rest to it"};

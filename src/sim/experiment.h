@@ -16,8 +16,8 @@ namespace weft::sim {
 
 // Who carries the collective out. blocking: the caller, then it computes. function: the caller,
 // before and after the computation. thread: a progress thread meanwhile. tcc: a worker, that does
-// not give its core up while it waits.
-enum class Executor : std::uint8_t { blocking, function, thread, tcc };
+// not give its core up while it waits. agent: one thread for all ranks whose threads share a core.
+enum class Executor : std::uint8_t { blocking, function, thread, agent, tcc };
 
 struct Setup {
   Machine machine;

@@ -31,6 +31,18 @@ double NetworkLinks::pass(Link& link, double ready_us, double duration_us) {
   return link.free_us;
 }
 
+// Pieces are planned far ahead, sender by sender: each takes the first time that no other one has.
+double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
+  constexpr std::size_t kMost = 4096;
+  double from_us = ready_us;
+  auto at = link.taken.begin();
+  for (; at != link.taken.end() && at->from_us - from_us < duration_us; ++at)
+    from_us = std::max(from_us, at->to_us);
+  link.taken.insert(at, {from_us, from_us + duration_us});
+  if (link.taken.size() > kMost) link.taken.pop_front();
+  return from_us + duration_us;
+}
+
 // What is left of the bucket drains by the difference of the two rates.
 double NetworkLinks::limited_us(Link& link, double begin_us, double bytes) const {
   const double rate = network_.bytes_per_us;
@@ -67,7 +79,10 @@ double NetworkLinks::deliver(int from, int to, double bytes, double ready_us, do
             network_.bytes_per_us * network_.links_per_pair);
   Link& in = in_[at(to)];
   const double in_begin_us = std::max(in.free_us, end_us - alone_us);
-  end_us = std::max(end_us, pass(in, in_begin_us, limited_us(in, in_begin_us, bytes)));
+  if (network_.window_bytes > 0)
+    end_us = std::max(end_us, fit(in, end_us - alone_us, alone_us));
+  else
+    end_us = std::max(end_us, pass(in, in_begin_us, limited_us(in, in_begin_us, bytes)));
   return end_us + network_.latency_us;
 }
 

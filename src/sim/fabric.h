@@ -4,6 +4,7 @@
 // Schauser, Scheiman, SPAA 1995; contention as first come, first served.)
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "sim/machine.h"
@@ -20,13 +21,18 @@ class NetworkLinks {
                  bool is_first = true);
 
  private:
+  struct Taken {
+    double from_us, to_us;
+  };
   struct Link {
     double free_us = 0;
-    double used_bytes = 0;  // of the burst, when it was last used
+    double used_bytes = 0;    // of the burst, when it was last used
+    std::deque<Taken> taken;  // where messages come in pieces
   };
   // How long it takes from `begin_us` on, alone on a link that is limited; the burst is used.
   double limited_us(Link& link, double begin_us, double bytes) const;
   double pass(Link& link, double ready_us, double duration_us);
+  double fit(Link& link, double ready_us, double duration_us);
   int group(int node) const { return node / network_.nodes_per_switch; }
 
   const Network& network_;

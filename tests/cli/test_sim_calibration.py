@@ -7,7 +7,8 @@ import json
 import pytest
 from python_weft import weft
 
-from weft.sim import against, calibration
+from weft import installation
+from weft.sim import against, calibration, native
 from weft.sim.native import SimError
 
 SIZES = (8, 1024, 4096, 16384, 65536, 131072, 262144, 1 << 20, 2 << 20, 4 << 20)
@@ -95,6 +96,45 @@ def test_shares_are_counted_apart_for_crowded_cores():
         "no more ranks than cores: 2 of 4 within 20% (50%); the median ratio is 1.09",
         "more ranks than cores: 0 of 1 within 20% (0%); the median ratio is 3.00",
     ]
+
+
+class NoLab:
+    """In place of a lab, whose jobs are not run here."""
+
+    def __init__(self, *_, **__) -> None:
+        pass
+
+    def __enter__(self) -> NoLab:
+        return self
+
+    def __exit__(self, *_) -> None:
+        pass
+
+
+@pytest.mark.skipif(not installation.native_part("weft-sim").exists(), reason="needs make build")
+def test_measured_cases_are_simulated_with_their_computation(monkeypatch):
+    def measured(_mpi, case, _lab, _result) -> dict:
+        engine = {"immediate_us": {"median": 100.0}, "total_us": {"median": 1000.0}}
+        engines = [{"engine": name, **engine} for name in case.engines]
+        return {"computation_us": {"median": 900.0}, "engines": engines}
+
+    monkeypatch.setattr(against, "measured", measured)
+    monkeypatch.setattr(against, "Lab", NoLab)
+    monkeypatch.setattr(against.os, "sched_getaffinity", lambda _: {0, 1})
+    machine = json.loads(native.machine_file("knl64").read_text())
+    words = {"rate": "200mbit", "burst": "256kb", "delay": "0"}
+    cases = [
+        against.Case("allreduce", 65536, 1, 2, ("function", "thread")),
+        against.Case("alltoall", 65536, 4, 4, ("tcc",)),
+    ]
+    rows = against.compare(machine, words, None, cases)
+    assert [(row.engine, row.compute_us) for row in rows] == [
+        *(("function", 0.0), ("function", 900.0), ("thread", 0.0), ("thread", 900.0)),
+        *(("tcc", 0.0), ("tcc", 900.0)),
+    ]
+    assert [row.crowded for row in rows] == [False] * 4 + [True] * 2
+    assert all(row.simulated_us > row.compute_us for row in rows)
+    assert [row.measured_us for row in rows] == [100.0, 1000.0] * 3
 
 
 def test_a_busy_machine_is_told_of():

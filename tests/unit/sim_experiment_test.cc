@@ -189,6 +189,27 @@ TEST(SimFabric, ALinkTakesOneMessageAfterTheOther) {
   EXPECT_DOUBLE_EQ(sent_us, 21);
 }
 
+TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
+  Machine machine;
+  machine.cores = 10;
+  auto setup = setup_of(machine, Kind::allreduce, "ring", 8);
+  setup.placement = *parse_placement("pack:4");
+  setup.compute_us = 5000;
+  const Outcome by_threads = outcome_of(setup);
+  setup.executor = Executor::agent;
+  const Outcome by_agents = outcome_of(setup);
+  EXPECT_EQ(by_agents.messages, by_threads.messages);
+  EXPECT_LT(by_agents.total_us, 5100);
+  EXPECT_LT(by_agents.switches, by_threads.switches);
+  // Where each thread has a core of its own, each is its own agent.
+  setup.machine.cores = 16;
+  setup.placement = *parse_placement("pack:1");
+  setup.backoff = *parse_backoff("sleep:30");
+  const double alone_us = outcome_of(setup).communication_us;
+  setup.executor = Executor::thread;
+  EXPECT_NEAR(alone_us, outcome_of(setup).communication_us, 0.05 * alone_us);
+}
+
 // Several threads on each free core: each sleeps by its own pace, and is called by its neighbours.
 TEST(SimExperiment, ABatonIsPassedOn) {
   Machine machine;
@@ -217,6 +238,17 @@ TEST(SimFabric, ABurstPassesAtItsOwnRateAndComesBack) {
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 0, &sent_us), 10 + 10 + 1);
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 1000, 20, &sent_us), 20 + 10 + 1);
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 130, &sent_us), 130 + 20 + 1);
+}
+
+TEST(SimFabric, PiecesPlannedAheadLeaveRoomForOthers) {
+  Network network{.latency_us = 0, .gap_us = 0, .bytes_per_us = 100};
+  network.window_bytes = 1 << 20;
+  NetworkLinks links(network, 3);
+  double sent_us = 0;
+  links.deliver(0, 1, 1000, 0, &sent_us);
+  EXPECT_DOUBLE_EQ(links.deliver(0, 2, 1000, 0, &sent_us), 20);
+  EXPECT_DOUBLE_EQ(links.deliver(1, 2, 1000, 0, &sent_us), 10);
+  EXPECT_DOUBLE_EQ(links.deliver(1, 2, 1000, 0, &sent_us), 30);
 }
 
 // Two nodes with a core each; a message of 1 MiB takes as long as a copy.

@@ -87,6 +87,7 @@ Result<Executor> executor_of(const Options& options, const Shape& shape) {
   }
   if (word == "blocking") return Executor::blocking;
   if (word == "function") return Executor::function;
+  if (word == "agent") return Executor::agent;
   return word == "tcc" ? Executor::tcc : Executor::thread;
 }
 
@@ -239,7 +240,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--bytes", options.bytes);
   app.add_option("--root", options.root);
   app.add_option("--engine", options.engine)
-      ->check(CLI::IsMember({"blocking", "function", "thread", "tcc", "auto"}));
+      ->check(CLI::IsMember({"blocking", "function", "thread", "agent", "tcc", "auto"}));
   app.add_option("--library", options.library)
       ->check(CLI::IsMember({"mpich", "openmpi", "intelmpi", "other"}));
   app.add_option("--placement", options.placement);

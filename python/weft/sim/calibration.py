@@ -83,8 +83,10 @@ def network_of(found: PingPong) -> dict[str, float | int]:
     burst = longest[0] - rate * moving_us(*longest)
     peak = 0.0
     if burst > FEW * longest[0]:
-        within = [(size, us) for size, us in found.one_way if KIB < size < burst / 2]
-        peak = max((size / moving_us(size, us) for size, us in within), default=0.0)
+        # Of several lengths together: a single short one says little of a rate.
+        most = min(found.eager_bytes, burst / 2)
+        within = [(size, us) for size, us in found.one_way if size <= most]
+        peak = 1 / max(slope(within), 1e-6) if len(within) > 1 else 0.0
     if peak <= rate:
         burst = peak = 0.0
     first, last = found.core[0], found.core[-1]

@@ -49,9 +49,9 @@ def sim(
     engine: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="Who carries the collective out: function, thread, tcc, auto, or blocking: the"
-            " caller, before it computes. Several engines, placements and splits are set side by"
-            " side.",
+            help="Who carries the collective out: function, thread, agent, tcc, auto, or"
+            " blocking: the caller, before it computes. Several engines, placements and splits are"
+            " set side by side.",
             show_default="thread",
             metavar="ENGINE",
         ),
