@@ -386,7 +386,6 @@ void Runtime::agree_on_threads(int rank, int asked_level) {
 
 // Collective. Where all threads stay beside their ranks there is neither an agent nor a free core.
 void Runtime::agree_on_ways() {
-  beside_.workers = several_may_run(library);
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   const bool by_model = config.split_levels == Config::kByModel;
   const NodeCores& cores = node_cores_;

@@ -86,7 +86,8 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
       may_try_(settings.tries && !budget.is_none() && ways > 1),
       by_own_time_(settings.by_own_time),
       switches_(settings.switches),
-      free_slots_(settings.has_free_slots ? kFreeSlots : 0),
+      free_slots_(
+          settings.has_free_slots ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(ways)) : 0),
       budget_(budget),
       random_state_(settings.seed),
       records_(std::min(ways, kMostWays)) {

@@ -45,8 +45,9 @@ class Learner {
   static constexpr std::size_t kMostWays = 10;
   static constexpr int kMostInFlight = 8;  // at sites with more of them nothing is tried
   static constexpr int kMostSlots = 32;
-  // So many slots of a site are tried whatever they cost: else short programs would learn nothing.
-  static constexpr int kFreeSlots = 20;
+  // So many slots of a site, or so many of each way if that is more, are tried whatever they cost:
+  // else short programs would learn nothing.
+  static constexpr int kFreeSlots = 20, kFreeOfEach = 3;
 
   // What the ranks tell each other: of each word the greatest is agreed on. Times in ns.
   using Words = std::array<std::int64_t, kMostSlots + 5>;

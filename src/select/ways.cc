@@ -53,6 +53,16 @@ void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
   }
 }
 
+// Whether a non-blocking call may become the library's blocking one, on another thread. Open MPI's
+// allgathers hang where the types of ranks differ (docs/correctness.md). Under Intel MPI two of
+// them can hang in shared memory (runtime/whole_collectives.h), and with some types they write
+// beyond their buffers.
+bool may_be_blocking(Library library, Kind kind) {
+  if (is_neighborhood(kind)) return false;
+  const bool is_allgather = kind == Kind::allgather || kind == Kind::allgatherv;
+  return library == Library::mpich || (library == Library::openmpi && !is_allgather);
+}
+
 // The tree by which Weft's thread would go, else one for short data; nullptr: none can be split.
 const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   const Algorithm* const own = by_thread.algorithm;
@@ -99,8 +109,7 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
   if (beside.agents && shape.on_one_node) add(ways, {Engine::agent, by_thread.algorithm});
   add_splits(ways, by_thread, shape, beside.cores);
   // To hand a call over to a worker takes longer than short data do.
-  if (beside.workers && is_long(shape) && !is_neighborhood(shape.kind))
-    add(ways, {Engine::tcc, nullptr});
+  if (is_long(shape) && may_be_blocking(library, shape.kind)) add(ways, {Engine::tcc, nullptr});
   return ways;
 }
 

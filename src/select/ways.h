@@ -14,9 +14,8 @@ namespace weft {
 
 // What there is beside threads and callers; the same on all ranks.
 struct Beside {
-  bool workers = false;  // several of the library's blocking collectives may run at a time
-  bool agents = false;   // threads of several ranks share a core, somewhere
-  NodeCores cores{};     // of all nodes, where they are alike and the user leaves the split open
+  bool agents = false;  // threads of several ranks share a core, somewhere
+  NodeCores cores{};    // of all nodes, where they are alike and the user leaves the split open
 };
 
 // All that apply, the rule's choice first, and no two that are the same. The same on all ranks.

@@ -267,6 +267,18 @@ TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
   EXPECT_EQ(program.call(site), 0);
 }
 
+// A round of all, and two more.
+TEST(Learner, ManyWaysAreAllTriedThreeTimes) {
+  Program program;
+  const int site =
+      program.add_site(Learner::kMostWays, ways_of({10, 12, 11, 12, 9, 12, 11, 12, 10, 11}));
+  for (int call = 0; call < 60; ++call) program.call(site);
+  const auto found = program.learner(site).found();
+  EXPECT_TRUE(found.settled);
+  EXPECT_EQ(found.way, 4);
+  EXPECT_GE(found.calls_on_trial, 3 * Learner::kMostWays);
+}
+
 TEST(Learner, AWayThatARankCannotTakeIsLeftOut) {
   for (const int without : {-1, 0, 1}) {
     Program program;

@@ -38,19 +38,30 @@ TEST(Ways, BeginWithTheRulesAndHaveTheLibrarys) {
     EXPECT_EQ(way_words(ways.front()), way_words(rule));
     EXPECT_GE(native_among(ways), 0);
     EXPECT_TRUE(has(ways, "assist"));
-    EXPECT_EQ(worker_among(ways), -1);
     for (std::size_t way = 0; way < ways.size(); ++way)
       EXPECT_EQ(find_way(ways, way_words(ways[way])), static_cast<int>(way));
   }
 }
 
 TEST(Ways, WorkersCarryOutLongOnes) {
-  const Beside beside{.workers = true};
-  EXPECT_TRUE(has(ways_of(shape_of(Kind::allreduce, kLong), beside), "tcc"));
-  EXPECT_FALSE(has(ways_of(shape_of(Kind::allreduce, kShort), beside), "tcc"));
-  EXPECT_FALSE(has(ways_of(shape_of(Kind::neighbor_allgather, kLong), beside), "tcc"));
-  const auto ways = ways_of(shape_of(Kind::bcast, kLong), beside);
+  EXPECT_TRUE(has(ways_of(shape_of(Kind::allreduce, kLong), {}), "tcc"));
+  EXPECT_FALSE(has(ways_of(shape_of(Kind::allreduce, kShort), {}), "tcc"));
+  EXPECT_FALSE(has(ways_of(shape_of(Kind::neighbor_allgather, kLong), {}), "tcc"));
+  const auto ways = ways_of(shape_of(Kind::bcast, kLong), {});
   EXPECT_EQ(way_words(ways[static_cast<std::size_t>(worker_among(ways))]), "tcc");
+}
+
+// Their blocking calls hang where the non-blocking ones do not.
+TEST(Ways, WorkersAreLeftOutWhereTheLibrarysBlockingCallsAreFaulty) {
+  const auto has_worker = [](Library library, Kind kind) {
+    const Shape shape = shape_of(kind, kLong);
+    const Choice rule = choose({}, library, Engine::automatic, shape);
+    return worker_among(ways_for({}, library, shape, rule, {})) >= 0;
+  };
+  EXPECT_TRUE(has_worker(Library::openmpi, Kind::allreduce));
+  EXPECT_FALSE(has_worker(Library::openmpi, Kind::allgather));
+  EXPECT_TRUE(has_worker(Library::mpich, Kind::allgather));
+  EXPECT_FALSE(has_worker(Library::intelmpi, Kind::allreduce));
 }
 
 TEST(Ways, AgentsServeOneNode) {
@@ -91,7 +102,7 @@ TEST(Ways, ShortDataMayGoByATreeInstead) {
 }
 
 TEST(Ways, AreNoMoreThanALearnerTakes) {
-  const Beside beside{.workers = true, .agents = true, .cores = {.ranks = 2, .free = 2}};
+  const Beside beside{.agents = true, .cores = {.ranks = 2, .free = 2}};
   for (int kind = 0; kind < kKinds; ++kind)
     for (const std::int64_t bytes : {kShort, 64 * 1024L, kLong})
       for (const bool on_one_node : {false, true}) {
