@@ -71,8 +71,9 @@ def test_a_kernel_that_cannot_run_is_said(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(mpi_libraries, "MPI_DIR", tmp_path)
     monkeypatch.setattr(installation, "BUILD", tmp_path)
     preset = experiments.find("iallreduce-kernel")
-    status = experiments.carry_out_kernel(preset, ["mpich"], tmp_path / "x", tmp_path / "y")
-    assert status == 1
+    with pytest.raises(experiments.NothingMeasuredError) as error:
+        experiments.carry_out_kernel(preset, ["mpich"], tmp_path / "x", tmp_path / "y")
+    assert "is missing; build it with: make" in error.value.reasons[0]
     assert "is missing; build it with: make" in " ".join(capsys.readouterr().out.split())
     assert not (tmp_path / "x").exists()
 

@@ -76,7 +76,8 @@ def test_a_case_without_the_run_that_chooses_its_amount_is_not_measured(capsys, 
 
     chosen = presets.presets(2)["threads-per-core"]
     alone = replace(chosen, runs=chosen.runs[1:2])
-    assert experiments.carry_out_kernel(alone, ["mpich"], tmp_path / "f", tmp_path / "p") == 1
+    with pytest.raises(experiments.NothingMeasuredError):
+        experiments.carry_out_kernel(alone, ["mpich"], tmp_path / "f", tmp_path / "p")
     said = " ".join(capsys.readouterr().out.split())
     assert (
         "Not measured: Prog2, all ranks on one core needs a run before it, which chooses the amount"

@@ -85,6 +85,14 @@ def tell(text: str, style: str | None = None) -> None:
     Console().print(text, style=style, markup=False, highlight=False)
 
 
+class NothingMeasuredError(SettingsError):
+    """No run of a preset came to a result; `reasons`: why."""
+
+    def __init__(self, preset: str, reasons: Sequence[str]) -> None:
+        super().__init__(f"no run of preset {preset} came to a result")
+        self.reasons = list(dict.fromkeys(reasons))
+
+
 def carry_out(preset: Preset, measure: Callable[[dict[str, Any]], Result], page: Path) -> int:
     """Measures, prints what was published beside what was found, and writes the page."""
     announce(preset)
@@ -124,8 +132,7 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
             if not preset.series:
                 tell(f"Found: {preset.judge(run)}")
     if not found.runs:
-        kernels.save(found, file)  # why there is none
-        return 1
+        raise NothingMeasuredError(preset.name, found.failed)
     if preset.series:
         tell(f"Found: {preset.judge(found.runs)}")
     kernels.save(found, file)

@@ -16,6 +16,7 @@ from typing import Any, Optional
 
 from weft import mpi_libraries
 from weft.bench import command, judgements, kernels, presets, result
+from weft.bench.experiments import NothingMeasuredError
 from weft.bench.judgements import MASTER, NORMAL, TCC_CASES, THREADS_PUBLISHED, Judgement
 from weft.bench.kernels import BLOCKING, KernelResult, Run
 from weft.bench.presets import Preset
@@ -106,10 +107,13 @@ class Bench:
 
     def run_program(self, name: str) -> KernelResult:
         file = self.folder / f"{name}.json"
-        self.carry_out(name, file)
-        found = kernels.load(file)
-        if found is None or not found.runs:
-            raise NotMeasured("; ".join(why_none(found)))
+        try:
+            status = self.carry_out(name, file)
+        except NothingMeasuredError as error:
+            raise NotMeasured("; ".join(error.reasons)) from None
+        found = kernels.load(file) if status == 0 else None
+        if found is None:
+            raise NotMeasured("the preset has no run on this machine")
         return found
 
     def run_benchmark(self, name: str) -> Points:
@@ -128,15 +132,15 @@ class Bench:
             raise NotMeasured("; ".join(failed) or "no run came to a result")
         return Points(measured, failed)
 
-    def carry_out(self, name: str, out: Path, **more: str) -> None:
-        """`weft bench --preset NAME -o OUT`; what it would print is not shown."""
+    def carry_out(self, name: str, out: Path, **more: str) -> int:
+        """`weft bench --preset NAME -o OUT`: the exit status; what it would print is not shown."""
         parameters = inspect.signature(command.bench).parameters
         usual = {key: one.default for key, one in parameters.items() if key != "context"}
         asked: dict[str, Any] = {"preset": name, "out": out, **more}
         if self.mpi:
             asked["mpi"] = self.mpi
         with contextlib.redirect_stdout(io.StringIO()):
-            command.carry_out_options({**usual, **asked}, set(asked))
+            return command.carry_out_options({**usual, **asked}, set(asked))
 
 
 def results_after(file: Path, before: int) -> list[Result]:
@@ -152,11 +156,6 @@ def last_run(file: Path) -> int:
     with contextlib.suppress(ResultError), Store(file, create=False) as store:
         return store.last_run()
     return 0
-
-
-def why_none(found: Optional[KernelResult]) -> list[str]:
-    failed = found.failed if found else []
-    return list(dict.fromkeys(failed)) or ["the preset has no run on this machine"]
 
 
 def not_run(found: Sequence[Result]) -> list[str]:
