@@ -63,7 +63,8 @@ class CollectiveOperation : public Operation {
 
   CallId id() const { return id_; }
   Communicator& communicator() { return *communicator_; }
-  int number() const { return transport_.tag(); }  // on its communicator, modulo the tags there are
+  // On its communicator, modulo the tags there are.
+  int number() const { return communicator_->tags.number_of(transport_.tag()); }
   bool has_memory() const { return temp_.there() && (!staged_ || staged_->there()); }
   // Before the first advance() of a further start, where buffers lie in a device's memory.
   void bring_in() {

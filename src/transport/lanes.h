@@ -26,6 +26,10 @@ struct Tags {
   int of_persistent(std::uint32_t number) const {
     return static_cast<int>(first | each | (number & (each - 1)));
   }
+  // The other way round; those of persistent ones begin with `each`.
+  int number_of(int tag) const {
+    return static_cast<int>(static_cast<std::uint32_t>(tag) & (2 * each - 1));
+  }
 };
 
 // How the tags up to the library's greatest are given away: the first half to whom the communicator

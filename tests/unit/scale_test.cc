@@ -224,6 +224,10 @@ TEST(Lanes, HaveTagsOfTheirOwnBelowTheGreatest) {
     EXPECT_LT(alone.of_persistent(UINT32_MAX), first.of_single(0));
     EXPECT_LT(last.of_persistent(UINT32_MAX), greatest);
     EXPECT_LT(first.of_single(UINT32_MAX), first.of_persistent(0));
+    for (const Tags& tags : {alone, first, last}) {
+      EXPECT_EQ(tags.number_of(tags.of_single(5)), 5);
+      EXPECT_EQ(tags.number_of(tags.of_persistent(5)), static_cast<int>(tags.each) + 5);
+    }
     if (all.lanes > 1) {
       EXPECT_LT(first.of_persistent(UINT32_MAX), all.of(1).of_single(0));
     }
