@@ -3,11 +3,13 @@
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from weft import mpi_libraries
+from weft.bench.result import Statistic
 from weft.demo import command, rounds, show
 from weft.demo.place import SharedMemory
 from weft.report import overlap, page
@@ -98,6 +100,17 @@ def test_what_cannot_be_told_is_an_interval_and_no_engine_is_green():
     found = re.search(r"between (0\.\d\d) and (1\.\d\d) times as fast with engine", noisy.sentence)
     assert found and "cannot tell on this machine now" in noisy.sentence
     assert "nothing to add" not in noisy.sentence
+
+
+def test_an_engine_that_is_ahead_beyond_the_spread_goes_before_a_lower_median(gain):
+    rows = [replace(row, name="tcc") if row.name == "thread" else row for row in gain.rows]
+    wide = Statistic(
+        80.0, 79.0, 125.0, 9
+    )  # its median is the lowest, its interval meets the others'
+    rows.append(replace(rows[2], name="function", total=wide))
+    both = replace(gain, rows=tuple(rows))
+    assert min(both.engines, key=lambda row: row.total.median).name == "function"
+    assert both.finding == overlap.GAIN and both.best.name == "tcc"
 
 
 def test_a_gain_over_native_too_is_needed():
