@@ -18,7 +18,7 @@ ARRAYS = {"mpich": {"FAULTS_NO_PERSISTENT_IN_ARRAYS": "1"}}
 def test_requests_live_and_complete_as_the_standard_says(mpi, engine):
     # Open MPI's own communicators are gone with MPI_Comm_free, whatever is pending on them.
     pending = ["persistent-comm-freed-while-active"] if mpi == "mpich" else []
-    # Libraries may let an active collective be freed; Weft refuses. auto leaves some to the library.
+    # Libraries may let an active collective be freed; Weft refuses. Some auto leaves to them.
     refused = ["freed-or-cancelled-while-active"] if engine not in (None, "auto") else []
     Job(mpi, refused + pending + CASES, engine, variables=ARRAYS.get(mpi, {})).right()
 
