@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def fastest(self) -> Row:
-        """Of Weft's own engines; one that is ahead beyond the spread goes before one that is not."""
+        """Of Weft's own engines; any that are ahead beyond the spread go before the others."""
         own = [row for row in self.engines if row.name != NATIVE]
         ahead = [row for row in own if self.is_ahead(row)]
         return min(ahead or own, key=lambda row: row.total.median)
