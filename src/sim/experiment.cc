@@ -400,7 +400,10 @@ Demand Experiment::agent(int rank, double now_us) {
     if (!r.is_submitted || r.is_over || (r.is_helped && r.busy != r.thread)) continue;
     Demand demand;
     const Came came = drive(of, r.thread, now_us, demand);
-    if (came == Came::to_a_job) return demand;
+    if (came == Came::to_a_job) {
+      r.endpoint.owe(owed_us);  // after the job
+      return demand;
+    }
     owed_us += r.endpoint.take_debt_us();
     if (r.is_helped) scheduler_.notify(r.application, now_us);
     if (came != Came::to_a_wait || r.is_helped) continue;

@@ -128,12 +128,14 @@ Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   if (m.granted_us > now_us + debt_us) return {Need::Kind::time, m.granted_us, 0};
   const auto window = static_cast<double>(machine_.network.window_bytes);
   const double piece = std::min(kPiece_bytes, window / 4);
-  while (m.into < m.bytes) {
+  // One of no bytes is a piece, too.
+  while (m.into < m.bytes || !m.has_left) {
     const double bytes = std::min(piece, m.bytes - m.into);
     if (m.into - m.out + bytes > window) return {Need::Kind::time, kNever, 0};
     double link_us = 0;
     const double at_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)],
-                                        bytes, now_us + debt_us, &link_us, m.into == 0);
+                                        bytes, now_us + debt_us, &link_us, !m.has_left);
+    m.has_left = true;
     m.pieces.push_back({at_us, bytes});
     m.into += bytes;
     debt_us += bytes / kKib_bytes * machine_.network.send_us_per_kib;
@@ -157,10 +159,10 @@ Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
     m.out += m.pieces.front().bytes;
     debt_us += m.pieces.front().bytes / kKib_bytes * machine_.network.recv_us_per_kib;
     m.pieces.pop_front();
-    took = true;
+    took = m.has_come = true;
   }
   if (took && m.into < m.bytes) told_.tell(m.from, now_us + debt_us + latency_us);
-  if (m.out >= m.bytes) return {};
+  if (m.out >= m.bytes && m.has_come) return {};
   return {Need::Kind::time, m.pieces.empty() ? kNever : m.pieces.front().at_us, 0};
 }
 

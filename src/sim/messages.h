@@ -68,7 +68,8 @@ class Messages {
     double asked_us = kNever;    // the receive was posted
     double granted_us = kNever;  // stream: the sender may begin
     bool is_granted = false;
-    std::deque<Piece> pieces;  // stream: on their way, or there and not taken
+    bool has_left = false, has_come = false;  // stream: its first piece
+    std::deque<Piece> pieces;                 // stream: on their way, or there and not taken
   };
   struct Waiting {
     int peer;

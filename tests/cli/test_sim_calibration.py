@@ -114,6 +114,8 @@ class NoLab:
 @pytest.mark.skipif(not installation.native_part("weft-sim").exists(), reason="needs make build")
 def test_measured_cases_are_simulated_with_their_computation(monkeypatch):
     def measured(_mpi, case, _lab, _result) -> dict:
+        if case.collective == "bcast":
+            raise native.SimError("overlap failed")
         engine = {"immediate_us": {"median": 100.0}, "total_us": {"median": 1000.0}}
         engines = [{"engine": name, **engine} for name in case.engines]
         return {"computation_us": {"median": 900.0}, "engines": engines}
@@ -121,13 +123,17 @@ def test_measured_cases_are_simulated_with_their_computation(monkeypatch):
     monkeypatch.setattr(against, "measured", measured)
     monkeypatch.setattr(against, "Lab", NoLab)
     monkeypatch.setattr(against.os, "sched_getaffinity", lambda _: {0, 1})
-    machine = json.loads(native.machine_file("knl64").read_text())
+    machine = json.loads(native.machine_file("skylake48").read_text())
+    assert machine["numa_nodes"] > 1  # more than a node of the lab has cores
     words = {"rate": "200mbit", "burst": "256kb", "delay": "0"}
     cases = [
         against.Case("allreduce", 65536, 1, 2, ("function", "thread")),
+        against.Case("bcast", 65536, 4, 4, ("tcc",)),
         against.Case("alltoall", 65536, 4, 4, ("tcc",)),
     ]
-    rows = against.compare(machine, words, None, cases)
+    missing: list[str] = []
+    rows = list(against.compare(machine, words, None, cases, missing.append))
+    assert missing == ["bcast of 65,536 bytes on 4 nodes: overlap failed"]
     assert [(row.engine, row.compute_us) for row in rows] == [
         *(("function", 0.0), ("function", 900.0), ("thread", 0.0), ("thread", 900.0)),
         *(("tcc", 0.0), ("tcc", 900.0)),

@@ -189,12 +189,30 @@ TEST(SimFabric, ALinkTakesOneMessageAfterTheOther) {
   EXPECT_DOUBLE_EQ(sent_us, 21);
 }
 
-TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
+// Over TCP, too, a message of no bytes takes its way.
+TEST(SimExperiment, ABarrierTakesAsLongAsItsMessages) {
+  Machine machine;
+  machine.network.latency_us = 1000;
+  auto setup = setup_of(machine, Kind::barrier, "dissemination", 4);
+  setup.nodes = 4;
+  setup.bytes = 0;
+  EXPECT_GT(outcome_of(setup).total_us, 2000);
+  setup.machine.network.window_bytes = 1 << 16;
+  EXPECT_GT(outcome_of(setup).total_us, 2000);
+}
+
+// Four threads on each free core, over computation.
+Setup setup_of_packed_threads() {
   Machine machine;
   machine.cores = 10;
   auto setup = setup_of(machine, Kind::allreduce, "ring", 8);
   setup.placement = *parse_placement("pack:4");
   setup.compute_us = 5000;
+  return setup;
+}
+
+TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
+  auto setup = setup_of_packed_threads();
   const Outcome by_threads = outcome_of(setup);
   setup.executor = Executor::agent;
   const Outcome by_agents = outcome_of(setup);
@@ -212,11 +230,7 @@ TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
 
 // Several threads on each free core: each sleeps by its own pace, and is called by its neighbours.
 TEST(SimExperiment, ABatonIsPassedOn) {
-  Machine machine;
-  machine.cores = 10;
-  auto setup = setup_of(machine, Kind::allreduce, "ring", 8);
-  setup.placement = *parse_placement("pack:4");
-  setup.compute_us = 5000;
+  auto setup = setup_of_packed_threads();
   const Outcome by_yields = outcome_of(setup);
   setup.backoff = *parse_backoff("baton");
   const Outcome by_baton = outcome_of(setup);

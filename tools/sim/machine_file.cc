@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iomanip>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <variant>
@@ -88,6 +89,11 @@ std::string allowed(const Field& field) {
          number(field.most);
 }
 
+// Sizes that mean nothing without their rates.
+const std::map<const char*, std::vector<const char*>> kNeeds = {
+    {"copy.cache_bytes", {"copy.cache_core", "copy.cache_reduce"}},
+    {"network.burst_bytes", {"network.burst_bytes_per_us"}}};
+
 class Reader {
  public:
   Reader(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
@@ -110,6 +116,15 @@ class Reader {
     if (file.contains("name") && file["name"].is_string()) machine.name = file["name"];
     if (machine.numa_nodes > machine.cores)
       return wrong("numa_nodes", "must be at most the number of cores");
+    constexpr std::int64_t kLeastWindow = 4096;  // messages go in quarters of it
+    if (const auto window = machine.network.window_bytes; window > 0 && window < kLeastWindow)
+      return wrong("network.window_bytes", "is " + std::to_string(window) +
+                                               ", and must be 0 or at least " +
+                                               std::to_string(kLeastWindow));
+    for (const auto& [limit, rates] : kNeeds)
+      for (const char* rate : rates)
+        if (is_there(file, limit) && !is_there(file, rate))
+          return wrong(limit, std::string("needs ") + rate + " beside it");
     return machine;
   }
 
@@ -163,10 +178,14 @@ class Reader {
     return (group.empty() ? "there are " : group + " has ") + text;
   }
 
+  static bool is_there(const ordered_json& file, const std::string& path) {
+    const auto group = group_of(path), name = name_of(path);
+    return group.empty() ? file.contains(name) : file.contains(group) && file[group].contains(name);
+  }
+
   Result<bool> take(const ordered_json& file, const Field& field) const {
     const auto group = group_of(field.path), name = name_of(field.path);
-    const bool there =
-        group.empty() ? file.contains(name) : file.contains(group) && file[group].contains(name);
+    const bool there = is_there(file, field.path);
     if (!there && field.optional) return true;
     if (!there) return wrong(field.path, "is missing; it is " + allowed(field));
     const ordered_json& value = group.empty() ? file[name] : file[group][name];
@@ -197,6 +216,7 @@ class Reader {
                    "is missing; it says of each field or group where its values are from");
     const ordered_json& sources = file["sources"];
     for (const Field& field : fields) {
+      if (field.optional && !is_there(file, field.path)) continue;
       const std::string group = group_of(field.path);
       const bool has = sources.contains(field.path) || (!group.empty() && sources.contains(group));
       if (!has)

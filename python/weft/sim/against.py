@@ -7,12 +7,14 @@ from its start to the end of its wait, and of the same over computation.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,6 @@ from weft import installation, mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
 from weft.lab import Lab, LabError
 from weft.mpi_libraries import Implementation, MpiError
-from weft.probe import how_to_build
 from weft.sim import calibration, native
 from weft.sim.native import SimError
 
@@ -41,6 +42,10 @@ class Case:
     nodes: int  # 1: in the node's memory
     ranks: int
     engines: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return f"{self.collective} of {self.bytes:,} bytes on {self.nodes} nodes"
 
 
 @dataclass(frozen=True)
@@ -75,30 +80,13 @@ def cases(nodes: Sequence[int] = (1, 2, 4)) -> Iterator[Case]:
                 yield Case(collective, size, number, number, ("function", "thread", "tcc"))
 
 
-def overlap_command(mpi: Implementation, case: Case, result: Path) -> list[str]:
-    program = mpi.program("overlap")
-    if not program.exists():
-        raise SimError(f"{program} is missing; {how_to_build(mpi)}")
-    words = [str(installation.weft_command()), "run", "--learn", "off", "--", str(program)]
-    words += ["--collective", case.collective, "--bytes", str(case.bytes)]
-    words += ["--engines", ",".join(case.engines), "--repetitions", str(REPETITIONS)]
-    return [*words, "--json", str(result)]
-
-
 def measured(mpi: Implementation, case: Case, lab: Lab | None, result: Path) -> dict[str, Any]:
-    command = overlap_command(mpi, case, result)
-    if lab:
-        done = lab.run(command, capture=True, timeout=TIMEOUT_S)
-        status, said = done.returncode, done.stderr
-    else:
-        environment = {**os.environ, **mpi.environment()}
-        full = [*mpi.launcher(case.ranks), *command]
-        ended = subprocess.run(
-            full, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S
-        )
-        status, said = ended.returncode, ended.stderr
-    if status != 0:
-        raise SimError(f"overlap failed with {status}: {(said or '').strip()}")
+    words = [str(installation.weft_command()), "run", "--learn", "off", "--"]
+    words += [calibration.program_of(mpi, "overlap"), "--collective", case.collective]
+    words += ["--bytes", str(case.bytes), "--engines", ",".join(case.engines)]
+    words += ["--repetitions", str(REPETITIONS), "--json", str(result)]
+    result.unlink(missing_ok=True)
+    calibration.said_by(mpi, words, case.ranks, lab, TIMEOUT_S)
     return json.loads(result.read_text())
 
 
@@ -134,24 +122,31 @@ def rows_of(case: Case, found: dict[str, Any], machine: Path, cores: int) -> Ite
 
 
 def compare(
-    machine: dict[str, Any], words: dict[str, Any], mpi: Implementation, wanted: Sequence[Case]
-) -> list[Row]:
+    machine: dict[str, Any],
+    words: dict[str, Any],
+    mpi: Implementation,
+    wanted: Sequence[Case],
+    missing: Callable[[str], None],
+) -> Iterator[Row]:
+    """Case by case; why one was not measured goes to `missing`."""
     cores = len(os.sched_getaffinity(0))
-    found: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         result, file = Path(folder) / "overlap.json", Path(folder) / "machine.json"
         for nodes in dict.fromkeys(case.nodes for case in wanted):
-            own = {**machine, "cores": cores if nodes == 1 else max(1, cores // nodes)}
-            file.write_text(json.dumps(own))
-            here = [case for case in wanted if case.nodes == nodes]
-            if nodes == 1:
-                for case in here:
-                    found += rows_of(case, measured(mpi, case, None, result), file, cores)
-                continue
-            with Lab(nodes, 1, words["rate"], words["burst"], mpi, delay=words["delay"]) as lab:
-                for case in here:
-                    found += rows_of(case, measured(mpi, case, lab, result), file, cores)
-    return found
+            own = calibration.node_of_the_lab(machine, cores // nodes)
+            file.write_text(json.dumps({**machine, **own}))
+            with contextlib.ExitStack() as places:
+                lab = None
+                if nodes > 1:
+                    made = Lab(nodes, 1, words["rate"], words["burst"], mpi, delay=words["delay"])
+                    lab = places.enter_context(made)
+                for case in [case for case in wanted if case.nodes == nodes]:
+                    try:
+                        found = measured(mpi, case, lab, result)
+                    except (SimError, subprocess.TimeoutExpired) as error:
+                        missing(f"{case.words}: {error}")
+                        continue
+                    yield from rows_of(case, found, file, cores)
 
 
 def share(rows: Sequence[Row]) -> str:
@@ -204,26 +199,32 @@ def against_measured(
     machine: str | None, lab: str | None, mpi_name: str | None, as_json: bool, out: Path | None
 ) -> None:
     """`machine`: a file of --calibrate's, else this machine is measured first."""
-    text = lab or "nodes=2,rate=200mbit"
     load = os.getloadavg()[0]
+    rows: list[Row] = []
+    not_measured: list[str] = []
+
+    def missing(why: str) -> None:
+        not_measured.append(why)
+        print(f"weft sim: not measured: {why}", file=sys.stderr)
+
+    def answer() -> str:
+        found = {"load": load, "machine": facts, "rows": [asdict(row) for row in rows]}
+        return json.dumps({**found, "not_measured": not_measured}, indent=1)
+
     try:
-        words = lab_words(text)
-        mpi = mpi_libraries.chosen(mpi_name)
-        if machine:
-            facts = json.loads(native.machine_file(machine).read_text())
-        else:
-            facts = json.loads(native.calibrate())
-            calibration.with_messages(facts, text, mpi_name)
-        rows = compare(facts, words, mpi, list(cases()))
+        facts, words, mpi = described(machine, lab or "nodes=2,rate=200mbit", mpi_name)
+        if out:
+            out.parent.mkdir(parents=True, exist_ok=True)
+        for row in compare(facts, words, mpi, list(cases()), missing):
+            rows.append(row)
+            if out:  # what follows may fail
+                out.write_text(answer() + "\n")
     except (MpiError, LabError, SettingsError, subprocess.TimeoutExpired) as error:
         raise SimError(str(error)) from None
-    found = {"load": load, "machine": facts, "rows": [asdict(row) for row in rows]}
-    answer = json.dumps(found, indent=1)
-    if out:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(answer + "\n")
+    if not rows:
+        raise SimError("nothing was measured, for the reasons above")
     if as_json:
-        print(answer)
+        print(answer())
         return
     console = Console()
     console.print(table(rows))
@@ -231,3 +232,18 @@ def against_measured(
         console.print(line, highlight=False)
     if note := busy_note(load, len(os.sched_getaffinity(0))):
         console.print(note, style="yellow", highlight=False)
+
+
+def described(
+    machine: str | None, lab: str, mpi_name: str | None
+) -> tuple[dict[str, Any], dict[str, Any], Implementation]:
+    """The machine's description, the lab's words, and the MPI library."""
+    words = lab_words(lab)
+    mpi = mpi_libraries.chosen(mpi_name)
+    if machine:
+        file = native.machine_file(machine)
+        native.simulate(str(file), collective="bcast", bytes=8, ranks=1)  # refuses what is wrong
+        return json.loads(file.read_text()), words, mpi
+    facts = json.loads(native.calibrate())
+    calibration.with_messages(facts, lab, mpi_name)
+    return facts, words, mpi

@@ -10,7 +10,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 from weft import mpi_libraries
 from weft.bench.settings import SettingsError, lab_words
@@ -127,30 +127,45 @@ def described(machine: dict[str, Any], how: str, **groups: dict[str, float | int
             machine["sources"][f"{group}.{name}"] = how
 
 
-def pingpong_program(mpi: Implementation) -> str:
-    program = mpi.program("pingpong")
+def node_of_the_lab(machine: dict[str, Any], cores: int) -> dict[str, Any]:
+    """What a node has that got this many of the machine's cores."""
+    cores = max(1, cores)
+    return {"cores": cores, "numa_nodes": min(machine["numa_nodes"], cores)}
+
+
+def program_of(mpi: Implementation, name: str) -> str:
+    program = mpi.program(name)
     if not program.exists():
         raise SimError(f"{program} is missing; {how_to_build(mpi)}")
     return str(program)
 
 
-def in_the_node(mpi: Implementation) -> PingPong:
-    command = [*mpi.launcher(2), pingpong_program(mpi), "--pause-us", "0"]
-    environment = {**os.environ, **mpi.environment()}
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S
-    )
+def said_by(
+    mpi: Implementation, command: list[str], ranks: int, lab: Optional[Lab], limit_s: int
+) -> str:
+    """Runs a measuring program, in the lab or in this node; what it printed."""
+    if lab:
+        done = lab.run(command, capture=True, timeout=limit_s)
+    else:
+        environment = {**os.environ, **mpi.environment()}
+        command = [*mpi.launcher(ranks), *command]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=limit_s
+        )
     if done.returncode != 0:
-        raise SimError(f"pingpong failed under {mpi.name}: {(done.stderr or done.stdout).strip()}")
-    return parsed(done.stdout)
+        said = (done.stderr or done.stdout or "").strip()
+        raise SimError(f"{' '.join(command)} failed under {mpi.name}: {said}")
+    return done.stdout or ""
+
+
+def in_the_node(mpi: Implementation) -> PingPong:
+    command = [program_of(mpi, "pingpong"), "--pause-us", "0"]
+    return parsed(said_by(mpi, command, 2, None, TIMEOUT_S))
 
 
 def in_the_lab(mpi: Implementation, words: dict[str, Any]) -> PingPong:
     with Lab(2, 1, words["rate"], words["burst"], mpi, delay=words["delay"]) as lab:
-        done = lab.run([pingpong_program(mpi)], capture=True, timeout=TIMEOUT_S)
-    if done.returncode != 0:
-        raise SimError(f"pingpong failed in the lab: {(done.stderr or '').strip()}")
-    return parsed(done.stdout or "")
+        return parsed(said_by(mpi, [program_of(mpi, "pingpong")], 2, lab, TIMEOUT_S))
 
 
 def with_messages(machine: dict[str, Any], lab: str | None, mpi_name: str | None) -> None:
@@ -171,6 +186,5 @@ def with_messages(machine: dict[str, Any], lab: str | None, mpi_name: str | None
     described(machine, where, network=network_of(between), core={"poll_us": between.poll_us})
     machine["about"] = "Measured; a node of the lab."
     cores = machine["cores"]
-    machine["cores"] = max(1, cores // words["nodes"])
-    machine["numa_nodes"] = min(machine["numa_nodes"], machine["cores"])
+    machine.update(node_of_the_lab(machine, cores // words["nodes"]))
     machine["sources"]["cores"] = f"{cores} cores, shared out to {words['nodes']} nodes"

@@ -9,6 +9,7 @@ import typer
 
 
 def sim(
+    context: typer.Context,
     collective: Annotated[
         Optional[str],
         typer.Option(help="The collective, such as iallreduce or bcast.", metavar="NAME"),
@@ -141,22 +142,23 @@ def sim(
     lab: Annotated[
         Optional[str],
         typer.Option(
-            help="With --calibrate and --against-measured: the lab whose messages are measured,"
-            " such as nodes=2,rate=200mbit.",
+            help="The lab whose messages are measured, such as nodes=2,rate=200mbit; with"
+            " --calibrate and --against-measured.",
             metavar="WORDS",
         ),
     ] = None,
     mpi: Annotated[
         Optional[str],
         typer.Option(
-            help="mpich, openmpi or intelmpi. With the same: whose messages are measured; with"
-            " --engine auto: for which library the rule is.",
+            help="mpich, openmpi or intelmpi: with --engine auto, for which library the rule is;"
+            " with --calibrate and --against-measured, whose messages are measured.",
             show_default="the first that weft info lists; the rule for any other library",
             metavar="MPI",
         ),
     ] = None,
 ) -> None:
     """Simulate a collective over computation on a machine that is not at hand."""
+    from weft.bench.command import said_by_the_user
     from weft.sim import native, runs
     from weft.stored import ResultError
 
@@ -170,18 +172,20 @@ def sim(
         for e, p, s in product(engine or ["thread"], placement or ["numa"], split or ["0"])
     ]
     try:
+        if calibrate and against_measured:
+            raise native.SimError("--against-measured measures the machine itself: leave out one")
         if calibrate:
             runs.calibrate(out, lab, mpi)
             return
         if against_measured:
             from weft.sim import against
 
-            file = machine if Path(machine).is_file() else None
-            against.against_measured(file, lab, mpi, as_json, out)
+            named = "machine" in said_by_the_user(context)
+            against.against_measured(machine if named else None, lab, mpi, as_json, out)
             return
         if lab:
             raise native.SimError("--lab needs --calibrate or --against-measured")
-        words += ["--library", mpi] if mpi else []
+        words += ["--library", library_of(mpi, engine or [])] if mpi else []
         if collective is None:
             raise native.SimError("which collective? --collective iallreduce, for example")
         if trace and len(variants) > 1:
@@ -192,3 +196,15 @@ def sim(
     except (native.SimError, ResultError, OSError) as error:
         print(f"weft sim: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+
+
+def library_of(mpi: str, engines: list[str]) -> str:
+    """Whose rule engine auto goes by; SimError where the word means nothing."""
+    from weft.mpi_libraries import FAMILY
+    from weft.sim.native import SimError
+
+    if "auto" not in engines:
+        raise SimError("--mpi says whose rule engine auto goes by: add --engine auto")
+    if mpi not in FAMILY:
+        raise SimError(f"--mpi takes one of {', '.join(FAMILY)}, not '{mpi}'")
+    return mpi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,11 +129,11 @@ def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
     machine = json.loads(native.calibrate())
     try:
         chosen(mpi)
-    except MpiError as error:
+        with_messages(machine, lab, mpi)
+    except (MpiError, native.SimError) as error:
         if mpi or lab:
             raise native.SimError(str(error)) from None
-    else:
-        with_messages(machine, lab, mpi)
+        print(f"weft sim: messages have usual values: {error}", file=sys.stderr)
     text = json.dumps(machine, indent=2)
     if not out:
         print(text)
