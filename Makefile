@@ -4,8 +4,11 @@ ifneq ($(word 2,$(CURDIR)),)
 $(error weft: the compilers of MPI libraries cannot work in a folder with a space in its path: move this one)
 endif
 ifeq ($(MAKELEVEL),0)
+# But for who only asks: -n, -q.
+ifeq ($(filter n q,$(findstring n,$(firstword -$(MAKEFLAGS))) $(findstring q,$(firstword -$(MAKEFLAGS)))),)
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 ALONE := $(shell tools/alone)
+endif
 endif
 MOVED := $(shell tools/forget-old-place)
 endif

@@ -1,5 +1,6 @@
 """What the started programs leave behind: a temporary directory of their own, and no plans.
-With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine".
+With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine", or
+names what could not be fetched (WEFT_NOT_FETCHED, words of tools/setup-for-tests).
 
 Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves
 TMPDIR/ompi.PID behind, and refuses to start ("The PMIx server's listener thread failed to start")
@@ -31,7 +32,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
     report = yield
     if report.skipped and os.environ.get("WEFT_REQUIRE_ALL") == "1":
         reason = report.longrepr[2].removeprefix("Skipped: ")
-        if not reason.startswith("this machine"):
+        not_fetched = filter(None, os.environ.get("WEFT_NOT_FETCHED", "").split(","))
+        may_be = reason.startswith("this machine") or any(word in reason for word in not_fetched)
+        if not may_be:
             report.outcome = "failed"
             report.longrepr = f"left out, while WEFT_REQUIRE_ALL=1: {reason}"
     return report

@@ -222,8 +222,10 @@ def test_library_whose_set_up_was_interrupted(tmp_path, monkeypatch):
 )
 def test_compiler_that_is_too_old(script, macros, sentence):
     place = script("c++-old", f"echo {macros}")
+    script("cache", '"$@"')
     path = f"{place}:{os.environ['PATH']}"
-    assert sentence in fails([TOOLS / "setup-deps", "build"], CXX="c++-old", PATH=path)
+    for named in ("c++-old", "cache c++-old"):
+        assert sentence in fails([TOOLS / "setup-deps", "build"], CXX=named, PATH=path)
 
 
 def test_two_makes_in_one_folder(tmp_path):
