@@ -1,6 +1,6 @@
 """What the started programs leave behind: a temporary directory of their own, and no plans.
-With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine", or
-names what could not be fetched (WEFT_NOT_FETCHED, words of tools/setup-for-tests).
+With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine"
+or names what could not be fetched (WEFT_NOT_FETCHED, words of tools/setup-for-tests).
 
 Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves
 TMPDIR/ompi.PID behind, and refuses to start ("The PMIx server's listener thread failed to start")
