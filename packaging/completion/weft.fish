@@ -135,7 +135,7 @@ complete -c weft -n '__weft_in weft sim' -l json -d 'Machine-readable'
 complete -c weft -n '__weft_in weft sim' -s o -l out -d 'Write a page with the runs'\'' timelines' -r -F
 complete -c weft -n '__weft_in weft sim' -l calibrate -d 'Measure this machine, and write its description (-o FILE)'
 complete -c weft -n '__weft_in weft sim' -l against-measured -d 'Measure and simulate the same collectives here, and set the times side by side'
-complete -c weft -n '__weft_in weft sim' -l lab -d 'With --calibrate and --against-measured' -x
+complete -c weft -n '__weft_in weft sim' -l lab -d 'The lab whose messages are measured, such as nodes=2,rate=200mbit' -x
 complete -c weft -n '__weft_in weft sim' -l mpi -d 'mpich, openmpi or intelmpi' -x
 complete -c weft -n '__weft_in weft sim' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft reproduce' -l list -d 'All findings of the papers, and how each is tested here'
