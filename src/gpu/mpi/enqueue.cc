@@ -253,6 +253,8 @@ Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, C
   int between_groups = 0;
   MPI_Comm_test_inter(call.comm, &between_groups);
   if (persistent && !between_groups) {
+    // Open MPI stands still where ranks make another communicator beside one that is under way.
+    if (!shadow->is_made()) return shadow->ready().error();
     made_runtime->collect();
     auto by_kernel = shadow->one_node().decide(call, context, made_runtime->options(), &why_not);
     if (!by_kernel) return by_kernel.error();
