@@ -80,9 +80,28 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   return code;
 }
 
+namespace {
+
+// Who may hold a duplication. Open MPI's Fortran binding, which calls by the name PMPI_X, reads the
+// handle at once, from a variable of its own that is gone later: what is held goes before.
+Runtime* holds_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
+  Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
+#if defined(WEFT_FAMILY_OPENMPI)
+  if (runtime && (this_thread & kProfiling)) {
+    let_held_go(*runtime, comm);
+    return nullptr;
+  }
+#else
+  static_cast<void>(comm);
+#endif
+  return runtime;
+}
+
+}  // namespace
+
 // Its order among the library's collectives is that of its start, so it is held behind others.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
+  Runtime* runtime = holds_duplications(comm, newcomm, request);
   int code = MPI_SUCCESS;
   const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup, comm, std::nullopt,
                                                    newcomm, request, &code);
@@ -90,7 +109,7 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
 }
 
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
-  Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
+  Runtime* runtime = holds_duplications(comm, newcomm, request);
   int code = MPI_SUCCESS;
   const bool is_held = runtime && hold_duplication(*runtime, CallId::Comm_idup_with_info, comm,
                                                    info, newcomm, request, &code);

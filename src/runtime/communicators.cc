@@ -133,8 +133,11 @@ void Communicators::add(MPI_Comm user, const Hints& hints, const Wanted& wanted)
                     ? start_worker(*wanted.worker_for, wanted.worker_core,
                                    "collectives of this communicator go to the MPI library")
                     : nullptr;
-  auto shadow = make_shadow(user, world_ranks, {wanted.most_own, !starts_worker || worker});
+  bool none_left = false;
+  const Wish wish{wanted.most_own, !starts_worker || worker};
+  auto shadow = make_shadow(user, world_ranks, wish, &none_left);
   if (!shadow) {
+    if (!none_left) return;
     const std::lock_guard lock(mutex_);
     crowded_out_.insert(user);
     return begin_epoch();

@@ -158,8 +158,8 @@ class Communicators {
   // done with them.
   void free_all();
 
-  // Collective over `comm`: the one that is kept, else one with a shadow of its own that is not
-  // kept; nullptr where none can be made.
+  // Collective over `comm`: the one that is kept, else one that is not kept; nullptr where none can
+  // be made.
   std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
 
  private:

@@ -272,6 +272,7 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
                         plan.direct != nullptr))
     return true;
   const BlockingCall guard(call.form);
+  let_worker_end(runtime, *plan.communicator);
   Meeting meeting(runtime, call.form, *plan.communicator);
   return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
 }
@@ -409,7 +410,6 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   if (holding.load() > 0 && use != Use::request) let_held_go(runtime, call.comm);
   const std::uint64_t began_at = epoch();
   Communicator* communicator = runtime.communicators.find(call.comm);
-  if (communicator && use != Use::request) let_worker_end(runtime, *communicator);
   if (const auto declined = decline_at_once(runtime, call.comm, communicator, call.kind, use))
     return decline(*declined);
   Plan made;

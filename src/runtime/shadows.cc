@@ -196,6 +196,9 @@ std::optional<Shadow> take_lane(MPI_Comm user, const std::vector<int>& world_ran
                                 const Words& agreed) {
   if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 || the_common->tags.lanes < 1)
     return std::nullopt;
+  // What lanes share has no processes of other jobs.
+  if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
+    return std::nullopt;
   auto lane = static_cast<int>(agreed[kFirstLane]);
   if (lane >= the_common->tags.lanes) lane = free_on_all(user);
   if (lane < 0) return std::nullopt;
@@ -265,7 +268,7 @@ bool may_have_own(int most) {
 
 // Errors meanwhile return to us: the application has its communicator, and goes on without Weft.
 std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
-                                  const Wish& wish) {
+                                  const Wish& wish, bool* none_left) {
   const ErrorsReturn errors(user);
   if (!errors.do_return()) return std::nullopt;
   std::vector<int> members = world_ranks;
@@ -279,7 +282,10 @@ std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_r
   if ((*agreed)[kManyOwn] == 0)
     if (auto own = own_shadow(communicator_like(user), members, *agreed)) return own;
   if (auto shared = take_lane(user, world_ranks, *agreed)) return shared;
-  if ((*agreed)[kMostHere] != 0) return std::nullopt;
+  if ((*agreed)[kMostHere] != 0) {
+    if (none_left) *none_left = true;
+    return std::nullopt;
+  }
   return own_shadow(communicator_like(user), members, *agreed);
 }
 

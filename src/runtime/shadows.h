@@ -45,14 +45,15 @@ void begin_shadows(int greatest_tag);
 void make_common();
 MPI_Comm common();
 
-// Collective over `user`, whose ranks these are in MPI_COMM_WORLD. No value on all ranks where
-// there is none to be had.
+// Collective over `user`, whose ranks these are in MPI_COMM_WORLD; negative: of another job. No
+// value on all ranks where there is none to be had. none_left: nullptr, or turns true where other
+// communicators have them all.
 std::optional<Shadow> make_shadow(MPI_Comm user, const std::vector<int>& world_ranks,
-                                  const Wish& wish);
+                                  const Wish& wish, bool* none_left = nullptr);
 // This rank is done with it. at_once: all ranks are, and give it up in the same call. usable: all
 // that was sent has been received, so that others may use the lane.
 void give_up(Shadow shadow, bool at_once, bool usable);
-// How many of their own are left on this rank.
+// Whether fewer than so many have their own on this rank.
 bool may_have_own(int most);
 
 // Collective over `comm`, one of Weft's own: a communicator of those with this color, as an own

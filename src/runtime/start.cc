@@ -380,10 +380,24 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   return true;
 }
 
+namespace {
+
+// An earlier request that has the same may still live. The same on all ranks.
+bool has_tag_left(const Communicator& communicator) {
+  return communicator.initialised.load() < communicator.tags.each;
+}
+
+}  // namespace
+
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code) {
   get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
-  if (const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr) {
+  const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr;
+  if (found && !has_tag_left(*found->communicator)) {
+    decline_after_all(Reason::crowded);
+    found = nullptr;
+  }
+  if (found) {
     Plan plan = *found;
     plan.communicator->lend();
     auto memory = settle(*runtime, id, call, in_library, plan);

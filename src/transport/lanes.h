@@ -57,7 +57,6 @@ class Lanes {
  public:
   explicit Lanes(int count) : count_(count) {}
 
-  int count() const { return count_; }
   // All from here on are free here; what is the greatest on all ranks is free on all of them.
   int first_of_free() const { return 64 * static_cast<int>(used_.size()) - unused_at_end(); }
   // A bit for each that is free; the bits that all ranks have are those free on all.
