@@ -31,7 +31,7 @@ bool has_been_switched() {
 }  // namespace
 
 Progress::Progress(BackOff backoff, ThreadMay thread_may, Observer& observer)
-    : backoff_(backoff), thread_may_(thread_may), observer_(observer) {}
+    : thread_may_(thread_may), observer_(observer), waiting_(backoff) {}
 
 Progress::~Progress() {
   stop();
@@ -39,7 +39,7 @@ Progress::~Progress() {
 
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   add({std::move(operation), wants_thread});
-  if (takes_turns()) baton_.call_others();
+  if (waiting_.takes_turns()) baton_.call_others();
   if (!wants_thread && blocked_.load() == 0) return;
   ensure_thread();
   wake_thread();
@@ -250,13 +250,17 @@ void Progress::ensure_thread() {
   if (auto started = start(); !started) say("no progress thread: " + started.error().message);
 }
 
+std::int64_t Progress::time_for_pace() const {
+  return waiting_.keeps_time() ? now_ns() : 0;
+}
+
 void Progress::thread_main() {
   observer_.thread_started("progress", 0);
   prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   while (!stopping_.load()) {
     if (!thread_has_work()) {
-      if (!look_after_transfers()) sleep_until_work();
-      note_begin();
+      rest_without_operations();
+      waiting_.begin(time_for_pace());
       continue;
     }
     const std::uint32_t calls_before = baton_.calls();
@@ -265,40 +269,34 @@ void Progress::thread_main() {
       const std::unique_lock lock(advancing_, std::try_to_lock);
       if (lock) progressed = advance_all(Who::thread);
     }
-    if (transfers_.load() > 0) look_at_transfers_if_due();
+    const int transfers = transfers_.load();
+    if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers)) look_at_transfers();
     observer_.activity(progressed ? Activity::working : Activity::polling);
-    if (!progressed)
-      back_off(calls_before);
+    if (progressed)
+      waiting_.progressed(time_for_pace());
     else
-      note_progress();
+      rest_among_operations(calls_before);
   }
 }
 
 // asleep_ is published before the last look for work, and callers look at asleep_ after having
 // published work, so that one of the two always sees the other.
-void Progress::sleep_until_work() {
+void Progress::rest_without_operations() {
+  const Rest rest = waiting_.without_operations(now_ns(), transfers_.load());
+  if (rest.calls_others) baton_.call_others();
+  const bool dozes = rest.kind == Rest::Kind::doze;
   const std::uint32_t seen = wake_->load();
-  asleep_.store(Asleep::deeply);
-  if (!thread_has_work() && transfers_.load() == 0 && !stopping_.load()) {
+  asleep_.store(dozes ? Asleep::dozing : Asleep::deeply);
+  const bool called = thread_has_work() || stopping_.load() || (!dozes && transfers_.load() > 0);
+  if (!called) {
     observer_.activity(Activity::asleep);
-    sleep_on(*wake_, seen, wake_of_);
+    if (dozes)
+      sleep_on(*wake_, seen, wake_of_, rest.ns);
+    else
+      sleep_on(*wake_, seen, wake_of_);
   }
   asleep_.store(Asleep::no);
-}
-
-// False: there are none, and have been none lately.
-bool Progress::look_after_transfers() {
-  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns(), transfers_.load());
-  if (ns == 0) return false;
-  const std::uint32_t seen = wake_->load();
-  asleep_.store(Asleep::dozing);
-  if (!thread_has_work() && !stopping_.load()) {
-    observer_.activity(Activity::asleep);
-    sleep_on(*wake_, seen, wake_of_, ns);
-  }
-  asleep_.store(Asleep::no);
-  if (transfers_.load() > 0) look_at_transfers();
-  return true;
+  if (dozes && transfers_.load() > 0) look_at_transfers();
 }
 
 void Progress::look_at_transfers() {
@@ -306,48 +304,25 @@ void Progress::look_at_transfers() {
   observer_.keep_library_going();
 }
 
-// Beside operations, which may need nothing of the MPI library.
-void Progress::look_at_transfers_if_due() {
-  const std::int64_t now = now_ns();
-  if (now < next_look_ns_) return;
-  look_at_transfers();
-  next_look_ns_ = now + transfer_pace_.sleep_ns(now, transfers_.load());
-}
-
-void Progress::note_begin() {
-  pace_.begin(now_ns());
-  quiet_pace_.begin(now_ns());
-}
-
-void Progress::note_progress() {
-  if (takes_turns()) {
-    pace_.progressed(now_ns());
-    has_news_ = true;
-  } else if (backoff_.kind == BackOff::Kind::quiet) {
-    quiet_pace_.progressed(now_ns());
-  }
-}
-
-void Progress::back_off(std::uint32_t calls_before) {
-  switch (backoff_.kind) {
-    case BackOff::Kind::yield:
+void Progress::rest_among_operations(std::uint32_t calls_before) {
+  const Rest rest = waiting_.among_operations(time_for_pace());
+  if (rest.calls_others) baton_.call_others();
+  switch (rest.kind) {
+    case Rest::Kind::none:
+    case Rest::Kind::idle:
+      return;
+    case Rest::Kind::yield:
       sched_yield();
       return;
-    case BackOff::Kind::spin:
+    case Rest::Kind::sleep:
+      std::this_thread::sleep_for(std::chrono::nanoseconds(rest.ns));
       return;
-    case BackOff::Kind::sleep:
-      std::this_thread::sleep_for(std::chrono::microseconds(backoff_.sleep_us));
-      return;
-    case BackOff::Kind::baton:
-      if (std::exchange(has_news_, false)) baton_.call_others();
+    case Rest::Kind::doze:
       observer_.activity(Activity::asleep);
-      baton_.sleep(calls_before, pace_.sleep_ns(now_ns()));
-      return;
-    case BackOff::Kind::quiet:
-      if (const std::int64_t ns = quiet_pace_.sleep_ns(now_ns()); ns > 0) {
-        observer_.activity(Activity::asleep);
-        sleep_on(*wake_, wake_->load(), wake_of_, ns);
-      }
+      if (waiting_.takes_turns())
+        baton_.sleep(calls_before, rest.ns);
+      else
+        sleep_on(*wake_, wake_->load(), wake_of_, rest.ns);
       return;
   }
 }

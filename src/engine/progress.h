@@ -14,15 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include "base/config.h"
 #include "engine/baton.h"
 #include "engine/futex.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
 #include "engine/orders.h"
-#include "engine/pace.h"
-#include "engine/quiet_pace.h"
-#include "engine/transfer_pace.h"
+#include "engine/waiting.h"
 
 namespace weft {
 
@@ -126,14 +123,10 @@ class Progress {
   void call_thread();
   void ensure_thread();
   void thread_main();
-  void sleep_until_work();
-  bool look_after_transfers();
-  void look_at_transfers_if_due();
+  std::int64_t time_for_pace() const;
+  void rest_without_operations();
+  void rest_among_operations(std::uint32_t calls_before);
   void look_at_transfers();
-  void note_begin();
-  void note_progress();
-  void back_off(std::uint32_t calls_before);
-  bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
   bool advance_all(Who who);
   bool advance(Who who, Entry& entry);
   bool may_advance(const Operation& operation, Who who) const {
@@ -141,7 +134,6 @@ class Progress {
   }
   bool with_thread() const { return thread_may_.load() != ThreadMay::nothing; }
 
-  const BackOff backoff_;
   std::atomic<ThreadMay> thread_may_;  // turns to nothing where no thread can be started
   bool several_callers_ = false;
   Observer& observer_;
@@ -170,11 +162,7 @@ class Progress {
   std::optional<Desk> desk_;
   std::uint32_t looks_at_orders_ = 0;  // by whoever holds advancing_
   std::atomic<std::int64_t> ended_by_agent_{0};
-  Pace pace_;                      // of the thread
-  QuietPace quiet_pace_;           // the same
-  TransferPace transfer_pace_;     // the same
-  std::int64_t next_look_ns_ = 0;  // the same: at transfers, while there are operations
-  bool has_news_ = false;  // the same: it has got something done since it last called others
+  Waiting waiting_;  // of the thread
   std::thread thread_;
 };
 

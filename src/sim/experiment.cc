@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/pace.h"
+#include "engine/waiting.h"
 #include "sim/endpoint.h"
 #include "sim/ranks.h"
 #include "sim/rounds.h"
@@ -25,11 +25,14 @@ namespace {
 constexpr double kMostSteps = 4e6;
 constexpr std::uint32_t kManyRounds = 128, kRoundsAtATime = 16;
 
+// What callers do while they wait.
+constexpr Rest kPoll{.kind = Rest::Kind::yield};
+
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
 
 struct Rank {
-  Rank(const Machine& machine, Messages& messages, Levels* levels)
-      : endpoint(machine, messages, schedule, levels) {}
+  Rank(const Setup& setup, Messages& messages, Levels* levels)
+      : endpoint(setup.machine, messages, schedule, levels), waiting(setup.backoff) {}
 
   Schedule schedule;
   std::unique_ptr<RoundGenerator> generator;
@@ -39,7 +42,7 @@ struct Rank {
   int application = -1, thread = -1;  // of the scheduler
   int busy = -1;                      // the thread that does what the endpoint asked for
   int watches = -1;                   // the rank whose signal it waits for
-  Pace pace;                          // of its thread, with back-off baton
+  Waiting waiting;                    // of its thread
   Phase phase = Phase::call;
   bool is_over = false, is_submitted = false, is_helped = false, stage_is_over = false;
 };
@@ -70,9 +73,10 @@ class Experiment final : public Threads, public Told {
   int agent_of(int rank) const;
   Demand agent(int rank, double now_us);
   std::optional<Demand> debt(int rank);
-  Demand idle(int rank, int thread, Demand::Kind kind, double now_us);
-  Demand::Kind back_off() const;
-  void pass_baton(int rank, double now_us);
+  Demand idle(int rank, int thread, Rest rest, double now_us);
+  static Demand::Kind demand_for(Rest::Kind rest);
+  Rest rest_of_thread(Rank& r, double now_us);
+  void call_others(int rank, double now_us);
   const char* words(int thread, Doing doing);
   static Demand work(double us) { return {Demand::Kind::work, us}; }
   double noisy(double amount);
@@ -125,7 +129,7 @@ Experiment::Experiment(const Setup& setup, const Shape& shape, Places places, Tr
       unfinished_(setup.ranks) {
   if (setup.by_levels) levels_ = std::make_unique<Levels>(setup.ranks, shape.kind, *this);
   for (int rank = 0; rank < setup.ranks; ++rank) {
-    Rank& r = ranks_.emplace_back(setup.machine, messages_, levels_.get());
+    Rank& r = ranks_.emplace_back(setup, messages_, levels_.get());
     const auto index = static_cast<std::size_t>(rank);
     r.application = scheduler_.add(places_.core_of_rank[index], false);
     rank_of_thread_.push_back(rank);
@@ -274,24 +278,34 @@ std::optional<Demand> Experiment::debt(int rank) {
 }
 
 // Where nobody else wants the core, what it owes needs no event of its own.
-Demand Experiment::idle(int rank, int thread, Demand::Kind kind, double now_us) {
+Demand Experiment::idle(int rank, int thread, Rest rest, double now_us) {
   Endpoint& endpoint = at(rank).endpoint;
-  const bool can_wait = kind == Demand::Kind::poll && scheduler_.is_alone(thread);
+  const bool can_wait = rest.kind == Rest::Kind::yield && scheduler_.is_alone(thread);
   if (endpoint.debt_us() > 0 && !can_wait) return *debt(rank);
-  const double owed_us = endpoint.take_debt_us();
-  const bool by_pace = kind == Demand::Kind::nap && setup_.backoff.kind == BackOff::Kind::baton;
-  const double nap_us = by_pace ? static_cast<double>(at(rank).pace.sleep_ns(ns_of(now_us))) / 1e3
-                                : static_cast<double>(setup_.backoff.sleep_us);
-  // How long it sleeps next depends on when it wakes, so that every nap is an event of its own.
-  return {kind, nap_us, by_pace ? now_us : endpoint.look_at_us(), now_us + owed_us};
+  const double owed_us = endpoint.take_debt_us(), rest_us = static_cast<double>(rest.ns) / 1e3;
+  // How long it dozes next depends on when it wakes, so that every time is an event of its own.
+  const bool dozes = rest.kind == Rest::Kind::doze;
+  return {demand_for(rest.kind), rest_us, dozes ? now_us : endpoint.look_at_us(), now_us + owed_us};
 }
 
-Demand::Kind Experiment::back_off() const {
-  if (setup_.executor == Executor::tcc || setup_.backoff.kind == BackOff::Kind::spin)
-    return Demand::Kind::spin;
-  const bool sleeps =
-      setup_.backoff.kind == BackOff::Kind::sleep || setup_.backoff.kind == BackOff::Kind::baton;
-  return sleeps ? Demand::Kind::nap : Demand::Kind::poll;
+Demand::Kind Experiment::demand_for(Rest::Kind rest) {
+  switch (rest) {
+    case Rest::Kind::none:
+      return Demand::Kind::spin;
+    case Rest::Kind::yield:
+      return Demand::Kind::poll;
+    case Rest::Kind::sleep:
+    case Rest::Kind::doze:
+      return Demand::Kind::nap;
+    case Rest::Kind::idle:
+      break;
+  }
+  return Demand::Kind::sleep;
+}
+
+// What a thread does that cannot go on; a blocking collective of the library's waits awake.
+Rest Experiment::rest_of_thread(Rank& r, double now_us) {
+  return setup_.executor == Executor::tcc ? Rest{} : r.waiting.among_operations(ns_of(now_us));
 }
 
 // The rank whose thread goes on with this rank's collective: the first one on the same core.
@@ -302,9 +316,8 @@ int Experiment::agent_of(int rank) const {
   return static_cast<int>(std::find(cores.begin(), own, *own) - cores.begin());
 }
 
-// A round of this rank's has ended: the sleepers on its thread's core look at once.
-void Experiment::pass_baton(int rank, double now_us) {
-  at(rank).pace.progressed(ns_of(now_us));
+// The sleepers on its thread's core look at once.
+void Experiment::call_others(int rank, double now_us) {
   const auto core_of = [&](int of) {
     return places_.thread_core_of_rank[static_cast<std::size_t>(of)];
   };
@@ -334,7 +347,7 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
       r.phase = Phase::compute;
       if (has_thread() && !r.is_over && !r.stage_is_over) {
         r.is_submitted = true;
-        r.pace.begin(ns_of(now_us));
+        r.waiting.begin(ns_of(now_us));
         scheduler_.wake(r.thread, now_us + setup_.machine.wake_us);
         if (setup_.executor == Executor::agent) scheduler_.notify(r.thread, now_us);
       }
@@ -361,7 +374,7 @@ std::optional<Demand> Experiment::starts(int rank, double now_us) {
     const Came came = drive(rank, r.application, now_us, demand);
     if (came == Came::to_a_job) return demand;
     const bool waits = came == Came::to_a_wait || came == Came::to_nothing;
-    if (has_stage && waits) return idle(rank, r.application, Demand::Kind::poll, now_us);
+    if (has_stage && waits) return idle(rank, r.application, kPoll, now_us);
     if (const auto owed = debt(rank)) return owed;
   }
   if (has_stage) r.endpoint.no_more_stages();
@@ -384,7 +397,7 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   const Came came = drive(rank, r.application, now_us, demand);
   if (came == Came::to_a_job) return demand;
   if (came == Came::to_the_end) return std::nullopt;
-  return idle(rank, r.application, Demand::Kind::poll, now_us);
+  return idle(rank, r.application, kPoll, now_us);
 }
 
 // One after the other, the one whose copy has just been carried out first; it sleeps where none can
@@ -422,21 +435,25 @@ Demand Experiment::progress(int rank, double now_us) {
   const bool stands_back = r.is_helped && r.busy != r.thread;
   if (!r.is_submitted || r.is_over || r.stage_is_over || stands_back) return sleep;
   Demand demand;
-  const std::uint32_t before = r.execution->steps_done();
+  const std::uint32_t before = r.execution->round();
   const Came came = drive(rank, r.thread, now_us, demand);
-  if (setup_.backoff.kind == BackOff::Kind::baton && r.execution->steps_done() != before)
-    pass_baton(rank, now_us);
+  if (r.execution->round() != before) r.waiting.progressed(ns_of(now_us));
   if (came == Came::to_a_job) return demand;
   if (r.is_helped) scheduler_.notify(r.application, now_us);
   if (came == Came::to_the_limit) {
     r.stage_is_over = true;
     scheduler_.wake(r.application, now_us + setup_.machine.wake_us);
   }
-  if (came == Came::to_the_end || came == Came::to_the_limit || r.is_helped) {
+  const bool over = came == Came::to_the_end || came == Came::to_the_limit;
+  if (over && r.waiting.without_operations(ns_of(now_us), 0).calls_others)
+    call_others(rank, now_us);
+  if (over || r.is_helped) {
     const auto owed = debt(rank);
     return owed ? *owed : sleep;
   }
-  return idle(rank, r.thread, back_off(), now_us);
+  const Rest rest = rest_of_thread(r, now_us);
+  if (rest.calls_others) call_others(rank, now_us);
+  return idle(rank, r.thread, rest, now_us);
 }
 
 const char* Experiment::words(int thread, Doing doing) {

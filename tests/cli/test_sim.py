@@ -158,7 +158,7 @@ def test_a_machine_that_is_no_json_is_refused_with_its_line(tmp_path):
         (("bcast", "--algorithm", "binomial", "--split", 1), "needs engine thread, and callers"),
         (("bcast", "--split", "x"), "--split must be a number"),
         (("bcast", "--trace", "/nowhere/trace.json"), "name a file that can be written"),
-        (("bcast", "--backoff", "quiet"), "does not know back-off quiet"),
+        (("bcast", "--backoff", "loud"), "loud"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(words, says):

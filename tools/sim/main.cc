@@ -113,9 +113,6 @@ Result<Shape> make_setup(const Options& options, Setup& setup) {
   if (!placement) return placement.error();
   const auto backoff = parse_backoff(options.backoff);
   if (!backoff) return backoff.error();
-  if (backoff->kind == BackOff::Kind::quiet)
-    return Error{"the simulator does not know back-off " + options.backoff +
-                 "; choose yield, spin, sleep:US or baton"};
   setup.nodes = options.nodes;
   setup.ranks = options.ranks > 0 ? options.ranks : options.nodes * setup.machine.cores;
   if (options.root < 0 || options.root >= setup.ranks)

@@ -1,0 +1,52 @@
+// One rule for each back-off.
+#include "engine/waiting.h"
+
+#include <utility>
+
+namespace weft {
+
+void Waiting::begin(std::int64_t now_ns) {
+  pace_.begin(now_ns);
+  quiet_pace_.begin(now_ns);
+}
+
+void Waiting::progressed(std::int64_t now_ns) {
+  if (backoff_.kind == BackOff::Kind::quiet) quiet_pace_.progressed(now_ns);
+  if (!takes_turns()) return;
+  pace_.progressed(now_ns);
+  has_news_ = true;
+}
+
+Rest Waiting::among_operations(std::int64_t now_ns) {
+  switch (backoff_.kind) {
+    case BackOff::Kind::spin:
+      return {};
+    case BackOff::Kind::yield:
+      return {.kind = Rest::Kind::yield};
+    case BackOff::Kind::sleep:
+      return {.kind = Rest::Kind::sleep, .ns = backoff_.sleep_us * 1000};
+    case BackOff::Kind::baton:
+      return {.kind = Rest::Kind::doze,
+              .ns = pace_.sleep_ns(now_ns),
+              .calls_others = std::exchange(has_news_, false)};
+    case BackOff::Kind::quiet:
+      break;
+  }
+  const std::int64_t ns = quiet_pace_.sleep_ns(now_ns);
+  return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::none, .ns = ns};
+}
+
+Rest Waiting::without_operations(std::int64_t now_ns, int transfers) {
+  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers);
+  return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::idle,
+          .ns = ns,
+          .calls_others = std::exchange(has_news_, false)};
+}
+
+bool Waiting::is_look_due(std::int64_t now_ns, int transfers) {
+  if (now_ns < next_look_ns_) return false;
+  next_look_ns_ = now_ns + transfer_pace_.sleep_ns(now_ns, transfers);
+  return true;
+}
+
+}  // namespace weft

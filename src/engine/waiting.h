@@ -1,0 +1,61 @@
+// Waiting: what a progress thread does when nothing goes on, by its back-off and by what it has
+// seen. A pure function of the times it is told: the library's thread does what it says, and so do
+// the threads of a simulation.
+#pragma once
+
+#include <cstdint>
+
+#include "base/config.h"
+#include "engine/pace.h"
+#include "engine/quiet_pace.h"
+#include "engine/transfer_pace.h"
+
+namespace weft {
+
+// Until the next look.
+struct Rest {
+  enum class Kind : std::uint8_t {
+    none,   // it looks again at once
+    yield,  // others may run first
+    sleep,  // for ns, whatever comes
+    doze,   // for ns, unless it is called
+    idle,   // until it is called
+  };
+
+  Kind kind = Kind::none;
+  std::int64_t ns = 0;
+  bool calls_others = false;  // the threads on the same core look first
+};
+
+class Waiting {
+ public:
+  explicit Waiting(BackOff backoff) : backoff_(backoff) {}
+
+  // Threads on one core call each other.
+  bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
+
+  // It needs to know what time it is among operations.
+  bool keeps_time() const { return takes_turns() || backoff_.kind == BackOff::Kind::quiet; }
+
+  // There are operations after a time without.
+  void begin(std::int64_t now_ns);
+  // One of them has gone on by a round.
+  void progressed(std::int64_t now_ns);
+  // None of them can go on.
+  Rest among_operations(std::int64_t now_ns);
+
+  // There are no operations, but so many transfers of the application's.
+  Rest without_operations(std::int64_t now_ns, int transfers);
+  // Beside operations: whether transfers, so many, are to be looked at now.
+  bool is_look_due(std::int64_t now_ns, int transfers);
+
+ private:
+  BackOff backoff_;
+  Pace pace_;
+  QuietPace quiet_pace_;
+  TransferPace transfer_pace_;
+  std::int64_t next_look_ns_ = 0;  // at transfers, while there are operations
+  bool has_news_ = false;          // something has gone on since the others were called last
+};
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// What a progress thread does while nothing goes on, by a clock of the test's.
+#include "engine/waiting.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using Kind = Rest::Kind;
+
+TEST(Waiting, AFixedBackOffTakesNoTime) {
+  Waiting yields({BackOff::Kind::yield}), spins({BackOff::Kind::spin});
+  Waiting sleeps({BackOff::Kind::sleep, 20});
+  for (const Waiting& one : {yields, spins, sleeps}) EXPECT_FALSE(one.keeps_time());
+  EXPECT_EQ(yields.among_operations(0).kind, Kind::yield);
+  EXPECT_EQ(spins.among_operations(0).kind, Kind::none);
+  EXPECT_EQ(sleeps.among_operations(0).kind, Kind::sleep);
+  EXPECT_EQ(sleeps.among_operations(0).ns, 20'000);
+}
+
+TEST(Waiting, TheOthersOfACoreAreCalledOnceForWhatHasGoneOn) {
+  Waiting waiting({BackOff::Kind::baton});
+  waiting.begin(0);
+  EXPECT_FALSE(waiting.among_operations(1'000).calls_others);
+  waiting.progressed(2'000);
+  waiting.progressed(3'000);
+  EXPECT_TRUE(waiting.among_operations(4'000).calls_others);
+  EXPECT_FALSE(waiting.among_operations(5'000).calls_others);
+}
+
+// Else a neighbour that waits for the last message of all would sleep on.
+TEST(Waiting, TheOthersOfACoreAreCalledForTheEndOfAnOperation) {
+  Waiting waiting({BackOff::Kind::baton});
+  waiting.progressed(1'000);
+  EXPECT_TRUE(waiting.without_operations(2'000, 0).calls_others);
+  EXPECT_FALSE(waiting.without_operations(3'000, 0).calls_others);
+}
+
+TEST(Waiting, WithBatonItDozesByThePaceOfRounds) {
+  Waiting waiting({BackOff::Kind::baton});
+  Pace pace;
+  waiting.begin(0);
+  pace.begin(0);
+  for (const std::int64_t round_ends : {400'000, 800'000, 1'200'000}) {
+    waiting.progressed(round_ends);
+    pace.progressed(round_ends);
+  }
+  const Rest rest = waiting.among_operations(1'210'000);
+  EXPECT_EQ(rest.kind, Kind::doze);
+  EXPECT_EQ(rest.ns, pace.sleep_ns(1'210'000));
+  EXPECT_GT(rest.ns, Pace::kLeast_ns);
+}
+
+TEST(Waiting, QuietIsAwakeOnlyWhereRoundsAreShort) {
+  Waiting waiting({BackOff::Kind::quiet});
+  std::int64_t now = 0;
+  waiting.begin(now);
+  for (int round = 0; round < 50; ++round) waiting.progressed(now += 10'000);
+  EXPECT_EQ(waiting.among_operations(now + 1'000).kind, Kind::none);
+  for (int round = 0; round < 50; ++round) waiting.progressed(now += 2'000'000);
+  const Rest rest = waiting.among_operations(now + 1'000);
+  EXPECT_EQ(rest.kind, Kind::doze);
+  EXPECT_EQ(rest.ns, QuietPace::kMost_ns);
+}
+
+TEST(Waiting, WithNothingToDoItSleepsUntilItIsCalled) {
+  Waiting waiting({BackOff::Kind::yield});
+  EXPECT_EQ(waiting.without_operations(0, 0).kind, Kind::idle);
+  const Rest rest = waiting.without_operations(1'000'000, 1);
+  EXPECT_EQ(rest.kind, Kind::doze);
+  EXPECT_EQ(rest.ns, TransferPace::kLeast_ns);
+}
+
+TEST(Waiting, TransfersBesideOperationsAreLookedAtByTheirOwnPace) {
+  Waiting waiting({BackOff::Kind::yield});
+  int looks = 0;
+  for (std::int64_t now = 0; now < 10'000'000; now += 1'000) looks += waiting.is_look_due(now, 1);
+  EXPECT_GT(looks, 20);
+  EXPECT_LT(looks, 200);
+}
+
+}  // namespace
+}  // namespace weft
