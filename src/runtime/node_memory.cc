@@ -68,55 +68,6 @@ std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
   return all->get(std::move(nodes));
 }
 
-// The first makes it, without what is to spare where the system refuses that.
-Result<Segment> make_segment(std::int64_t bytes) {
-  auto segment = Segment::create(bytes + kRoomForRequests_bytes);
-  return segment ? std::move(segment) : Segment::create(bytes);
-}
-
-// Collective over the ranks of one node. The first tells the others where it is, and for how much
-// it was meant.
-Result<Segment> share_segment(MPI_Comm comm, int rank, std::int64_t bytes) {
-  struct {
-    SegmentName name;
-    std::int64_t bytes;
-  } offer{{}, bytes};
-  auto segment = rank == 0 ? make_segment(bytes) : Result<Segment>(Error{});
-  if (rank == 0 && segment) offer.name = segment->name();
-  library_calls.Bcast(&offer, static_cast<int>(sizeof offer), handles.byte, 0, comm);
-  if (rank == 0) return segment;
-  if (offer.name.bytes == 0) return Error{"the first of them could not make it"};
-  if (offer.bytes != bytes)
-    return Error{"the first of them makes another call, or has other counts"};
-  return Segment::attach(offer.name);
-}
-
-// Collective over all ranks; empty where this one is alone on its node.
-Result<std::optional<Segment>> segment_of_node(MPI_Comm comm, int rank, const Nodes& nodes,
-                                               std::int64_t bytes) {
-  const bool is_alone = nodes.ranks_on(nodes.of(rank)) == 1;
-  MPI_Comm here = comm;
-  if (nodes.count() > 1 &&
-      library_calls.Comm_split(comm, nodes.of(rank), nodes.place(rank), &here) != MPI_SUCCESS)
-    return Error{"the MPI library gives no communicator for a node"};
-  Result<Segment> made = Error{};
-  if (!is_alone) made = share_segment(here, nodes.place(rank), bytes);
-  if (nodes.count() > 1) library_calls.Comm_free(&here);
-  if (is_alone) return std::optional<Segment>();
-  if (!made) return made.error();
-  return std::optional(std::move(*made));
-}
-
-// The first rank that failed says why.
-bool all_have_it(MPI_Comm comm, int rank, const Result<std::optional<Segment>>& segment) {
-  const std::int64_t failed = segment ? 0 : 1;
-  std::int64_t up_to_here = 0, all = 0;
-  library_calls.Scan(&failed, &up_to_here, 1, handles.int64, handles.sum, comm);
-  library_calls.Allreduce(&failed, &all, 1, handles.int64, handles.sum, comm);
-  if (failed && up_to_here == 1) say_why_none(rank, segment.error());
-  return all == 0;
-}
-
 }  // namespace
 
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks) {
@@ -182,20 +133,29 @@ std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_
   return all->get(std::move(world_ranks));
 }
 
-void say_why_none(int rank, const Error& error) {
+std::optional<SegmentRoom> room_by(SegmentTalk& talk, int rank, int place, std::int64_t bytes) {
   static std::atomic<bool> said{false};
-  if (!said.exchange(true))
+  auto room = agree_on_segment(talk, place, bytes, kRoomForRequests_bytes);
+  if (room) return std::move(*room);
+  const std::string& why = room.error().message;
+  if (!why.empty() && !said.exchange(true))
     say("rank " + std::to_string(rank) + " cannot share memory with the other ranks of its node (" +
-        error.message + "): Weft's messages go through MPI instead");
+        why + "): Weft's messages go through MPI instead");
+  return std::nullopt;
 }
 
 std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
                                      std::int64_t bytes) {
-  auto segment = segment_of_node(comm, rank, nodes, bytes);
-  if (!all_have_it(comm, rank, segment)) return std::nullopt;
-  if (!*segment) return SegmentRoom();
-  (**segment).close_to_others();
-  return SegmentRoom(std::move(**segment));
+  const int node = nodes.of(rank), place = nodes.place(rank);
+  const std::int64_t wanted = nodes.ranks_on(node) == 1 ? 0 : bytes;
+  LibraryTalk on_one_node(comm, comm);
+  if (nodes.count() == 1) return room_by(on_one_node, rank, place, wanted);
+  MPI_Comm here;
+  if (library_calls.Comm_split(comm, node, place, &here) != MPI_SUCCESS) return std::nullopt;
+  LibraryTalk talk(comm, here);
+  auto room = room_by(talk, rank, place, wanted);
+  library_calls.Comm_free(&here);
+  return room;
 }
 
 }  // namespace weft

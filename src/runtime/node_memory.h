@@ -13,6 +13,7 @@
 
 #include "base/processor.h"
 #include "runtime/node_heaps.h"
+#include "runtime/node_segment.h"
 #include "runtime/shared_buffers.h"
 #include "schedule/nodes.h"
 #include "shm/node_windows.h"
@@ -75,14 +76,14 @@ std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_
 // hundred of short. They cost addresses only, until they are used.
 inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
+// As agree_on_segment(), with some to spare. No value on all ranks where not all can map that of
+// their node; why is said once in a program.
+std::optional<SegmentRoom> room_by(SegmentTalk& talk, int rank, int place, std::int64_t bytes);
+
 // Collective over `comm`, whose errors return and whose ranks are on these nodes: on each a
-// segment of so many bytes, which may differ between nodes, and some to spare if they are to be
-// had. No value on all ranks where not all can map that of their node; why is said once. Nothing in
-// it where this rank is alone on its node.
+// segment of so many bytes, which may differ between nodes. No value on all ranks where there is
+// none to be had. Nothing in it where this rank is alone on its node.
 std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes,
                                      std::int64_t bytes);
-
-// Once in a program.
-void say_why_none(int rank, const Error& error);
 
 }  // namespace weft

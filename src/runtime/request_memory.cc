@@ -1,6 +1,5 @@
 // As long as there is room, one exchange shows that all ranks of each node take the same piece.
-// Where there is none, the node's first rank makes a segment beforehand and names it in that
-// exchange; a second one tells who could not map it.
+// Where there is none, they come to a further segment.
 #include "runtime/request_memory.h"
 
 #include <algorithm>
@@ -8,57 +7,48 @@
 namespace weft {
 namespace {
 
-struct Offer {
-  std::int64_t bytes = 0;  // of the piece; below 0: there is no room for so many
-  SegmentName name{};      // of a first rank's new segment; no bytes: it could not make one
-};
-
-// The first of those on this rank's node.
-int first_here(const Communicator& c) {
-  return c.nodes->ranks(c.nodes->of(c.rank)).front();
-}
-
-bool are_alike_on_each_node(const std::vector<Offer>& offers, const Nodes& nodes) {
+bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes& nodes) {
+  const auto of = [&](int rank) { return wanted[static_cast<std::size_t>(rank)]; };
   for (int node = 0; node < nodes.count(); ++node)
     for (const int rank : nodes.ranks(node))
-      if (offers[static_cast<std::size_t>(rank)].bytes !=
-          offers[static_cast<std::size_t>(nodes.ranks(node).front())].bytes)
-        return false;
+      if (of(rank) != of(nodes.ranks(node).front())) return false;
   return true;
 }
 
-// lacking: this rank's error. The first rank that failed says why.
-bool all_have_it(Meeting& meeting, const Error* lacking) {
-  const int rank = meeting.communicator().rank;
-  const auto have_it = meeting.exchange(lacking ? 'n' : 'y');
-  if (!have_it) return false;
-  const auto failed = std::find(have_it->begin(), have_it->end(), 'n');
-  if (failed - have_it->begin() == rank) say_why_none(rank, *lacking);
-  return failed == have_it->end();
-}
+// By Weft's own collectives.
+class MeetingTalk final : public SegmentTalk {
+ public:
+  explicit MeetingTalk(Meeting& meeting) : meeting_(meeting), c_(meeting.communicator()) {}
 
-bool take_new_segment(Meeting& meeting, const SegmentName& name, Result<Segment> segment) {
-  Communicator& c = meeting.communicator();
-  if (c.rank != first_here(c) && name.bytes > 0) segment = Segment::attach(name);
-  if (!all_have_it(meeting, segment ? nullptr : &segment.error())) return false;
-  segment->close_to_others();
-  c.room = SegmentRoom(std::move(*segment));
-  return true;
-}
+  std::optional<SegmentOffer> of_first(const SegmentOffer& own) override {
+    const auto all = meeting_.exchange(own);
+    if (!all) return std::nullopt;
+    return (*all)[static_cast<std::size_t>(c_.nodes->ranks(c_.nodes->of(c_.rank)).front())];
+  }
+
+  std::optional<Lacking> who_lacks(bool this_rank) override {
+    const auto all = meeting_.exchange(this_rank ? 'n' : 'y');
+    if (!all) return std::nullopt;
+    const auto lowest = std::find(all->begin(), all->end(), 'n') - all->begin();
+    return lacking(static_cast<int>(lowest), c_.size, c_.rank);
+  }
+
+ private:
+  Meeting& meeting_;
+  const Communicator& c_;
+};
 
 bool agree_on_room(Meeting& meeting, std::int64_t bytes) {
-  const Communicator& c = meeting.communicator();
+  Communicator& c = meeting.communicator();
   const bool fits = c.room.fits(bytes);
-  Result<Segment> fresh = Error{"the first of them could not make it"};
-  if (!fits && c.rank == first_here(c)) fresh = Segment::create(bytes + kRoomForRequests_bytes);
-  const auto offers =
-      meeting.exchange(Offer{fits ? bytes : -bytes, fresh ? fresh->name() : SegmentName{}});
-  if (!offers || !are_alike_on_each_node(*offers, *c.nodes)) return false;
-  const auto has_room = [](const Offer& offer) { return offer.bytes >= 0; };
-  if (std::all_of(offers->begin(), offers->end(), has_room)) return true;
-  if (fits) return all_have_it(meeting, nullptr);
-  const Offer& first = (*offers)[static_cast<std::size_t>(first_here(c))];
-  return take_new_segment(meeting, first.name, std::move(fresh));
+  const auto wanted = meeting.exchange(fits ? bytes : -bytes);
+  if (!wanted || !are_alike_on_each_node(*wanted, *c.nodes)) return false;
+  const auto has_room = [](std::int64_t of_rank) { return of_rank >= 0; };
+  if (std::all_of(wanted->begin(), wanted->end(), has_room)) return true;
+  MeetingTalk talk(meeting);
+  auto room = room_by(talk, c.rank, c.nodes->place(c.rank), fits ? 0 : bytes);
+  if (room && !fits) c.room = std::move(*room);
+  return room.has_value();
 }
 
 }  // namespace

@@ -9,21 +9,17 @@
 #include "base/log.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "runtime/node_segment.h"
 #include "shm/other_process.h"
-#include "shm/segment.h"
 
 namespace weft {
 namespace {
 
-Result<Segment> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
-  SegmentName name{};
-  auto segment = local_rank == 0 ? Segment::create(bytes) : Result<Segment>(Error{});
-  if (local_rank == 0 && segment) name = segment->name();
-  library_calls.Bcast(&name, static_cast<int>(sizeof name), handles.byte, 0, node);
-  if (local_rank != 0 && name.bytes > 0) segment = Segment::attach(name);
-  library_calls.Barrier(node);
-  if (local_rank == 0 && segment) segment->close_to_others();
-  return segment;
+// nullptr on all ranks of the node: there is none.
+std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
+  LibraryTalk talk(node, node);
+  auto room = agree_on_segment(talk, local_rank, bytes, 0);
+  return room ? room->take(bytes) : nullptr;
 }
 
 }  // namespace
@@ -31,10 +27,9 @@ Result<Segment> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread) {
   constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Baton::Place));
   const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
-  auto segment = memory_of_node(node, local_rank, ranks * kBytes);
-  if (!segment) return {};
-  const auto memory = std::make_shared<Segment>(std::move(*segment));
-  auto* const places = reinterpret_cast<Baton::Place*>(memory->data());
+  const auto memory = memory_of_node(node, local_rank, ranks * kBytes);
+  if (!memory) return {};
+  auto* const places = reinterpret_cast<Baton::Place*>(memory.get());
   const int own_core = core_of_thread[static_cast<std::size_t>(local_rank)];
   std::vector<Baton::Place*> others;
   for (std::size_t other = 0; other < core_of_thread.size(); ++other)
@@ -85,10 +80,9 @@ AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& cor
                       Observer& observer) {
   AgentOfCore found;
   const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
-  auto segment =
+  const auto memory =
       memory_of_node(node, local_rank, ranks * static_cast<std::int64_t>(sizeof(DeskMemory)));
-  const auto memory = segment ? std::make_shared<Segment>(std::move(*segment)) : nullptr;
-  auto* const all = memory ? reinterpret_cast<DeskMemory*>(memory->data()) : nullptr;
+  auto* const all = reinterpret_cast<DeskMemory*>(memory.get());
   std::vector<DeskMemory*> desks;
   const int core = core_of_thread[static_cast<std::size_t>(local_rank)];
   for (std::size_t other = 0; all && core >= 0 && other < core_of_thread.size(); ++other)

@@ -1,0 +1,58 @@
+// How the ranks of a node come to one segment: the first of them makes it and tells its name, the
+// others attach it, and all ranks learn whether each has its node's. Why all: what follows on one
+// node only would be another collective than on the others.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "shm/segment_room.h"
+
+namespace weft {
+
+// What a rank wants of the segment of its node, and, of the first rank there, where that lies.
+struct SegmentOffer {
+  std::int64_t bytes = 0;  // 0: none is wanted there
+  SegmentName name{};      // no bytes: it could not be made
+};
+
+// Who lacks what he should have: this rank and none before it, or another as well.
+enum class Lacking : std::uint8_t { nobody, this_rank_first, another };
+
+// lowest: the first rank that lacks it; `ranks`, so many as there are, if none does.
+inline Lacking lacking(int lowest, int ranks, int own) {
+  if (lowest == ranks) return Lacking::nobody;
+  return lowest == own ? Lacking::this_rank_first : Lacking::another;
+}
+
+// In which way the ranks tell each other. Each call is collective; no value, on all ranks alike:
+// they take part in different calls.
+class SegmentTalk {
+ public:
+  virtual ~SegmentTalk() = default;
+  // What the first rank of this rank's node says.
+  virtual std::optional<SegmentOffer> of_first(const SegmentOffer& own) = 0;
+  virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
+};
+
+// By the MPI library: `all` ranks, of which those `here` are on this rank's node.
+class LibraryTalk final : public SegmentTalk {
+ public:
+  LibraryTalk(MPI_Comm all, MPI_Comm here) : all_(all), here_(here) {}
+  std::optional<SegmentOffer> of_first(const SegmentOffer& own) override;
+  std::optional<Lacking> who_lacks(bool this_rank) override;
+
+ private:
+  MPI_Comm all_, here_;
+};
+
+// Collective over the talk's ranks. place: of this rank on its node. bytes: alike on a node; 0
+// where this rank needs none. spare: further bytes, if they are to be had. An error on all ranks
+// alike, with a message on one of them.
+Result<SegmentRoom> agree_on_segment(SegmentTalk& talk, int place, std::int64_t bytes,
+                                     std::int64_t spare);
+
+}  // namespace weft
