@@ -8,14 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/device_drivers.h"
 #include "schedule/schedule.h"
 #include "transport/mpi/call.h"
 
 namespace weft {
-
-// Whether there may be such memory in this process at all: by what the node has, once.
-void look_for_devices();
-bool devices_possible();
 
 class StagedBuffers {
  public:
@@ -36,7 +33,8 @@ class StagedBuffers {
   };
   // One of the call's buffers.
   struct Copy {
-    std::byte* device = nullptr;  // nullptr: it is the processor's
+    const DeviceDriver* driver = nullptr;  // nullptr: it is the processor's
+    std::byte* device = nullptr;
     std::vector<Range> runs;
     std::int64_t first = 0;  // of all runs
     std::unique_ptr<std::byte[]> memory;

@@ -1,7 +1,8 @@
 // Collectives on buffers in the memory of a device, which the processor cannot touch: on all ranks
 // or on some, sent from or received into. An ordinary MPI program: `device_memory DRIVER`, where
-// DRIVER is the stand-in of tests/device. What must come out is what the MPI library makes of the
-// same data in ordinary memory, Weft being switched off (MPI_Pcontrol).
+// DRIVER is a stand-in of tests/device, for CUDA's driver or HIP's runtime. What must come out is
+// what the MPI library makes of the same data in ordinary memory, Weft being switched off
+// (MPI_Pcontrol).
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -17,42 +18,83 @@ namespace {
 
 int failures = 0, cases = 0;
 
-struct Driver {
-  int (*allocate)(std::uintptr_t* address, std::size_t bytes);
-  int (*release)(std::uintptr_t address);
-  int (*copy)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
-  int (*attribute)(void* value, int which, std::uintptr_t address);
-  int (*push)(void* context);
-  int (*pop)(void** context);
-};
-Driver driver;
-
 template <class Function>
 bool find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
   return function != nullptr;
 }
 
-bool load(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  return library && find(library, "cuMemAlloc_v2", driver.allocate) &&
-         find(library, "cuMemFree_v2", driver.release) && find(library, "cuMemcpy", driver.copy) &&
-         find(library, "cuPointerGetAttribute", driver.attribute) &&
-         find(library, "cuCtxPushCurrent_v2", driver.push) &&
-         find(library, "cuCtxPopCurrent_v2", driver.pop);
-}
-
 std::uintptr_t address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
+
+// CUDA's driver or HIP's runtime.
+class Driver {
+ public:
+  bool load(const char* path) {
+    void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!library) return false;
+    is_hip_ = find(library, "hipMalloc", hip_malloc_);
+    if (is_hip_) {
+      return find(library, "hipFree", hip_free_) && find(library, "hipMemcpy", hip_copy_) &&
+             find(library, "hipPeekAtLastError", hip_error_);
+    }
+    return find(library, "cuMemAlloc_v2", cuda_malloc_) &&
+           find(library, "cuMemFree_v2", cuda_free_) && find(library, "cuMemcpy", cuda_copy_) &&
+           find(library, "cuPointerGetAttribute", attribute_) &&
+           find(library, "cuCtxPushCurrent_v2", push_) && find(library, "cuCtxPopCurrent_v2", pop_);
+  }
+
+  void* allocate(std::size_t bytes) {
+    void* memory = nullptr;
+    std::uintptr_t address = 0;
+    if (is_hip_) {
+      hip_malloc_(&memory, bytes);
+      return memory;
+    }
+    cuda_malloc_(&address, bytes);
+    return reinterpret_cast<void*>(address);
+  }
+
+  void release(void* device) { is_hip_ ? hip_free_(device) : cuda_free_(address_of(device)); }
+
+  void copy(void* to, const void* from, std::size_t bytes, const void* device) {
+    if (is_hip_) {
+      hip_copy_(to, from, bytes, 4);  // hipMemcpyDefault
+      return;
+    }
+    void* context = nullptr;
+    attribute_(&context, 1, address_of(device));
+    push_(context);
+    cuda_copy_(address_of(to), address_of(from), bytes);
+    pop_(&context);
+  }
+
+  // That some call has left to whoever asks for the last one.
+  int error() { return is_hip_ ? hip_error_() : 0; }
+
+ private:
+  bool is_hip_ = false;
+  int (*cuda_malloc_)(std::uintptr_t* address, std::size_t bytes);
+  int (*cuda_free_)(std::uintptr_t address);
+  int (*cuda_copy_)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
+  int (*attribute_)(void* value, int which, std::uintptr_t address);
+  int (*push_)(void* context);
+  int (*pop_)(void** context);
+  int (*hip_malloc_)(void** memory, std::size_t bytes);
+  int (*hip_free_)(void* memory);
+  int (*hip_copy_)(void* to, const void* from, std::size_t bytes, int direction);
+  int (*hip_error_)();
+};
+Driver driver;
 
 // Ints of the device's or of the processor's.
 class Buffer {
  public:
   Buffer(const std::vector<int>& content, bool on_device) : host_(content) {
     if (!on_device) return;
-    driver.allocate(&device_, bytes());
-    copy(device_, address_of(host_.data()));
+    device_ = driver.allocate(bytes());
+    driver.copy(device_, host_.data(), bytes(), device_);
   }
   ~Buffer() {
     if (device_) driver.release(device_);
@@ -60,24 +102,17 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  int* data() { return device_ ? reinterpret_cast<int*>(device_) : host_.data(); }
+  int* data() { return device_ ? static_cast<int*>(device_) : host_.data(); }
   std::vector<int> content() {
-    if (device_) copy(address_of(host_.data()), device_);
+    if (device_) driver.copy(host_.data(), device_, bytes(), device_);
     return host_;
   }
 
  private:
   std::size_t bytes() const { return host_.size() * sizeof(int); }
-  void copy(std::uintptr_t to, std::uintptr_t from) {
-    void* context = nullptr;
-    driver.attribute(&context, 1, device_);
-    driver.push(context);
-    driver.copy(to, from, bytes());
-    driver.pop(&context);
-  }
 
   std::vector<int> host_;
-  std::uintptr_t device_ = 0;
+  void* device_ = nullptr;
 };
 
 struct World {
@@ -191,7 +226,7 @@ void run(const World& w, const Case& one, bool from_device, bool to_device) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || !load(argv[1])) {
+  if (argc < 2 || !driver.load(argv[1])) {
     std::fprintf(stderr, "usage: device_memory DRIVER\n");
     return 2;
   }
@@ -210,6 +245,10 @@ int main(int argc, char** argv) {
     }
   }
   MPI_Type_free(&w.spread);
+  if (const int error = driver.error()) {
+    ++failures;
+    std::printf("rank %d: error %d is left to the application\n", w.rank, error);
+  }
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (w.rank == 0 && all == 0) std::printf("%d cases equal\n", cases);

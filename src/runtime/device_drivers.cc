@@ -1,0 +1,217 @@
+// CUDA copies through the context that the memory belongs to. HIP finds the device by the address,
+// and remembers the error of a call that failed for the application, which must not see ours.
+#include "runtime/device_drivers.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace weft {
+namespace {
+
+template <class Function>
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  return function != nullptr;
+}
+
+// nullptr: none by these names has been loaded.
+template <std::size_t n>
+void* loaded(const std::array<const char*, n>& names) {
+  for (const char* name : names)
+    if (void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return library;
+  return nullptr;
+}
+
+constexpr std::array kCudaNames{"libcuda.so.1"};
+
+class CudaDriver final : public DeviceDriver {
+ public:
+  // False: there is none, or another one than is known here.
+  bool find_functions() {
+    void* const library = loaded(kCudaNames);
+    return library && find(library, "cuPointerGetAttribute", attribute_) &&
+           find(library, "cuMemcpy", copy_) &&
+           find(library, "cuCtxPushCurrent_v2", push_context_) &&
+           find(library, "cuCtxPopCurrent_v2", pop_context_);
+  }
+
+  bool holds(const std::byte* at) const override {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    unsigned type = 0, managed = 0;
+    if (attribute_(&type, kMemoryType, address) != 0 || type != kOfDevice) return false;
+    return attribute_(&managed, kIsManaged, address) != 0 || managed == 0;
+  }
+
+  bool bring_in(std::byte* to, const std::byte* device, std::int64_t bytes) const override {
+    return copy(to, device, bytes, device);
+  }
+  bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const override {
+    return copy(device, from, bytes, device);
+  }
+
+ private:
+  // Of cuda.h.
+  static constexpr int kContext = 1, kMemoryType = 2, kIsManaged = 8;
+  static constexpr unsigned kOfDevice = 2;
+
+  bool copy(std::byte* to, const std::byte* from, std::int64_t bytes,
+            const std::byte* device) const {
+    void *context = nullptr, *popped = nullptr;
+    attribute_(&context, kContext, reinterpret_cast<std::uintptr_t>(device));
+    const bool pushed = context && push_context_(context) == 0;
+    const int code = copy_(reinterpret_cast<std::uintptr_t>(to),
+                           reinterpret_cast<std::uintptr_t>(from), static_cast<std::size_t>(bytes));
+    if (pushed) pop_context_(&popped);
+    return code == 0;
+  }
+
+  int (*attribute_)(void* value, int which, std::uintptr_t address) = nullptr;
+  int (*copy_)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) = nullptr;
+  int (*push_context_)(void* context) = nullptr;
+  int (*pop_context_)(void** context) = nullptr;
+};
+
+// With each of ROCm's major versions.
+constexpr std::array kHipNames{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                               "libamdhip64.so"};
+
+class HipDriver final : public DeviceDriver {
+ public:
+  bool find_functions() {
+    void* const library = loaded(kHipNames);
+    int version = 0, (*version_of_runtime)(int*) = nullptr;
+    const bool complete = library && find(library, "hipPointerGetAttributes", attributes_) &&
+                          find(library, "hipMemcpy", copy_) &&
+                          find(library, "hipPeekAtLastError", look_at_error_) &&
+                          find(library, "hipGetLastError", take_error_) &&
+                          find(library, "hipRuntimeGetVersion", version_of_runtime);
+    if (!complete || version_of_runtime(&version) != 0) return false;
+    of_device_ = version / kPerMajorVersion < 6 ? 1 : 2;
+    return true;
+  }
+
+  bool holds(const std::byte* at) const override {
+    const bool is_clean = look_at_error_() == 0;
+    Attributes of{};
+    if (attributes_(&of, at) == 0) return of.type == of_device_ && of.is_managed == 0;
+    forget_error(is_clean);
+    return false;
+  }
+
+  bool bring_in(std::byte* to, const std::byte* device, std::int64_t bytes) const override {
+    return copy(to, device, bytes);
+  }
+  bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const override {
+    return copy(device, from, bytes);
+  }
+
+ private:
+  // Of hip_runtime_api.h.
+  static constexpr int kByAddress = 4;  // hipMemcpyDefault
+  static constexpr int kPerMajorVersion = 10'000'000;
+  struct Attributes {
+    int type, device;
+    void *on_device, *on_host;
+    int is_managed;
+    unsigned flags;
+  };
+
+  bool copy(std::byte* to, const std::byte* from, std::int64_t bytes) const {
+    const bool is_clean = look_at_error_() == 0;
+    if (copy_(to, from, static_cast<std::size_t>(bytes), kByAddress) == 0) return true;
+    forget_error(is_clean);
+    return false;
+  }
+  // Where the application had none of its own before.
+  void forget_error(bool was_clean) const {
+    if (was_clean) take_error_();
+  }
+
+  int (*attributes_)(Attributes* of, const void* address) = nullptr;
+  int (*copy_)(void* to, const void* from, std::size_t bytes, int direction) = nullptr;
+  int (*look_at_error_)() = nullptr;
+  int (*take_error_)() = nullptr;
+  int of_device_ = 0;  // as the type of memory; the numbers have changed with version 6
+};
+
+std::atomic<bool> possible{false};
+
+// How many libraries the process has ever loaded: as long as that stays, no driver has come.
+unsigned long long loads() {
+  unsigned long long count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* first, std::size_t, void* found) {
+        *static_cast<unsigned long long*>(found) = first->dlpi_adds;
+        return 1;
+      },
+      &count);
+  return count;
+}
+
+// The driver that the process has loaded, looked for whenever it has loaded something, until there
+// is one: a program uses the devices of one maker.
+class LoadedDriver {
+ public:
+  // nullptr: there is none.
+  const DeviceDriver* get() {
+    if (const DeviceDriver* there = found_.load(std::memory_order_acquire)) return there;
+    const unsigned long long now = loads();
+    if (looked_at_.load(std::memory_order_relaxed) == now) return nullptr;
+    const std::lock_guard lock(one_at_a_time_);
+    if (!found_.load() && cuda_.find_functions()) found_.store(&cuda_);
+    if (!found_.load() && hip_.find_functions()) found_.store(&hip_);
+    looked_at_.store(now, std::memory_order_relaxed);
+    return found_.load();
+  }
+
+ private:
+  std::mutex one_at_a_time_;  // guards these two, until one is found
+  CudaDriver cuda_;
+  HipDriver hip_;
+  std::atomic<const DeviceDriver*> found_{nullptr};
+  std::atomic<unsigned long long> looked_at_{0};
+};
+
+// The program's own data and the heap behind it, where most short buffers lie: to ask for these
+// takes longer than to compare.
+bool is_surely_the_processors(std::uintptr_t address) {
+  static const std::uintptr_t program = [] {
+    std::uintptr_t begin = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* first, std::size_t, void* found) {
+          *static_cast<std::uintptr_t*>(found) = first->dlpi_addr + first->dlpi_phdr[0].p_vaddr;
+          return 1;
+        },
+        &begin);
+    return begin;
+  }();
+  return address >= program && address < reinterpret_cast<std::uintptr_t>(sbrk(0));
+}
+
+}  // namespace
+
+void look_for_devices() {
+  bool there = loaded(kCudaNames) || loaded(kHipNames);
+  for (const char* node :
+       {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvhost-gpu", "/dev/dxg", "/dev/kfd"})
+    there = there || access(node, F_OK) == 0;
+  possible.store(there, std::memory_order_relaxed);
+}
+
+bool devices_possible() {
+  return possible.load(std::memory_order_relaxed);
+}
+
+const DeviceDriver* driver_of(const std::byte* at) {
+  static auto* const loaded = new LoadedDriver;  // threads may ask while the process exits
+  if (is_surely_the_processors(reinterpret_cast<std::uintptr_t>(at))) return nullptr;
+  const DeviceDriver* const driver = loaded->get();
+  return driver && driver->holds(at) ? driver : nullptr;
+}
+
+}  // namespace weft

@@ -1,0 +1,79 @@
+// A stand-in for HIP's runtime, over the same memory that the processor cannot touch: what Weft and
+// its test call. STANDIN_HIP_VERSION is ROCm's major version, 6 by default: up to version 5 the
+// types of memory have other numbers, and to ask for the processor's memory is an error.
+#include <cstdlib>
+
+#include "standin.h"
+
+extern "C" {
+int cuMemAlloc_v2(standin::Address* address, std::size_t bytes);
+int cuMemFree_v2(standin::Address address);
+}
+
+namespace {
+
+constexpr int kHipInvalidValue = 1;
+
+thread_local int last_error = 0;
+
+int told(int code) {
+  if (code != 0) last_error = code;
+  return code;
+}
+
+int major_version() {
+  const char* const asked = std::getenv("STANDIN_HIP_VERSION");
+  return asked ? std::atoi(asked) : 6;
+}
+
+struct Attributes {
+  int type, device;
+  void *on_device, *on_host;
+  int is_managed;
+  unsigned flags;
+};
+
+}  // namespace
+
+DRIVER int hipMalloc(void** memory, std::size_t bytes) {
+  standin::Address address = 0;
+  const int code = cuMemAlloc_v2(&address, bytes);
+  *memory = reinterpret_cast<void*>(address);
+  return told(code);
+}
+
+DRIVER int hipFree(void* memory) {
+  return told(cuMemFree_v2(reinterpret_cast<standin::Address>(memory)));
+}
+
+DRIVER int hipMemcpy(void* to, const void* from, std::size_t bytes, int direction) {
+  constexpr int kByAddress = 4;
+  if (direction != kByAddress) return told(kHipInvalidValue);
+  const auto* const source = standin::reachable(reinterpret_cast<standin::Address>(from));
+  __builtin_memmove(standin::reachable(reinterpret_cast<standin::Address>(to)), source, bytes);
+  return 0;
+}
+
+DRIVER int hipPointerGetAttributes(Attributes* of, const void* memory) {
+  const bool is_old = major_version() < 6;
+  const bool device = standin::is_of_device(reinterpret_cast<standin::Address>(memory));
+  if (!device && is_old) return told(kHipInvalidValue);
+  *of = {};
+  if (device) of->type = is_old ? 1 : 2;
+  return 0;
+}
+
+DRIVER int hipRuntimeGetVersion(int* version) {
+  *version = major_version() * 10'000'000 + 40091;
+  return 0;
+}
+
+DRIVER int hipPeekAtLastError() {
+  return last_error;
+}
+
+DRIVER int hipGetLastError() {
+  const int before = last_error;
+  last_error = 0;
+  return before;
+}
