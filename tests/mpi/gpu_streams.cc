@@ -155,6 +155,7 @@ const std::vector<Case>& all_cases() {
       FORMS(Reduce, reduce, from, to, m.n, MPI_INT, MPI_MAX, ranks - 1, world),
       FORMS(Allreduce, allreduce, from, to, m.n, MPI_INT, MPI_SUM, world),
       FORMS(Allreduce, allreduce, MPI_IN_PLACE, to, m.n, MPI_INT, MPI_SUM, world),
+      FORMS(Allreduce, allreduce, from, to, m.n, MPI_INTEGER, MPI_MIN, world),
       FORMS(Scan, scan, from, to, m.n, MPI_INT, MPI_SUM, world),
       FORMS(Exscan, exscan, from, to, m.n, MPI_INT, MPI_SUM, world),
       FORMS(Reduce_scatter_block, reduce_scatter_block, from, to, m.n, MPI_INT, MPI_SUM, world),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -59,24 +60,33 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   return spots;
 }
 
+bool is_one_of(MPI_Datatype type, std::initializer_list<MPI_Datatype> all) {
+  return std::find(all.begin(), all.end(), type) != all.end();
+}
+
+// Those of C and of Fortran, which a library may lack.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return std::nullopt;
   int size = 0;
   MPI_Type_size(type, &size);
   const auto sized = [size](weft_gpu_type one_byte) {
     const int width = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
     return static_cast<weft_gpu_type>(one_byte + width);
   };
-  for (MPI_Datatype one : {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T,
-                           MPI_INT16_T, MPI_INT32_T, MPI_INT64_T}) {
-    if (type == one) return sized(WEFT_GPU_INT8);
+  if (is_one_of(type, {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T,
+                       MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_INTEGER, MPI_INTEGER1,
+                       MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8})) {
+    return sized(WEFT_GPU_INT8);
   }
-  for (MPI_Datatype one :
-       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
-        MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}) {
-    if (type == one) return sized(WEFT_GPU_UINT8);
+  if (is_one_of(type,
+                {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
+                 MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T})) {
+    return sized(WEFT_GPU_UINT8);
   }
-  if (type == MPI_FLOAT) return WEFT_GPU_FLOAT;
-  if (type == MPI_DOUBLE) return WEFT_GPU_DOUBLE;
+  const bool is_real = is_one_of(
+      type, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8});
+  if (is_real && size == sizeof(float)) return WEFT_GPU_FLOAT;
+  if (is_real && size == sizeof(double)) return WEFT_GPU_DOUBLE;
   return std::nullopt;
 }
 
