@@ -1,7 +1,7 @@
 // fourier.h: the three-dimensional transform of fft3d, whose transposes are pipelined: one block of
 // a transpose is transformed while the next one travels; and grids whose transforms are known. Why
 // apart: what is compared with it (references/fftw_mpi.cc) needs the same transform and grids.
-// Lines are transformed by FFTW.
+// Lines and planes are transformed by FFTW.
 #pragma once
 #include <fftw3.h>
 #include <mpi.h>
@@ -42,217 +42,109 @@ inline std::size_t at(std::int64_t place) {
   return static_cast<std::size_t>(place);
 }
 
-// Transforms of single lines in place, all by the same plan, so that blocks do not change the
-// result. Every line begins at a whole number of complex values, which is all that FFTW asks for.
-class Line {
+// Transforms of a plane [rows][columns], along its rows' numbers, its columns' numbers or both.
+// FFTW takes their strides, so that no pass over the memory is needed for turning. Every array
+// begins at a whole number of complex values, which is all that FFTW asks for.
+class Plan {
  public:
-  Line(int length, int sign) : length_(length), sign_(sign), scratch_(at(length)) {
+  enum Axes { of_rows = 1, of_columns = 2, of_both = 3 };
+  struct Shape {
+    int rows, columns;
+    Axes axes;
+    int sign;
+    bool in_place;
+    auto operator<=>(const Shape&) const = default;
+  };
+  explicit Plan(const Shape& shape) {
+    const fftw_iodim64 dimensions[2] = {{shape.rows, shape.columns, shape.columns},
+                                        {shape.columns, 1, 1}};
+    std::vector<fftw_iodim64> transformed, others;
+    for (const int axis : {0, 1}) {
+      (shape.axes & (1 << axis) ? transformed : others).push_back(dimensions[axis]);
+    }
+    Array from(at(std::int64_t{shape.rows} * shape.columns)), to(shape.in_place ? 0 : from.size());
     plan_ =
-        fftw_plan_dft_1d(length, raw(scratch_.data()), raw(scratch_.data()), sign, FFTW_MEASURE);
+        fftw_plan_guru64_dft(static_cast<int>(transformed.size()), transformed.data(),
+                             static_cast<int>(others.size()), others.data(), raw(from.data()),
+                             raw((shape.in_place ? from : to).data()), shape.sign, FFTW_MEASURE);
   }
-  ~Line() { fftw_destroy_plan(plan_); }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  void transform(Complex* line) const { fftw_execute_dft(plan_, raw(line), raw(line)); }
-  int sign() const { return sign_; }
+  ~Plan() { fftw_destroy_plan(plan_); }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  void transform(Complex* from, Complex* to) const { fftw_execute_dft(plan_, raw(from), raw(to)); }
+
+  // Each shape is planned once, so that all variants have the same bits.
+  static const Plan& of(const Shape& shape) {
+    static std::map<Shape, Plan> planned;
+    return planned.try_emplace(shape, shape).first->second;
+  }
   static fftw_complex* raw(Complex* data) { return reinterpret_cast<fftw_complex*>(data); }
 
  private:
-  int length_, sign_;
-  Array scratch_;
   fftw_plan plan_;
 };
 
-// Transforms of all lines of a plane at once. Turning, they go to another plane: FFTW itself writes
-// point k of line i to k * step + i, which saves a pass over the memory.
-class Plane {
- public:
-  struct Shape {
-    int length, sign, count, distance;  // of a line; how many lines, and how far from each other
-    int step;                           // 0: in place
-    auto operator<=>(const Shape&) const = default;
-  };
-  explicit Plane(const Shape& shape) {
-    const bool turns = shape.step > 0;
-    Array from(at(std::int64_t{shape.count - 1} * shape.distance + shape.length));
-    Array to(turns ? at(std::int64_t{shape.length - 1} * shape.step + shape.count) : 0);
-    plan_ = fftw_plan_many_dft(1, &shape.length, shape.count, Line::raw(from.data()), nullptr, 1,
-                               shape.distance, Line::raw((turns ? to : from).data()), nullptr,
-                               turns ? shape.step : 1, turns ? 1 : shape.distance, shape.sign,
-                               FFTW_MEASURE);
+// ---- What travels -------------------------------------------------------------------------------
+
+// How many values go to or come from each rank, and where they lie.
+struct Ends {
+  std::vector<int> counts, places;
+  void add(std::int64_t count, std::int64_t place) {
+    counts.push_back(static_cast<int>(count)), places.push_back(static_cast<int>(place));
   }
-  ~Plane() { fftw_destroy_plan(plan_); }
-  Plane(const Plane&) = delete;
-  Plane& operator=(const Plane&) = delete;
-  void transform(Complex* from, Complex* to) const {
-    fftw_execute_dft(plan_, Line::raw(from), Line::raw(to));
+};
+
+// Planes cut into a piece for each rank. A piece has from each of the plane's `lines` the rank's
+// part of `total` points, each of `run` values. In a message it lies plane by plane, line by line.
+struct Cut {
+  int total, ranks, run, lines;
+
+  Ends ends(int planes) const {
+    Ends made;
+    for (int rank = 0, place = 0; rank < ranks; ++rank) {
+      made.add(planes * lines * part_of(total, ranks, rank).size * run, place);
+      place += made.counts.back();
+    }
+    return made;
   }
-  // Each shape is planned once, so that all variants have the same bits.
-  static const Plane& of(const Shape& shape) {
-    static std::map<Shape, Plane> planned;
-    return planned.try_emplace(shape, shape).first->second;
+  void pack(const Complex* plane, int number, const Ends& ends, Complex* message) const {
+    each_run(number, ends, [&](std::int64_t in_plane, std::int64_t in_message, int size) {
+      std::copy_n(plane + in_plane, size, message + in_message);
+    });
+  }
+  void unpack(const Complex* message, int number, const Ends& ends, Complex* plane) const {
+    each_run(number, ends, [&](std::int64_t in_plane, std::int64_t in_message, int size) {
+      std::copy_n(message + in_message, size, plane + in_plane);
+    });
   }
 
  private:
-  fftw_plan plan_;
-};
-
-// ---- A transpose among the ranks of one communicator --------------------------------------------
-
-// in[f][g][c] has all c and this rank's g; out[f][c][g] has all g and this rank's c. Nothing
-// changes along f, so blocks of f travel one after the other. Strides say where f, and g or c, lie.
-struct Side {
-  int total;          // points along the split dimension, of all ranks
-  std::int64_t f, i;  // strides of f and of the local dimension; the full one is contiguous
+  template <class Body>
+  void each_run(int number, const Ends& ends, const Body& body) const {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Part part = part_of(total, ranks, rank);
+      const int size = part.size * run;
+      for (int i = 0; i < lines; ++i) {
+        body((std::int64_t{i} * total + part.first) * run,
+             ends.places[at(rank)] + (std::int64_t{number} * lines + i) * size, size);
+      }
+    }
+  }
 };
 
 // One block of a transpose on its way; its memory serves the next blocks, too.
 struct Flight {
-  Part part{};
+  Ends out, in;
   Array sent, received;
-  std::vector<int> send_counts, send_places, receive_counts, receive_places;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-inline void enlarge(Array* array, std::int64_t size) {
-  if (array->size() < at(size)) array->resize(at(size));
-}
+// ---- The transform ------------------------------------------------------------------------------
 
-class Transpose {
- public:
-  Transpose(int depth, Side in, Side out, int ranks, int rank)
-      : depth_(depth), in_(in), out_(out), ranks_(ranks), rank_(rank) {}
-
-  // `before` transforms a line of `in` before it leaves, `after` one of `out` that has arrived.
-  void carry_out(const Line* before, const Line* after, Array* in, Array* out, int blocks,
-                 trials::Variant* variant, MPI_Comm comm, Flight (*flights)[2]) {
-    if (ranks_ == 1) return turn_at_home(before, after, in, out);
-    const bool overlapped = variant->name == "overlapped";
-    for (int k = 0; k <= blocks; ++k) {
-      if (k < blocks) {
-        Flight& next = (*flights)[k % 2];
-        next.part = part_of(depth_, blocks, k);
-        count(&next);
-        pack(before, in, &next);
-        start(overlapped, variant, comm, &next);
-      }
-      if (k > 0) {
-        Flight& last = (*flights)[(k - 1) % 2];
-        MPI_Wait(&last.request, MPI_STATUS_IGNORE);
-        unpack(after, last, out);
-      }
-    }
-  }
-
- private:
-  // Nothing travels.
-  void turn_at_home(const Line* before, const Line* after, Array* in, Array* out) const {
-    const int from = static_cast<int>(in_.i), to = static_cast<int>(out_.i);
-    for (int f = 0; f < depth_; ++f) {
-      Complex* lines = line(out, out_, f, 0);
-      if (before) {
-        Plane::of({out_.total, before->sign(), in_.total, from, to})
-            .transform(line(in, in_, f, 0), lines);
-      } else {
-        turn(line(in, in_, f, 0), in_.i, in_.total, out_.total, lines);
-      }
-      if (after) {
-        Plane::of({in_.total, after->sign(), out_.total, to, 0}).transform(lines, lines);
-      }
-    }
-  }
-
-  // What travels to and from each rank.
-  void count(Flight* flight) const {
-    flight->send_counts.clear(), flight->send_places.clear();
-    flight->receive_counts.clear(), flight->receive_places.clear();
-    int sent = 0, received = 0;
-    const int mine = part_of(in_.total, ranks_, rank_).size;   // of g
-    const int here = part_of(out_.total, ranks_, rank_).size;  // of c
-    for (int peer = 0; peer < ranks_; ++peer) {
-      flight->send_places.push_back(sent), flight->receive_places.push_back(received);
-      flight->send_counts.push_back(flight->part.size * mine *
-                                    part_of(out_.total, ranks_, peer).size);
-      flight->receive_counts.push_back(flight->part.size * here *
-                                       part_of(in_.total, ranks_, peer).size);
-      sent += flight->send_counts.back(), received += flight->receive_counts.back();
-    }
-    enlarge(&flight->sent, sent), enlarge(&flight->received, received);
-  }
-
-  // Each line leaves as soon as it is transformed, while it is in the cache.
-  void pack(const Line* before, Array* in, Flight* flight) const {
-    const int mine = part_of(in_.total, ranks_, rank_).size;
-    for (int f = 0; f < flight->part.size; ++f) {
-      for (int g = 0; g < mine; ++g) {
-        Complex* from = line(in, in_, flight->part.first + f, g);
-        if (before) before->transform(from);
-        for (int peer = 0; peer < ranks_; ++peer) {
-          const Part theirs = part_of(out_.total, ranks_, peer);
-          std::copy_n(from + theirs.first, theirs.size,
-                      flight->sent.data() + flight->send_places[at(peer)] +
-                          std::int64_t{f * mine + g} * theirs.size);
-        }
-      }
-    }
-  }
-
-  void start(bool overlapped, trials::Variant* variant, MPI_Comm comm, Flight* flight) const {
-    const auto type = MPI_C_DOUBLE_COMPLEX;
-    if (overlapped) {
-      MPI_Ialltoallv(flight->sent.data(), flight->send_counts.data(), flight->send_places.data(),
-                     type, flight->received.data(), flight->receive_counts.data(),
-                     flight->receive_places.data(), type, comm, &flight->request);
-      return;
-    }
-    const double begin = MPI_Wtime();
-    MPI_Alltoallv(flight->sent.data(), flight->send_counts.data(), flight->send_places.data(), type,
-                  flight->received.data(), flight->receive_counts.data(),
-                  flight->receive_places.data(), type, comm);
-    variant->communicating_s += MPI_Wtime() - begin;
-  }
-
-  void unpack(const Line* after, const Flight& flight, Array* out) const {
-    const int here = part_of(out_.total, ranks_, rank_).size;
-    for (int f = 0; f < flight.part.size; ++f) {
-      Complex* lines = line(out, out_, flight.part.first + f, 0);
-      for (int peer = 0; peer < ranks_; ++peer) {
-        const Part theirs = part_of(in_.total, ranks_, peer);
-        turn(flight.received.data() + flight.receive_places[at(peer)] +
-                 std::int64_t{f} * theirs.size * here,
-             here, theirs.size, here, lines + theirs.first);
-      }
-      for (int c = 0; after && c < here; ++c) after->transform(lines + c * out_.i);
-    }
-  }
-  // from[g][c] to lines[c][g], in tiles of as many values as a line of the cache has.
-  void turn(const Complex* from, std::int64_t stride, int size, int here, Complex* lines) const {
-    constexpr int few = 4;
-    const auto tile = [&](int g, int c, int height, int width) {
-      for (int j = c; j < c + width; ++j) {
-        for (int i = g; i < g + height; ++i) lines[j * out_.i + i] = from[i * stride + j];
-      }
-    };
-    for (int g = 0; g < size; g += few) {
-      for (int c = 0; c < here; c += few) {
-        const int height = std::min(few, size - g), width = std::min(few, here - c);
-        height == few&& width == few ? tile(g, c, few, few) : tile(g, c, height, width);
-      }
-    }
-  }
-
-  static Complex* line(Array* array, const Side& side, int f, int i) {
-    return array->data() + f * side.f + i * side.i;
-  }
-
-  int depth_;
-  Side in_, out_;
-  int ranks_, rank_;
-};
-
-// ---- The transform: x over the rows of ranks, y and z over the columns --------------------------
-
-// Input [x][y][z] with all z; output [z][y][x] with all x.
+// The ranks form a grid. Input [x][y][z] with all z: x is dealt out to the rows of ranks, y within
+// a row. Two transposes bring all y and then all x to one rank: in a row of ranks z is dealt out
+// instead of y, and then in a column of ranks y instead of x. Output [x][y][z] with all x. Blocks
+// of x go through both transposes, one after the other. The way back is the same, backward.
 class Transform {
  public:
   Transform(const Settings& settings, trials::Variant* variant)
@@ -261,53 +153,152 @@ class Transform {
     columns_ = settings.columns, rows_ = trials::size_of(variant->comm) / columns_;
     row_ = rank / columns_, column_ = rank % columns_;
     row_comm_ = communicator(row_, column_), column_comm_ = communicator(column_, row_);
-    const int nx = settings.grid[0], ny = settings.grid[1], nz = settings.grid[2];
-    x = part_of(nx, rows_, row_), y = part_of(ny, columns_, column_);
+    const int ny = settings.grid[1], nz = settings.grid[2];
+    x = part_of(settings.grid[0], rows_, row_), y = part_of(ny, columns_, column_);
     z = part_of(nz, columns_, column_), y_after = part_of(ny, rows_, row_);
+    by_z_ = {nz, columns_, 1, y.size}, by_y_ = {ny, columns_, z.size, 1};
+    by_y_after_ = {ny, rows_, z.size, 1};
+    plane_.resize(at(std::int64_t{ny} * z.size));
+    if (columns_ > 1) enlarge(&row_flights_);
+    if (rows_ > 1) enlarge(&column_flights_);
   }
   ~Transform() { MPI_Comm_free(&row_comm_), MPI_Comm_free(&column_comm_); }
   Transform(const Transform&) = delete;
   Transform& operator=(const Transform&) = delete;
 
+  // Changes the input, as backward() does.
   void forward(Array* in, Array* out) {
-    const Lines& lines = forward_lines();
-    enlarge(&middle_, std::int64_t{x.size} * z.size * settings_.grid[1]);
-    out->resize(at(std::int64_t{z.size} * y_after.size * settings_.grid[0]));
-    first().carry_out(&lines.z, nullptr, in, &middle_, blocks(), variant_, row_comm_, &flights_);
-    second().carry_out(&lines.y, &lines.x, &middle_, out, blocks(), variant_, column_comm_,
-                       &flights_);
+    const int ny = settings_.grid[1], nz = settings_.grid[2];
+    out->resize(at(settings_.grid[0] * plane_after()));
+    for (int k = 0; k < blocks() + 2; ++k) {
+      if (k < blocks() && columns_ > 1) {
+        Flight* row =
+            prepare(&row_flights_[k % 2], by_z_.ends(block(k).size), by_y_.ends(block(k).size));
+        const Plan& lines = Plan::of({y.size, nz, Plan::of_columns, FFTW_FORWARD, true});
+        each_plane(k, [&](int number, int i) {
+          Complex* plane = in->data() + std::int64_t{i} * y.size * nz;
+          lines.transform(plane, plane);
+          by_z_.pack(plane, number, row->out, row->sent.data());
+        });
+        start(row, row->sent.data(), row->received.data(), row_comm_);
+      }
+      if (k >= 1 && k - 1 < blocks()) {
+        Flight& row = row_flights_[(k - 1) % 2];
+        wait(&row);
+        Flight* column = prepare(&column_flights_[(k - 1) % 2], by_y_after_.ends(block(k - 1).size),
+                                 by_x(k - 1));
+        each_plane(k - 1, [&](int number, int i) {
+          Complex* plane = rows_ > 1 ? plane_.data() : out->data() + i * plane_after();
+          if (columns_ > 1) {
+            by_y_.unpack(row.received.data(), number, row.in, plane);
+            Plan::of({ny, z.size, Plan::of_rows, FFTW_FORWARD, true}).transform(plane, plane);
+          } else {
+            Plan::of({ny, nz, Plan::of_both, FFTW_FORWARD, false})
+                .transform(in->data() + std::int64_t{i} * ny * nz, plane);
+          }
+          if (rows_ > 1) by_y_after_.pack(plane, number, column->out, column->sent.data());
+        });
+        if (rows_ > 1) start(column, column->sent.data(), out->data(), column_comm_);
+      }
+      if (k >= 2) wait(&column_flights_[k % 2]);
+    }
+    along_x(FFTW_FORWARD, out);
   }
+
   // Unscaled, as FFTW's.
   void backward(Array* in, Array* out) {
-    const Lines& lines = backward_lines();
-    enlarge(&middle_, std::int64_t{x.size} * z.size * settings_.grid[1]);
-    out->resize(at(std::int64_t{x.size} * y.size * settings_.grid[2]));
-    Transpose back(z.size, out_of_second(), into_second(), rows_, row_);
-    back.carry_out(&lines.x, &lines.y, in, &middle_, blocks(), variant_, column_comm_, &flights_);
-    Transpose last(x.size, out_of_first(), into_first(), columns_, column_);
-    last.carry_out(nullptr, &lines.z, &middle_, out, blocks(), variant_, row_comm_, &flights_);
+    const int ny = settings_.grid[1], nz = settings_.grid[2];
+    out->resize(at(std::int64_t{x.size} * y.size * nz));
+    along_x(FFTW_BACKWARD, in);
+    for (int k = 0; k < blocks() + 2; ++k) {
+      if (k < blocks() && rows_ > 1) {
+        Flight* column = prepare(&column_flights_[k % 2], by_x(k), by_y_after_.ends(block(k).size));
+        start(column, in->data(), column->received.data(), column_comm_);
+      }
+      if (k >= 1 && k - 1 < blocks()) {
+        Flight& column = column_flights_[(k - 1) % 2];
+        wait(&column);
+        Flight* row = prepare(&row_flights_[(k - 1) % 2], by_y_.ends(block(k - 1).size),
+                              by_z_.ends(block(k - 1).size));
+        each_plane(k - 1, [&](int number, int i) {
+          Complex* plane = rows_ > 1 ? plane_.data() : in->data() + i * plane_after();
+          if (rows_ > 1) by_y_after_.unpack(column.received.data(), number, column.in, plane);
+          if (columns_ > 1) {
+            Plan::of({ny, z.size, Plan::of_rows, FFTW_BACKWARD, true}).transform(plane, plane);
+            by_y_.pack(plane, number, row->out, row->sent.data());
+          } else {
+            Plan::of({ny, nz, Plan::of_both, FFTW_BACKWARD, false})
+                .transform(plane, out->data() + std::int64_t{i} * ny * nz);
+          }
+        });
+        if (columns_ > 1) start(row, row->sent.data(), row->received.data(), row_comm_);
+      }
+      if (k >= 2 && columns_ > 1) {
+        Flight& row = row_flights_[k % 2];
+        wait(&row);
+        const Plan& lines = Plan::of({y.size, nz, Plan::of_columns, FFTW_BACKWARD, true});
+        each_plane(k - 2, [&](int number, int i) {
+          Complex* plane = out->data() + std::int64_t{i} * y.size * nz;
+          by_z_.unpack(row.received.data(), number, row.in, plane);
+          lines.transform(plane, plane);
+        });
+      }
+    }
   }
 
   Part x, y, z, y_after;  // this rank's parts
 
  private:
-  struct Lines {
-    Line x, y, z;
-  };
-  const Lines& forward_lines() const {
-    static const Lines lines{{settings_.grid[0], FFTW_FORWARD},
-                             {settings_.grid[1], FFTW_FORWARD},
-                             {settings_.grid[2], FFTW_FORWARD}};
-    return lines;
-  }
-  const Lines& backward_lines() const {
-    static const Lines lines{{settings_.grid[0], FFTW_BACKWARD},
-                             {settings_.grid[1], FFTW_BACKWARD},
-                             {settings_.grid[2], FFTW_BACKWARD}};
-    return lines;
-  }
   // The blocking form is the usual one: each transpose whole. As many blocks on all ranks.
   int blocks() const { return variant_->name == "overlapped" ? settings_.blocks : 1; }
+  Part block(int k) const { return part_of(x.size, blocks(), k); }
+  // Calls back with each plane's number in block k, and with that among all of this rank's.
+  template <class Body>
+  void each_plane(int k, const Body& body) const {
+    for (int number = 0; number < block(k).size; ++number) body(number, block(k).first + number);
+  }
+
+  std::int64_t plane_after() const { return std::int64_t{y_after.size} * z.size; }
+  // Where block k of each rank of the column lies in the array with all x.
+  Ends by_x(int k) const {
+    Ends made;
+    for (int rank = 0; rank < rows_; ++rank) {
+      const Part theirs = part_of(settings_.grid[0], rows_, rank);
+      const Part part = part_of(theirs.size, blocks(), k);
+      made.add(part.size * plane_after(), (theirs.first + part.first) * plane_after());
+    }
+    return made;
+  }
+  void along_x(int sign, Array* whole) const {
+    Plan::of({settings_.grid[0], static_cast<int>(plane_after()), Plan::of_rows, sign, true})
+        .transform(whole->data(), whole->data());
+  }
+
+  // Memory for the largest block.
+  void enlarge(Flight (*flights)[2]) const {
+    const std::int64_t most = (x.size + blocks() - 1) / blocks();
+    const std::int64_t plane = std::max(std::int64_t{y.size} * settings_.grid[2],
+                                        std::int64_t{z.size} * settings_.grid[1]);
+    for (Flight& one : *flights) one.sent.resize(at(most * plane)), one.received = one.sent;
+  }
+  static Flight* prepare(Flight* flight, Ends out, Ends in) {
+    flight->out = std::move(out), flight->in = std::move(in);
+    return flight;
+  }
+  void start(Flight* flight, const Complex* sent, Complex* received, MPI_Comm comm) const {
+    const auto type = MPI_C_DOUBLE_COMPLEX;
+    const Ends &out = flight->out, &in = flight->in;
+    if (variant_->name == "overlapped") {
+      MPI_Ialltoallv(sent, out.counts.data(), out.places.data(), type, received, in.counts.data(),
+                     in.places.data(), type, comm, &flight->request);
+      return;
+    }
+    const double begin = MPI_Wtime();
+    MPI_Alltoallv(sent, out.counts.data(), out.places.data(), type, received, in.counts.data(),
+                  in.places.data(), type, comm);
+    variant_->communicating_s += MPI_Wtime() - begin;
+  }
+  static void wait(Flight* flight) { MPI_Wait(&flight->request, MPI_STATUS_IGNORE); }
 
   MPI_Comm communicator(int color, int key) const {
     MPI_Comm made;
@@ -316,33 +307,13 @@ class Transform {
     return made;
   }
 
-  // First: y gathered, z split; [x][y][all z] becomes [x][z][all y]. Nothing changes along x.
-  Side into_first() const {
-    const int nz = settings_.grid[2];
-    return {settings_.grid[1], std::int64_t{y.size} * nz, nz};
-  }
-  Side out_of_first() const {
-    const int ny = settings_.grid[1];
-    return {settings_.grid[2], std::int64_t{z.size} * ny, ny};
-  }
-  // Second: x gathered, y split; [x][z][all y] becomes [z][y][all x]. Nothing changes along z.
-  Side into_second() const {
-    const int ny = settings_.grid[1];
-    return {settings_.grid[0], ny, std::int64_t{z.size} * ny};
-  }
-  Side out_of_second() const {
-    const int nx = settings_.grid[0];
-    return {settings_.grid[1], std::int64_t{y_after.size} * nx, nx};
-  }
-  Transpose first() const { return {x.size, into_first(), out_of_first(), columns_, column_}; }
-  Transpose second() const { return {z.size, into_second(), out_of_second(), rows_, row_}; }
-
   const Settings& settings_;
   trials::Variant* variant_;
   int rows_ = 1, columns_ = 1, row_ = 0, column_ = 0;
   MPI_Comm row_comm_ = MPI_COMM_NULL, column_comm_ = MPI_COMM_NULL;
-  Array middle_;
-  Flight flights_[2];
+  Cut by_z_, by_y_, by_y_after_;
+  Array plane_;
+  Flight row_flights_[2], column_flights_[2];
 };
 
 // ---- Data whose transform is known --------------------------------------------------------------
@@ -363,8 +334,8 @@ class Problem {
   explicit Problem(const Settings& settings) : settings_(settings), n_(settings.grid) {
     Array whole(at(points()));
     for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = value_at(i);
-    fftw_plan plan = fftw_plan_dft_3d(n_[0], n_[1], n_[2], Line::raw(whole.data()),
-                                      Line::raw(whole.data()), FFTW_FORWARD, FFTW_ESTIMATE);
+    fftw_plan plan = fftw_plan_dft_3d(n_[0], n_[1], n_[2], Plan::raw(whole.data()),
+                                      Plan::raw(whole.data()), FFTW_FORWARD, FFTW_ESTIMATE);
     fftw_execute(plan);
     fftw_destroy_plan(plan);
     serial_ = std::move(whole);
@@ -403,9 +374,9 @@ class Problem {
   template <class Body>
   void spectrum(const Transform& parts, const Body& body) const {
     std::size_t next = 0;
-    for (int k = 0; k < parts.z.size; ++k) {
+    for (int i = 0; i < n_[0]; ++i) {
       for (int j = 0; j < parts.y_after.size; ++j) {
-        for (int i = 0; i < n_[0]; ++i) {
+        for (int k = 0; k < parts.z.size; ++k) {
           body(next++, i, parts.y_after.first + j, parts.z.first + k);
         }
       }

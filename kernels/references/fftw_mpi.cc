@@ -23,7 +23,7 @@ class Fftw {
                                                                   &first_, &lines_, &first_line_);
     in_.resize(at(std::max<std::ptrdiff_t>(most, 1)));
     out_.resize(in_.size());
-    plan_ = fftw_mpi_plan_dft_3d(nx_, ny_, nz_, Line::raw(in_.data()), Line::raw(out_.data()), comm,
+    plan_ = fftw_mpi_plan_dft_3d(nx_, ny_, nz_, Plan::raw(in_.data()), Plan::raw(out_.data()), comm,
                                  FFTW_FORWARD, FFTW_MEASURE | FFTW_MPI_TRANSPOSED_OUT);
   }
   ~Fftw() { fftw_destroy_plan(plan_); }
