@@ -477,9 +477,16 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
   return made;
 }
 
+std::string in_words(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
+
 std::string told(const Settings& settings) {
   return "case " + settings.number + ", T" + std::to_string(settings.truncation) + ", " +
          std::to_string(settings.steps) + " steps" +
+         (settings.diffusion > 0 ? ", diffusion " + in_words(settings.diffusion) : "") +
          (settings.every ? ", output every " + std::to_string(settings.every) : "");
 }
 

@@ -59,6 +59,13 @@ inline bool has_metis() {
 }
 #endif
 
+// Collective: where a rank lacks it, none uses it.
+inline bool all_have_metis() {
+  int there = has_metis();
+  MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return there != 0;
+}
+
 using Parts = std::vector<int>;  // a rank for each row
 
 inline Parts in_blocks(int order, int ranks) {
@@ -68,10 +75,11 @@ inline Parts in_blocks(int order, int ranks) {
   return parts;
 }
 
-// Of sorted entries. Rank 0 divides, so that all ranks have the same parts.
+// Of sorted entries. Rank 0 divides, so that all ranks have the same parts. Empty: METIS failed.
 inline Parts by_metis([[maybe_unused]] const std::vector<Entry>& entries, int order,
                       [[maybe_unused]] int ranks) {
   Parts parts(static_cast<std::size_t>(order));
+  int failed = 0;
 #ifdef WEFT_METIS
   if (trials::rank_in(MPI_COMM_WORLD) == 0 && ranks > 1) {
     std::vector<idx_t> start(static_cast<std::size_t>(order) + 1), neighbours, found(parts.size());
@@ -85,11 +93,13 @@ inline Parts by_metis([[maybe_unused]] const std::vector<Entry>& entries, int or
     metis().options(options);
     options[METIS_OPTION_SEED] = 1;
     const auto divide = ranks <= 8 ? metis().recursive : metis().k_way;
-    divide(&rows, &constraints, start.data(), neighbours.data(), nullptr, nullptr, nullptr, &count,
-           nullptr, nullptr, options, &cut, found.data());
+    failed = divide(&rows, &constraints, start.data(), neighbours.data(), nullptr, nullptr, nullptr,
+                    &count, nullptr, nullptr, options, &cut, found.data()) != METIS_OK;
     parts.assign(found.begin(), found.end());
   }
 #endif
+  MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (failed) return {};
   MPI_Bcast(parts.data(), order, MPI_INT, 0, MPI_COMM_WORLD);
   return parts;
 }
@@ -197,12 +207,12 @@ inline std::string too_few(int order, int ranks) {
 }
 
 // The sentence that says why there is no such matrix; empty: `made` is one. `alone` becomes the
-// same one whole, unpartitioned, where every rank knows all of it.
+// same one whole, unpartitioned: of a mesh, of rows numbered at random and of METIS's parts.
 inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone) {
   const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
-  const bool wanted = problem.partition == "metis", known = has_metis();
-  if (wanted && !known) {
-    return "--partition metis needs METIS, which is not here: install it (Debian:"
+  const bool wanted = problem.partition == "metis";
+  if (wanted && !all_have_metis()) {
+    return "--partition metis needs METIS, which not every rank has: install it (Debian:"
            " libmetis-dev) and build Weft again, or choose --partition blocks";
   }
   std::vector<Entry> entries;
@@ -221,13 +231,16 @@ inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone
   if (!sentence.empty()) return sentence;
   if (order < ranks) return too_few(order, ranks);
   const Parts blocks = in_blocks(order, ranks);
-  const Parts parts = known ? by_metis(entries, order, ranks) : blocks;
+  const Parts chosen = wanted ? by_metis(entries, order, ranks) : blocks;
+  if (chosen.empty()) {
+    return "METIS cannot divide the matrix among " + std::to_string(ranks) +
+           " ranks: choose fewer ranks, or --partition blocks";
+  }
   if (ranks > 1) {
     tell("blocks", cost_of(entries, blocks, ranks));
-    if (known) tell("metis", cost_of(entries, parts, ranks));
+    if (wanted) tell("metis", cost_of(entries, chosen, ranks));
   }
-  const Parts& chosen = wanted ? parts : blocks;
-  if (ranks > 1) *alone = assemble({0, order}, entries, MPI_COMM_SELF);
+  if (ranks > 1 && (wanted || problem.file.empty())) *alone = assemble({0, order}, entries, MPI_COMM_SELF);
   std::vector<int> starts(static_cast<std::size_t>(ranks) + 1), sorted;
   for (const int owner : chosen) ++starts[static_cast<std::size_t>(owner) + 1];
   if (std::count(starts.begin() + 1, starts.end(), 0) > 0) return too_few(order, ranks);

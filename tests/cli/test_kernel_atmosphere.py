@@ -161,6 +161,7 @@ def test_diffusion_takes_energy_and_no_mass(kernel):
     alone = check(kernel("atmosphere", *words, ranks=1))
     smoothed = check(kernel("atmosphere", *words, "--diffusion", "1e6", ranks=1))
     assert energy(smoothed) > 10 * energy(alone)
+    assert ", 24 steps, diffusion 1e+06\n" in smoothed and "diffusion" not in alone
     assert float(smoothed.splitlines()[0].split("mass by ")[1]) < 1e-12
 
 

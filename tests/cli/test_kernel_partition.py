@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from kernel_answers import QUICK, check, refused
@@ -13,6 +14,7 @@ from kernel_answers import QUICK, check, refused
 from weft import installation, mpi_libraries
 
 MESH = ("--mesh", "tetrahedra", "--grid", "9x10x11", *QUICK)
+DEPS = installation.ROOT / ".deps"
 COUNTED = re.compile(
     r"partition (\w+): cut (\d+) of (\d+) edges, halo (\d+) rows \(a rank's: (\d+) at most\),"
     r" (\d+) to (\d+) rows on a rank"
@@ -105,21 +107,61 @@ def test_meshes_and_partitions_that_cannot_be_are_refused(kernel, words, sentenc
     assert sentence in refused(kernel("pipecg", "--mesh", "tetrahedra", *words), "pipecg")
 
 
-def test_without_metis_one_sentence_says_what_brings_it(tmp_path):
-    """A program that is built where METIS is not."""
+def built(program: Path, *flags: str) -> Path:
+    """A program with MPICH, without METIS where no flag says more."""
     library = mpi_libraries.implementation("mpich")
     compiler = library.prefix / "bin" / "mpicxx"
     if not compiler.exists():
         pytest.skip(f"needs {compiler}")
-    kernels, program = installation.ROOT / "kernels", tmp_path / "pipecg"
-    words = [compiler, "-std=c++20", "-Wno-unknown-pragmas", kernels / "pipecg.cc", "-o", program]
+    source = installation.ROOT / "kernels" / "pipecg.cc"
+    words = [compiler, "-std=c++20", "-Wno-unknown-pragmas", *flags, source, "-o", program]
     subprocess.run([str(word) for word in words], check=True)
-    done = subprocess.run(
-        [*library.launcher(2), str(program), *map(str, MESH), "--partition", "metis"],
-        env={**library.environment(), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        timeout=100,
+    return program
+
+
+def two_ranks(first: Path, second: Path) -> subprocess.CompletedProcess:
+    """That ask for METIS's parts."""
+    library = mpi_libraries.implementation("mpich")
+    words = [*map(str, MESH), "--partition", "metis"]
+    jobs = [*library.launcher(1), str(first), *words, ":", "-n", "1", str(second), *words]
+    variables = {**library.environment(), "PATH": "/usr/bin:/bin"}
+    return subprocess.run(jobs, env=variables, capture_output=True, text=True, timeout=100)
+
+
+def test_without_metis_one_sentence_says_what_brings_it(tmp_path):
+    """A program that is built where METIS is not; and a rank alone that lacks it."""
+    without = built(tmp_path / "pipecg")
+    with_it = mpi_libraries.implementation("mpich").program("pipecg")
+    for job in ((without, without), (with_it, without), (without, with_it)):
+        said = refused(two_ranks(*job), "pipecg")
+        assert "install it (Debian: libmetis-dev) and build Weft again" in said
+
+
+def header_of_metis() -> Path:
+    found = (place / "include" / "metis.h" for place in (Path("/usr"), DEPS / "usr"))
+    if not (header := next(filter(Path.exists, found), None)):
+        pytest.skip("needs METIS (Debian: libmetis-dev), and a build that found it")
+    return header
+
+
+def test_that_metis_fails_is_said(tmp_path):
+    """A stand-in for its library, which divides nothing."""
+    source, library = tmp_path / "metis.c", tmp_path / "libfails.so"
+    source.write_text(
+        "int METIS_SetDefaultOptions(int* options) { return 1; }\n"
+        "int METIS_PartGraphRecursive() { return -4; }\nint METIS_PartGraphKway() { return -4; }\n"
     )
-    said = refused(done, "pipecg")
-    assert "install it (Debian: libmetis-dev) and build Weft again" in said
+    words = ["cc", "-shared", "-fPIC", str(source), "-o", str(library)]
+    subprocess.run(words, check=True)
+    include = ("-idirafter", str(header_of_metis().parent))
+    program = built(tmp_path / "pipecg", f'-DWEFT_METIS="{library}"', *include)
+    said = refused(two_ranks(program, program), "pipecg")
+    assert "METIS cannot divide the matrix among 2 ranks: choose fewer ranks" in said
+
+
+def test_a_file_is_neither_divided_by_metis_nor_solved_alone_unasked(kernel, tmp_path):
+    file = tmp_path / "diagonal.mtx"
+    head = "%%MatrixMarket matrix coordinate real symmetric\n4 4 4\n"
+    file.write_text(head + "".join(f"{i} {i} {i}\n" for i in range(1, 5)))
+    said = check(kernel("pipecg", "--matrix", file, *QUICK))
+    assert list(counted(said)) == ["blocks"] and "unpartitioned" not in said
