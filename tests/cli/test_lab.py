@@ -252,3 +252,4 @@ def test_cores_are_shared_out():
     assert share_cores(2, 2, [0, 1, 2, 3]) == ["0,1", "2,3"]
     assert share_cores(2, 4, [0, 1, 2, 3]) == ["0,1", "2,3"]
     assert make_plan(3, 1, "1gbit", "256kb", "0").cores == ["0", "0", "0"]
+    assert make_plan(2, 1, "1gbit", "256kb", ["0,2", "4,6"]).cores == ["0,2", "4,6"]

@@ -92,8 +92,8 @@ def test_pipecg_s_master_thread_is_measured_where_each_rank_has_two_cores(monkey
     found = presets.presets(4)["pipecg"]
     threaded = [run for run in found.runs if "--threads 2" in run["arguments"]]
     assert len(threaded) == 2 and "second core" not in found.not_available
-    monkeypatch.setattr(info, "whole_cores", lambda: [0, 1, 4, 5, 6])
-    assert kernels.node_cores(threaded[0], 2) == "0-1,4-5"
+    monkeypatch.setattr(info, "whole_cores", lambda: [0, 2, 4, 5, 6])
+    assert kernels.node_cores(threaded[0], 2) == ["0,2", "4,5"]
     assert kernels.node_cores(found.runs[0], 2) is None
     with pytest.raises(SettingsError, match="needs 6 cores, 2 for each node; usable: 5"):
         kernels.node_cores(threaded[0], 3)

@@ -214,7 +214,7 @@ def place_of(options: dict[str, Any]) -> places.Place:
     return places.LauncherPlace(options.get("launcher") or "mpiexec")
 
 
-def node_cores(options: dict[str, Any], nodes: int) -> str | None:
+def node_cores(options: dict[str, Any], nodes: int) -> list[str] | None:
     """Of a run whose ranks have threads of their own; None: as the lab shares cores."""
     if not (each := options.get("cores_per_node")):
         return None
@@ -223,7 +223,7 @@ def node_cores(options: dict[str, Any], nodes: int) -> str | None:
         raise SettingsError(
             f"needs {nodes * each} cores, {each} for each node; usable: {len(cpus)}"
         )
-    return ",".join(f"{cpus[i]}-{cpus[i + each - 1]}" for i in range(0, len(cpus), each))
+    return [",".join(map(str, cpus[i : i + each])) for i in range(0, len(cpus), each)]
 
 
 def ranks_of(options: dict[str, Any]) -> int:

@@ -72,7 +72,7 @@ class Lab:
         rate: str = "200mbit",
         burst: str = "256kb",
         mpi: str | Implementation | None = None,
-        cores: str | None = None,
+        cores: str | Sequence[str] | None = None,
         check: bool = True,
         delay: str = "0",
     ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 NETWORK = "10.77.0.0/24"
@@ -47,9 +48,15 @@ class Plan:
 
 
 def make_plan(
-    nodes: int, per_node: int, rate: str, burst: str, cores: str | None, delay: str = "0"
+    nodes: int,
+    per_node: int,
+    rate: str,
+    burst: str,
+    cores: str | Sequence[str] | None,
+    delay: str = "0",
 ) -> Plan:
-    """A plan, or LabError for what cannot be."""
+    """A plan, or LabError for what cannot be. cores: as --cores has them, or a list for each node in
+    the form that taskset takes."""
     if not 1 <= nodes <= MAX_NODES:
         raise LabError(f"--nodes must be between 1 and {MAX_NODES}, not {nodes}")
     if per_node < 1:
@@ -63,7 +70,10 @@ def make_plan(
         raise LabError(f"--burst needs a number with b, kb or mb, not '{burst}'")
     delay_ns = parse_delay(delay)
     allowed = sorted(os.sched_getaffinity(0))
-    shares = parse_cores(cores, allowed) if cores else share_cores(nodes, per_node, allowed)
+    if isinstance(cores, str):
+        shares = parse_cores(cores, allowed)
+    else:
+        shares = list(cores or ()) or share_cores(nodes, per_node, allowed)
     of_nodes = [shares[i % len(shares)] for i in range(nodes)]
     return Plan(nodes, per_node, rate, burst, delay_ns, of_nodes)
 

@@ -267,7 +267,9 @@ def pipecg(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]
         for run, master in zip(runs, threaded)
     ]
     if not any(threaded):
-        found.append(on_master.untested(MEASURED, on_master.here.cores_in_words))
+        asked = any("cores_per_node" in run for run in preset.runs)
+        lost = "no run with threads came to a result"
+        found.append(on_master.untested(MEASURED, lost if asked else on_master.here.cores_in_words))
     return found
 
 
