@@ -113,7 +113,8 @@ def kernel(environment, weft):
         library = mpi_libraries.implementation(mpi)
         program = library.program(name)
         if not program.exists():
-            pytest.skip(f"needs {name}, built for {mpi}")
+            needs = kernels.NEEDS.get(name, "nothing more")
+            pytest.skip(f"needs {name}, built for {mpi}, which needs {needs}")
         command = [*inside, *library.launcher(ranks)]
         if engines:
             command += [weft, "run", "--engine", "thread", "--"]
