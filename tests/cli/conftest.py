@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from weft import installation, mpi_libraries
+from weft.bench import kernels
 
 SOURCES = Path(__file__).parent / "programs"
 # What a launcher would have set; the tests may themselves run under one.
