@@ -7,16 +7,22 @@ All variants of a kernel run interleaved in one job; a ratio is of two runs of t
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bar import Bar
 
 from weft.bench import kernels
 from weft.bench.kernels import BLOCKING, Run
+from weft.bench.settings import SettingsError
 
 NAMED = ("native", "function", "thread", "tcc", "assist")
 BEST = 1.03  # most that auto may take of the best named engine
 WANTED = (0.3, 0.6)  # communication's share of the blocking time
+JOB_SECONDS = 600
+OF_BLOCKING, OF_BEST = "auto of blocking", "auto of the best named engine"
 
 
 @dataclass(frozen=True)
@@ -45,29 +51,14 @@ CASES = (
 )
 
 
-@dataclass
-class Comparison:
+def compared(run: Run, case: Case, what: str) -> list[Bar]:
     """Auto's times as shares of others', run by run."""
 
-    what: str
-    limit: float
-    ratios: list[float]
-    remarks: list[str] = field(default_factory=list)
-
-    @property
-    def figure(self) -> float:
-        return statistics.median(self.ratios)
-
-    @property
-    def note(self) -> str:
-        low, _, high = statistics.quantiles(self.ratios, n=4)
-        return "; ".join((f"[{low:.2f}, {high:.2f}] of {len(self.ratios)} runs", *self.remarks))
-
-
-def compared(run: Run, case: Case, what: str) -> list[Comparison]:
-    def against(other: str) -> list[float]:
+    def against(other: str, name: str, limit: float, remark: str) -> Bar:
         pairs = zip(run.samples_us["auto"], run.samples_us[other], strict=True)
-        return [auto / theirs for auto, theirs in pairs]
+        shares = [auto / theirs for auto, theirs in pairs]
+        note = f"[{quartile(shares, 1):.2f}, {quartile(shares, 3):.2f}] of {len(shares)} runs"
+        return Bar(f"{what}, {name}", statistics.median(shares), limit, note=f"{note}; {remark}")
 
     share = run.communication_share
     told = f"communication {share:.0%}"
@@ -75,16 +66,37 @@ def compared(run: Run, case: Case, what: str) -> list[Comparison]:
         told += f", not {WANTED[0]:.0%} to {WANTED[1]:.0%}"
     best = min(NAMED, key=lambda engine: run.times_us[engine].median)
     return [
-        Comparison(f"{what}, auto of blocking", case.limit, against(BLOCKING), [told]),
-        Comparison(f"{what}, auto of the best named engine", BEST, against(best), [best]),
+        against(BLOCKING, OF_BLOCKING, case.limit, told),
+        against(best, OF_BEST, BEST, best),
     ]
 
 
-def measure(mpis: list[str], repetitions: int, short: bool) -> Iterator[tuple[Run, list]]:
-    """`short`: two nodes, and few runs."""
+def quartile(samples: list[float], which: int) -> float:
+    if len(samples) == 1:
+        return samples[0]
+    return statistics.quantiles(samples, n=4, method="inclusive")[which - 1]
+
+
+def not_measured(case: Case, what: str, why: str) -> list[Bar]:
+    """Both are missed."""
+    limits = ((OF_BLOCKING, case.limit), (OF_BEST, BEST))
+    return [Bar(f"{what}, {name}", math.inf, limit, note=why) for name, limit in limits]
+
+
+def measure(
+    mpis: Iterable[str], repetitions: int, short: bool
+) -> Iterator[tuple[Run | None, list[Bar]]]:
+    """`short`: two nodes, and few runs. None: the kernel came to no result."""
     for mpi in mpis:
         for case in CASES:
             for nodes in case.nodes[: 1 if short else None]:
-                count = 3 if short else repetitions
-                run = kernels.measure(case.program, case.options(nodes, count), mpi)
-                yield run, compared(run, case, f"{mpi}, {nodes} nodes, {case.program}")
+                count = min(3, repetitions) if short else repetitions
+                what = f"{mpi}, {nodes} nodes, {case.program}"
+                try:
+                    run = kernels.measure(
+                        case.program, case.options(nodes, count), mpi, JOB_SECONDS
+                    )
+                except SettingsError as error:
+                    yield None, not_measured(case, what, str(error))
+                else:
+                    yield run, compared(run, case, what)

@@ -15,12 +15,14 @@ from weft.bench import kernels, settings
 
 @pytest.fixture(scope="module")
 def bars():
-    path = installation.ROOT / "tools" / "kernel_bars.py"
-    found = importlib.util.spec_from_file_location("kernel_bars", path)
+    tools = installation.ROOT / "tools"
+    found = importlib.util.spec_from_file_location("kernel_bars", tools / "kernel_bars.py")
     module = sys.modules["kernel_bars"] = importlib.util.module_from_spec(found)
+    sys.path.insert(0, str(tools))
     found.loader.exec_module(module)
+    sys.path.remove(str(tools))
     yield module
-    del sys.modules["kernel_bars"]
+    del sys.modules["kernel_bars"], sys.modules["bar"]
 
 
 def a_run(share: float, **times_us: float) -> kernels.Run:
@@ -48,7 +50,7 @@ def test_communication_outside_the_wanted_share_is_said(bars):
 def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
     asked = []
 
-    def measure(program, options, mpi):
+    def measure(program, options, mpi, limit_s):
         asked.append((program, options, mpi))
         return a_run(0.5, auto=700.0)
 
@@ -62,3 +64,26 @@ def test_each_case_is_a_run_that_the_lab_and_the_kernel_take(bars, monkeypatch):
         assert options["engines"].split(",")[-1] == "auto"
     assert len(list(bars.measure(["mpich"], 9, True))) == len(bars.CASES)
     assert "--repetitions 3" in asked[-1][1]["arguments"]
+
+
+def test_one_run_is_enough_for_a_figure(bars):
+    some = a_run(0.4, auto=800.0)
+    once = {name: [times.median] for name, times in some.times_us.items()}
+    case = bars.Case("cpals", "", 0.8)
+    of_blocking, of_best = bars.compared(replace(some, samples_us=once), case, "here")
+    assert of_blocking.figure == pytest.approx(0.8) and of_best.figure == pytest.approx(1.0)
+    assert of_blocking.note.startswith("[0.80, 0.80] of 1 runs")
+
+
+def test_a_kernel_without_a_result_misses_its_bars_and_the_others_go_on(bars, monkeypatch):
+    def measure(program, options, mpi, limit_s):
+        if program == "pipecg":
+            raise settings.SettingsError("no answer within 5 s")
+        return a_run(0.5, auto=700.0)
+
+    monkeypatch.setattr(kernels, "measure", measure)
+    found = list(bars.measure(["mpich"], 9, True))
+    lost = [one for run, pair in found if run is None for one in pair]
+    assert len(found) == len(bars.CASES) and len(lost) == 2
+    assert not any(one.met for one in lost)
+    assert all("pipecg" in one.what and one.note == "no answer within 5 s" for one in lost)

@@ -175,7 +175,7 @@ def load(path: Path) -> KernelResult | None:
 # ---- Running ----------------------------------------------------------------------------------
 
 
-def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
+def measure(program: str, options: dict[str, Any], mpi: str, limit_s: float = LIMIT_S) -> Run:
     """One run of a program of kernels/ under Weft; SettingsError says why there is none."""
     library = mpi_libraries.implementation(mpi)
     if not library.program(program).exists():
@@ -185,7 +185,7 @@ def measure(program: str, options: dict[str, Any], mpi: str) -> Run:
         figures = Path(directory) / "figures.json"
         try:
             job = place.start(mpi, ranks_of(options), words_of(program, options, mpi, figures), {})
-            status = wait(job)
+            status = wait(job, limit_s)
         except LabError as error:
             raise SettingsError(str(error)) from None
         finally:
@@ -260,13 +260,13 @@ def bound_to(cpus: Sequence[int]) -> Sequence[str]:
     return ("sh", "-c", f'exec taskset -c "$({chosen})" "$@"', "on-cpu")
 
 
-def wait(job: places.Job) -> int:
+def wait(job: places.Job, limit_s: float) -> int:
     """The exit status; a job that takes too long is stopped."""
-    end = time.monotonic() + LIMIT_S
+    end = time.monotonic() + limit_s
     try:
         while (status := job.status()) is None:
             if time.monotonic() > end:
-                raise SettingsError(f"no answer within {LIMIT_S} s; try: weft doctor")
+                raise SettingsError(f"no answer within {limit_s} s; try: weft doctor")
             time.sleep(POLL_SECONDS)
     except BaseException:
         job.stop()

@@ -55,8 +55,10 @@ def make_plan(
     cores: str | Sequence[str] | None,
     delay: str = "0",
 ) -> Plan:
-    """A plan, or LabError for what cannot be. cores: as --cores has them, or a list for each node in
-    the form that taskset takes."""
+    """A plan, or LabError for what cannot be.
+
+    cores: as --cores has them, or each node's in the form that taskset takes.
+    """
     if not 1 <= nodes <= MAX_NODES:
         raise LabError(f"--nodes must be between 1 and {MAX_NODES}, not {nodes}")
     if per_node < 1:
