@@ -89,7 +89,8 @@ class Model {
 
   // Where this rank's rows belong among those of all.
   output::Shape shape() const {
-    return {3, settings_.latitudes(), longitudes_, rows_[at(rank_)], rows()};
+    const int records = settings_.every ? (settings_.steps - 1) / settings_.every + 1 : 0;
+    return {3, settings_.latitudes(), longitudes_, rows_[at(rank_)], rows(), records};
   }
 
   // The beginning of the case; the geopotential is that of the depth.
@@ -456,14 +457,16 @@ std::vector<Way> ways(std::vector<trials::Variant>* all, const std::string& engi
   using output::Writing;
   const std::size_t whole = all->size();
   std::vector<Way> made(1, {nullptr, {}, Writing::all});
-  made.resize(whole, {nullptr, {true, true, true}, Writing::all_behind, true});
+  const Writing behind =
+      output::Store::all_write_behind ? Writing::all_behind : Writing::root_behind;
+  made.resize(whole, {nullptr, {true, true, true}, behind, true});
   const auto add = [&](const char* name, bool overlaps, std::array<bool, 3> hidden,
                        Writing writing = Writing::nothing) {
     all->push_back(trials::variant(name, overlaps ? engine : ""));
     made.push_back({nullptr, hidden, writing});
   };
   if (writes) {
-    add("behind steps", true, {}, Writing::all_behind);
+    if (output::Store::all_write_behind) add("behind steps", true, {}, Writing::all_behind);
     add("rank 0 writes", false, {}, Writing::root);
     add("rank 0 behind steps", true, {}, Writing::root_behind);
     add("nothing written", false, {});
@@ -494,7 +497,6 @@ int measure(const Settings& settings, const trials::Settings& trial) {
   const Harmonics harmonics(settings.truncation, settings.latitudes());
   Model model(settings, harmonics);
   const bool writes = settings.every > 0;
-  // It has a communicator of its own: output never waits for the other collectives.
   std::unique_ptr<output::FieldFile> file;
   if (writes) file = std::make_unique<output::FieldFile>(settings.output, model.shape());
   if (writes && !file->is_open()) {

@@ -240,7 +240,9 @@ inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone
     tell("blocks", cost_of(entries, blocks, ranks));
     if (wanted) tell("metis", cost_of(entries, chosen, ranks));
   }
-  if (ranks > 1 && (wanted || problem.file.empty())) *alone = assemble({0, order}, entries, MPI_COMM_SELF);
+  if (ranks > 1 && (wanted || problem.file.empty())) {
+    *alone = assemble({0, order}, entries, MPI_COMM_SELF);
+  }
   std::vector<int> starts(static_cast<std::size_t>(ranks) + 1), sorted;
   for (const int owner : chosen) ++starts[static_cast<std::size_t>(owner) + 1];
   if (std::count(starts.begin() + 1, starts.end(), 0) > 0) return too_few(order, ranks);

@@ -1,4 +1,6 @@
-"""Kernels beside other libraries that do the same: PETSc's conjugate gradients, FFTW over MPI."""
+"""Kernels beside other libraries that do the same: PETSc's conjugate gradients, FFTW over MPI,
+mpi4py-fft; and the atmosphere's output by HDF5 beside that by MPI itself.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def compared(tmp_path_factory) -> dict:
             "Debian's PETSc and FFTW-MPI are not in .deps: tools/setup-references fetches them"
         )
     file = tmp_path_factory.mktemp("compared") / "figures.json"
-    words = ["--grid", "9x8x7", "--transform", "9x10x8", "--ranks", "2", "--repetitions", "3"]
+    words = ["--grid", "9x8x7", "--transform", "9x10x8", "--truncation", "10"]
+    words += ["--ranks", "2", "--repetitions", "3"]
     done = subprocess.run(
         [sys.executable, str(TOOL), *words, "--json", str(file)],
         capture_output=True,
@@ -51,3 +54,23 @@ def test_our_transform_is_that_of_fftw_over_mpi(compared):
     (row,) = compared["transforms"]
     assert row["ranks"] == 2 and len(row["errors"]) == 2
     assert max(row["errors"]) < 1e-14
+
+
+def test_our_transform_is_that_of_mpi4py_fft(compared):
+    if not compared["mpi4py-fft"]:
+        pytest.skip("Debian's mpi4py-fft is not in .deps: tools/setup-references fetches it")
+    (row,) = compared["mpi4py-fft"]
+    (ours,) = compared["transforms"]
+    assert row["ranks"] == 2 and max(row["error"], *ours["errors"]) < 1e-14
+    assert len(row["theirs_us"]) == len(row["blocking"]) > 0
+
+
+def test_a_file_of_hdf5_holds_the_bits_of_that_by_mpi(compared):
+    """Read back by a program of its own; each variant's file was compared when it was written."""
+    if not compared["output"]:
+        pytest.skip("Debian's parallel HDF5 is not in .deps: tools/setup-references fetches it")
+    by_mpi, by_hdf5 = compared["output"]
+    assert (by_mpi["by"], by_hdf5["by"]) == ("MPI", "HDF5") and by_hdf5["same"]
+    records, fields, latitudes, longitudes = 2, 3, 16, 32
+    assert by_hdf5["bytes"] == by_mpi["bytes"] == records * fields * latitudes * longitudes * 8
+    assert {"blocking", "rank 0 writes", "rank 0 behind steps"} < set(by_hdf5["samples_us"])

@@ -1,0 +1,142 @@
+// atmosphere_store.h: the file that atmosphere's fields go to, by MPI's own calls: records one
+// after the other, each [field][latitude][longitude]. Why apart: atmosphere_hdf5.h has the same
+// calls for a file of HDF5's, and atmosphere_output.h, which tells when something is written, takes
+// either.
+#pragma once
+#include <mpi.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trials.h"
+
+namespace output {
+
+enum class Writing {
+  nothing,      // fields are computed and left there
+  all,          // all ranks together
+  all_behind,   // so, too; it ends before the next record
+  root,         // MPI_Gatherv, then rank 0 writes
+  root_behind,  // MPI_Igatherv, then rank 0 writes behind what follows
+};
+
+struct Shape {
+  int fields, latitudes, longitudes, first_row, rows;  // the last two: of this rank
+  int records;                                         // in all
+  std::size_t mine() const { return count(rows); }
+  std::size_t whole() const { return count(latitudes); }
+
+ private:
+  std::size_t count(int rows_of_it) const {
+    return static_cast<std::size_t>(fields) * static_cast<std::size_t>(rows_of_it) *
+           static_cast<std::size_t>(longitudes);
+  }
+};
+
+// A failure ends the job where it is seen: after a failed collective write Open MPI's next one on
+// the file waits for ever.
+inline void give_up(const std::string& path, const std::string& reason) {
+  std::fprintf(stderr, "atmosphere: cannot write %s (%s): is the disk full?\n", path.c_str(),
+               reason.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+class MpiStore {
+ public:
+  static constexpr bool all_write_behind = true;
+
+  // Collective; whether that went well, is_open() says.
+  MpiStore(std::string path, const Shape& shape, MPI_Comm comm)
+      : path_(std::move(path)), shape_(shape), comm_(comm) {
+    constexpr int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
+    int failed = MPI_File_open(comm_, path_.c_str(), mode, MPI_INFO_NULL, &together_);
+    if (!failed && is_root()) {
+      failed = MPI_File_open(MPI_COMM_SELF, path_.c_str(), mode, MPI_INFO_NULL, &own_);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_BOR, comm_);
+    is_open_ = !failed;
+    if (failed) return;
+    const int sizes[3] = {shape_.fields, shape_.latitudes, shape_.longitudes};
+    const int parts[3] = {shape_.fields, shape_.rows, shape_.longitudes};
+    const int starts[3] = {0, shape_.first_row, 0};
+    MPI_Datatype view;
+    MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, MPI_DOUBLE, &view);
+    MPI_Type_commit(&view);
+    check(MPI_File_set_view(together_, 0, MPI_DOUBLE, view, "native", MPI_INFO_NULL));
+    MPI_Type_free(&view);
+  }
+  MpiStore(const MpiStore&) = delete;
+  MpiStore& operator=(const MpiStore&) = delete;
+  ~MpiStore() {
+    if (together_ != MPI_FILE_NULL) MPI_File_close(&together_);
+    if (own_ != MPI_FILE_NULL) MPI_File_close(&own_);
+  }
+  bool is_open() const { return is_open_; }
+
+  // Collective: the file is empty.
+  void begin(Writing) { check(MPI_File_set_size(together_, 0)); }
+
+  // This rank's rows; what is started, finish() ends.
+  void write(int record, const std::vector<double>& fields) {
+    MPI_Status status;
+    check(MPI_File_write_at_all(together_, place(record), fields.data(), mine(), MPI_DOUBLE,
+                                &status));
+  }
+  void start(int record, const std::vector<double>& fields) {
+    check(MPI_File_iwrite_at_all(together_, place(record), fields.data(), mine(), MPI_DOUBLE,
+                                 &request_));
+  }
+  // Rank 0: all rows.
+  void write_whole(int record, const std::vector<double>& fields) {
+    MPI_Status status;
+    check(MPI_File_write_at(own_, offset(record), fields.data(), whole(), MPI_DOUBLE, &status));
+  }
+  void start_whole(int record, const std::vector<double>& fields) {
+    check(MPI_File_iwrite_at(own_, offset(record), fields.data(), whole(), MPI_DOUBLE, &request_));
+  }
+  void finish() { check(MPI_Wait(&request_, MPI_STATUS_IGNORE)); }
+
+  // Rank 0: all that is in the file. Read without MPI: no fault of a view can hide itself.
+  std::vector<char> content() {
+    check(MPI_File_sync(together_));
+    if (is_root()) check(MPI_File_sync(own_));
+    MPI_Barrier(comm_);
+    if (!is_root()) return {};
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  bool is_root() const { return trials::rank_in(comm_) == 0; }
+  int mine() const { return static_cast<int>(shape_.mine()); }
+  int whole() const { return static_cast<int>(shape_.whole()); }
+  // In the view: this rank's doubles only.
+  MPI_Offset place(int record) const { return MPI_Offset{record} * mine(); }
+  MPI_Offset offset(int record) const {  // in bytes
+    return MPI_Offset{record} * whole() * static_cast<MPI_Offset>(sizeof(double));
+  }
+  void check(int code) const {
+    if (code == MPI_SUCCESS) return;
+    char said[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, said, &length);
+    std::string reason(said, static_cast<std::size_t>(length));
+    if (const auto colon = reason.rfind(": "); colon != std::string::npos) {
+      reason.erase(0, colon + 2);  // MPICH's last line tells most
+    }
+    give_up(path_, reason);
+  }
+
+  const std::string path_;
+  const Shape shape_;
+  const MPI_Comm comm_;
+  MPI_File together_ = MPI_FILE_NULL, own_ = MPI_FILE_NULL;  // of all ranks, of rank 0
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool is_open_ = false;
+};
+
+}  // namespace output

@@ -1,0 +1,49 @@
+"""The forward transform of kernels/fft3d by mpi4py-fft, in slabs, on the same grid: times, and the
+error against NumPy's serial transform.
+
+Why: a reference for time and answers that packs nothing: it sends parts of arrays as MPI's types.
+usage: fft_by_mpi4py.py GRID REPETITIONS FILE, such as 64x64x64 31 times.json, on some ranks
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy
+from mpi4py import MPI
+from mpi4py_fft import PFFT, newDistArray
+
+
+def values(points: numpy.ndarray) -> numpy.ndarray:
+    """Those of fourier::value_at."""
+
+    def part(z: numpy.ndarray) -> numpy.ndarray:
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        return ((z ^ (z >> numpy.uint64(31))) >> numpy.uint64(11)) * 2.0**-53 - 0.5
+
+    odd, step = 2 * points.astype(numpy.uint64), numpy.uint64(0x9E3779B97F4A7C15)
+    return part((odd + numpy.uint64(1)) * step) + 1j * part((odd + numpy.uint64(2)) * step)
+
+
+def main() -> None:
+    grid = [int(word) for word in sys.argv[1].split("x")]
+    world = MPI.COMM_WORLD
+    whole = values(numpy.arange(numpy.prod(grid))).reshape(grid)
+    transform = PFFT(world, grid, dtype=complex, grid=(-1,), backend="fftw")
+    given, found = newDistArray(transform, False), newDistArray(transform, True)
+    times = []
+    for _ in range(int(sys.argv[2]) + 1):
+        given[:] = whole[transform.local_slice(False)]
+        world.Barrier()
+        begin = MPI.Wtime()
+        transform.forward(given, found, normalize=False)
+        times.append(world.allreduce(1e6 * (MPI.Wtime() - begin), MPI.MAX))
+    right = numpy.fft.fftn(whole)[transform.local_slice(True)]
+    error = float(numpy.abs(numpy.asarray(found) - right).max()) / whole.size**0.5
+    error = world.allreduce(error, MPI.MAX)
+    if world.rank == 0:
+        Path(sys.argv[3]).write_text(json.dumps({"samples_us": times[1:], "error": error}))
+
+
+main()
