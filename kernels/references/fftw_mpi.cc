@@ -1,5 +1,6 @@
 // fftw_mpi: FFTW's own transform over MPI beside that of kernels/fft3d: forward, in slabs, on the
-// same grid, both left in the order that costs no further transpose; run in turn in one job.
+// same grid, both left in the order that costs no further transpose; run in turn in one job. One
+// rank alone keeps the order of FFTW's serial transform, as fft3d does.
 // Why: a reference for the time of the blocking form, and for the answers.
 #include <fftw3-mpi.h>
 
@@ -18,13 +19,15 @@ using namespace fourier;
 // Its slabs need not be those of fourier.h: FFTW says which planes it wants where.
 class Fftw {
  public:
-  Fftw(const int (&grid)[3], MPI_Comm comm) : ny_(grid[1]), nz_(grid[2]), nx_(grid[0]) {
+  Fftw(const int (&grid)[3], MPI_Comm comm)
+      : ny_(grid[1]), nz_(grid[2]), nx_(grid[0]), transposed_(trials::size_of(comm) > 1) {
     const std::ptrdiff_t most = fftw_mpi_local_size_3d_transposed(nx_, ny_, nz_, comm, &planes_,
                                                                   &first_, &lines_, &first_line_);
     in_.resize(at(std::max<std::ptrdiff_t>(most, 1)));
     out_.resize(in_.size());
     plan_ = fftw_mpi_plan_dft_3d(nx_, ny_, nz_, Plan::raw(in_.data()), Plan::raw(out_.data()), comm,
-                                 FFTW_FORWARD, FFTW_MEASURE | FFTW_MPI_TRANSPOSED_OUT);
+                                 FFTW_FORWARD,
+                                 FFTW_MEASURE | (transposed_ ? FFTW_MPI_TRANSPOSED_OUT : 0u));
   }
   ~Fftw() { fftw_destroy_plan(plan_); }
   Fftw(const Fftw&) = delete;
@@ -37,15 +40,15 @@ class Fftw {
     }
   }
   void carry_out() { fftw_execute(plan_); }
-  // Its output is [y][x][z], with this rank's y.
+  // Its output is [y][x][z], with this rank's y; of one rank [x][y][z].
   double error(const Problem& problem) const {
     double most = 0;
-    const Complex* next = out_.data();
-    for (std::ptrdiff_t j = 0; j < lines_; ++j) {
-      for (int i = 0; i < nx_; ++i) {
+    for (int i = 0; i < nx_; ++i) {
+      for (int j = 0; j < lines_; ++j) {
+        const std::ptrdiff_t line = transposed_ ? std::ptrdiff_t{j} * nx_ + i : i * lines_ + j;
         for (int k = 0; k < nz_; ++k) {
-          const int line = static_cast<int>(first_line_ + j);
-          most = std::max(most, problem.error_at(*next++, i, line, k));
+          const Complex found = out_[at(line * nz_ + k)];
+          most = std::max(most, problem.error_at(found, i, static_cast<int>(first_line_) + j, k));
         }
       }
     }
@@ -54,6 +57,7 @@ class Fftw {
 
  private:
   int ny_, nz_, nx_;
+  bool transposed_;
   std::ptrdiff_t planes_ = 0, first_ = 0, lines_ = 0, first_line_ = 0;
   Array in_, out_;
   fftw_plan plan_;
