@@ -111,6 +111,10 @@ Result<bool> Operation::enqueue_wait(Stream stream) {
 
 Result<weft_gpu_flags> Operation::flags() {
   if (const auto good = not_failed(); !good) return good.error();
+  if (is_by_kernel()) {
+    return Error{
+        "a kernel of Weft's carries this collective out, and waits for it (WEFT_GPU_ONE_KERNEL)"};
+  }
   if (parts_.size() != 1 || !parts_[0].in.empty() || !parts_[0].out.empty()) {
     return Error{
         "a kernel can start this collective not by itself: its buffers are copied, or travel"
