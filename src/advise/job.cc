@@ -61,7 +61,7 @@ bool bind_all() {
     say("advise records nothing: " + family.error().message);
     return false;
   }
-  if (!bind_library_calls(find, missing) || !bind_handles(find_variable)) {
+  if (!bind_library_calls(find_behind_weft, missing) || !bind_handles(find_variable)) {
     say("advise records nothing: the MPI library lacks calls that it needs");
     return false;
   }

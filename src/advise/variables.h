@@ -9,5 +9,9 @@ inline constexpr const char* kDirectoryVariable = "WEFT_ADVISE_DIRECTORY";
 inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 // The process that shows the report, where the first rank is its child.
 inline constexpr const char* kParentVariable = "WEFT_ADVISE_PARENT";
+// Set where the advisor watches: `weft run` then loads its library, too.
+inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
+// In the directory: the trace of such a job, for the rows of Weft's threads.
+inline constexpr const char* kThreadsFile = "/weft-threads";
 
 }  // namespace weft::advise

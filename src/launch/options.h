@@ -20,7 +20,8 @@ inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 struct RunOptions {
   Family mpi = Family::unknown;  // --mpi or WEFT_MPI; unknown: found out
   bool verbose = false;
-  bool watched = false;  // by the advisor's library, instead of Weft's
+  bool watched = false;  // the advisor's library is loaded
+  bool engines = true;   // Weft's is
   enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
 };

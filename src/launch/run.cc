@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "advise/variables.h"
 #include "base/started.h"
 #include "launch/help.h"
 #include "launch/launcher.h"
@@ -109,14 +110,43 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
-// What is to be preloaded: the family's library, and with --shared-heap the heap's; or the
-// advisor's.
-Result<std::string> find_libraries(const std::string& self, Family family, bool watched) {
-  auto library = find_library(self, (watched ? "advise-" : "") + std::string(family_name(family)));
-  const char* heap_bytes = std::getenv("WEFT_SHARED_HEAP");
-  if (!library || watched || !heap_bytes || !*heap_bytes) return library;
-  auto heap = find_library(self, "heap");
-  return heap ? Result<std::string>(*library + ":" + *heap) : heap;
+// What is to be preloaded: the advisor's library, which sees the application's calls before Weft's
+// does; the family's; and with --shared-heap the heap's.
+Result<std::string> find_libraries(const std::string& self, Family family,
+                                   const RunOptions& options) {
+  const std::string name = family_name(family);
+  const char* const heap_bytes = std::getenv("WEFT_SHARED_HEAP");
+  std::vector<std::string> wanted;
+  if (options.watched) wanted.push_back("advise-" + name);
+  if (options.engines) wanted.push_back(name);
+  if (options.engines && heap_bytes && *heap_bytes) wanted.emplace_back("heap");
+  std::string found;
+  for (const auto& one : wanted) {
+    auto library = find_library(self, one);
+    if (!library) return library;
+    found += (found.empty() ? "" : ":") + *library;
+  }
+  return found;
+}
+
+// The advisor shows Weft's threads from the trace, unless the user wants it elsewhere. All ranks
+// trace, and the first one writes.
+void trace_for_advisor() {
+  const char* const directory = std::getenv(advise::kDirectoryVariable);
+  const std::string file = std::string(directory ? directory : "") + advise::kThreadsFile;
+  const char* const asked = std::getenv("WEFT_TRACE");
+  if (!asked || !*asked) setenv("WEFT_TRACE", file.c_str(), 1);
+}
+
+// In front of the programs of a launcher that `weft run` starts, where the advisor watches.
+std::vector<std::string> watching_words(const std::string& self) {
+  const char* const directory = std::getenv(advise::kDirectoryVariable);
+  const char* const overhead = std::getenv(advise::kOverheadVariable);
+  if (!directory) return {};
+  std::vector<std::string> words = {self, "advise", "--directory", directory};
+  if (overhead) words.insert(words.end(), {"--overhead", overhead});
+  words.emplace_back("--");
+  return words;
 }
 
 // Weft's library first, then what was there, without another of Weft's libraries.
@@ -159,17 +189,19 @@ int start_program(const std::string& self, const RunOptions& options) {
   const std::string path = find_in_path(name);
   const auto command = pointers(options.command);
   // `weft run` once more: it finds these options in its environment, and does the rest.
+  if (options.watched) setenv(advise::kWatchedVariable, "1", 1);
   if (path.empty() || same_file(path, self)) return become(path, command.data());
   auto program = look_at_program(path);
   if (!program) return refuse(program.error().message);
   if (!program->preloadable) return refuse(name + " " + program->why_not);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
   if (!choice) return refuse(choice.error().message);
-  auto library = find_libraries(self, choice->family, options.watched);
+  auto library = find_libraries(self, choice->family, options);
   if (!library) return refuse(choice->reason + "; " + library.error().message);
   if (options.verbose)
     std::fprintf(stderr, "weft: loads %s: %s\n", library->c_str(), choice->reason.c_str());
   set_preload(*library);
+  if (options.watched && options.engines) trace_for_advisor();
   setenv(kStartedVariable, std::to_string(getpid()).c_str(), 1);
   return become(path, command.data());
 }
@@ -178,6 +210,7 @@ Result<RunOptions> watching_options(const std::string& mpi,
                                     const std::vector<std::string>& command) {
   RunOptions options;
   options.watched = true;
+  options.engines = false;
   options.command = command;
   if (mpi.empty()) return options;
   auto family = family_of_word(mpi);
@@ -207,9 +240,12 @@ int run(const std::string& self, int argc, char** argv) {
   }
   if (options->command.empty())
     return refuse("nothing to run; use: weft run [OPTIONS] -- COMMAND [ARGUMENTS]");
+  options->watched = std::getenv(advise::kWatchedVariable) != nullptr;
   const Launcher launcher = launcher_of_command(options->command[0]);
   if (launcher == Launcher::none) return start_program(self, *options);
-  std::vector<std::string> prefix = {self, "run"};
+  std::vector<std::string> prefix;
+  if (options->watched) prefix = watching_words(self);
+  prefix.insert(prefix.end(), {self, "run"});
   for (auto& option : options_from_environment(options->verbose)) prefix.push_back(option);
   prefix.push_back("--");
   return start_launcher(launcher, options->command, prefix, options->verbose);

@@ -48,6 +48,13 @@ void* find(const char* name) {
   return library ? dlsym(library, name) : nullptr;
 }
 
+void* find_behind_weft(const char* name) {
+  void* const next = find(name);
+  if (file_of(next).rfind("libweft-", 0) != 0) return next;
+  void* const library = late_library();
+  return library ? dlsym(library, name) : nullptr;
+}
+
 // Variables by the global order, not the next one: the program may hold the copy that counts.
 void* find_variable(const char* name) {
   if (void* first = dlsym(RTLD_DEFAULT, name)) return first;
@@ -92,10 +99,10 @@ std::pair<std::uintptr_t, std::uintptr_t> object_around(void* address) {
 // Where the Fortran layer is part of the library itself, its calls cannot be told from the
 // library's own: then none are taken for the library's.
 void note_library() {
-  void* const init = find("PMPI_Init");
+  void* const init = find_behind_weft("PMPI_Init");
   if (!init) return;
   const auto [begin, end] = object_around(init);
-  void* const fortran = find("mpi_init_");
+  void* const fortran = find_behind_weft("mpi_init_");
   const auto address = reinterpret_cast<std::uintptr_t>(fortran);
   if (begin <= address && address < end) return;
   library_extent.begin = begin;
@@ -139,7 +146,7 @@ void missing_call(CallId id) {
 }
 
 Result<bool> check_family() {
-  const std::string file = file_of(find("PMPI_Init"));
+  const std::string file = file_of(find_behind_weft("PMPI_Init"));
   if (file.empty()) return Error{"no MPI library found in this process"};
   if (!of_this_family(file))
     return Error{"this program runs with " + file + ", but Weft was loaded for " +

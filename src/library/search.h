@@ -11,6 +11,9 @@ namespace weft {
 
 // The next definition of a function behind this library; nullptr if there is none.
 void* find(const char* name);
+// The MPI library's own function, past every library of Weft's: the advisor's may come before the
+// engines'.
+void* find_behind_weft(const char* name);
 // Variables by the global order, not the next one: the program may hold the copy that counts.
 void* find_variable(const char* name);
 // The name, without its directory, of the file that an address was loaded from.

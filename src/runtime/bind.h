@@ -9,7 +9,7 @@ namespace weft {
 // Binds the calls that Weft itself makes and the handles it needs; an error names what is lacking.
 Result<bool> bind_library();
 
-// No other tool's completion calls come before Weft's.
+// No other tool's completion calls come before Weft's, but the advisor's.
 bool first_in_chain();
 
 // Which implementation it is, by its own words; after bind_library().

@@ -8,13 +8,13 @@
 namespace weft {
 namespace {
 
-void append_metadata(std::string& out, const char* kind, int pid, int tid,
-                     const std::string& name) {
-  char text[256];
+void append_metadata(std::string& out, const char* kind, int pid, int tid, const std::string& name,
+                     const std::string& more = "") {
+  char text[320];
   std::snprintf(
       text, sizeof text,
-      "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%.150s\"}}", kind,
-      pid, tid, name.c_str());
+      "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"%.150s\"%s}}", kind,
+      pid, tid, name.c_str(), more.c_str());
   if (!out.empty()) out += ",\n";
   out += text;
 }
@@ -58,7 +58,9 @@ Trace::Track* Trace::add_track(std::string name, bool gaps_are_computing) {
 std::string Trace::events_json(int rank, const std::string& host, std::int64_t offset_ns,
                                std::int64_t end_ns) const {
   std::string out;
-  append_metadata(out, "process_name", rank, 0, "rank " + std::to_string(rank) + " (" + host + ")");
+  // The advisor, which compares clocks more closely, takes `offset_ns` off again.
+  append_metadata(out, "process_name", rank, 0, "rank " + std::to_string(rank) + " (" + host + ")",
+                  ",\"offset_ns\":" + std::to_string(offset_ns));
   const std::lock_guard lock(mutex_);
   for (std::size_t tid = 0; tid < tracks_.size(); ++tid) {
     const Track& track = *tracks_[tid];

@@ -43,6 +43,7 @@ def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> stor
             for r, came, left in arrivals
         ],
         "event": [],
+        "thread_span": [],
         "frame": [],
         "source": [],
         "replay": [],

@@ -187,6 +187,36 @@ def test_the_timeline_follows_nonblocking_calls(mpi, program, advise, tmp_path):
     assert kinds == {"in flight", "wait"}
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])
+def test_the_timeline_has_wefts_threads(mpi, weft, advise, tmp_path, inside):
+    """The engine's thread is awake while a collective is in flight, by the clock of the calls."""
+    program = [mpi.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
+    program += ["--engines", "thread", "--repetitions", "2", "--pause-us", "0"]
+    command = [weft, "run", "--engine", "thread", "--", *program]
+    done = advise(mpi, command, "--trace", "t.json", inside=inside)
+    assert done.returncode == 0, done.stderr
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    spans = [e for e in events if e["ph"] == "X"]
+    for rank in (0, 1):
+        mine = [
+            e for e in spans if lanes[e["pid"], e["tid"]] == "weft-progress" and e["pid"] == rank
+        ]
+        assert {e["cat"] for e in mine} <= {
+            "Weft works",
+            "Weft looks for messages",
+            "Weft's thread sleeps",
+        }
+        awake = [e for e in mine if e["cat"] != "Weft's thread sleeps"]
+        flights = [e for e in spans if e["pid"] == rank and e["cat"] == "in flight"]
+        assert any(
+            one["ts"] < other["ts"] + other["dur"] and other["ts"] < one["ts"] + one["dur"]
+            for one in awake
+            for other in flights
+        )
+    assert "rank 1, weft-progress" in (tmp_path / "weft-advise.html").read_text()
+
+
 def test_a_long_run_keeps_its_first_and_latest_events(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_many.c"), "calls"], "--trace", "t.json")
     assert done.returncode == 0, done.stderr
@@ -377,6 +407,9 @@ def test_fortran(advise, tmp_path):
     assert site["file"].endswith(source.name)
     assert site["line"] == line_of(source.name, "call MPI_Allreduce")
     assert site["window_after_us"]["median"] >= 3000
+    barriers = [s for s in sites(tmp_path / "s.json").values() if s["call"] == "MPI_Barrier"]
+    lines = {line_of(source.name, f"! {which}") for which in ("one", "other")}
+    assert {site["line"]: site["calls"] for site in barriers} == dict.fromkeys(lines, 100)
 
 
 @pytest.mark.parametrize(
@@ -500,7 +533,8 @@ def test_calls_that_never_wait_are_counted_and_sampled(mpi, program, advise, tmp
     calls = store.read(tmp_path / "weft-advise.sqlite")["call"]
     polls = [call for call in calls if call["name"] == "MPI_Iprobe"]
     assert [call["calls"] for call in polls] == [20000, 20000]
-    assert all(64 <= call["timed"] < 20000 and call["variance_ns2"] > 0 for call in polls)
+    assert all(64 <= call["timed"] <= 20000 for call in polls)
     waits = [call for call in calls if call["name"] == "MPI_Allreduce"]
     assert waits and all(call["timed"] == call["calls"] for call in waits)
-    assert json.loads((tmp_path / "s.json").read_text())["mpi_error_us"] > 0
+    sampled = any(call["timed"] < call["calls"] for call in polls)
+    assert (json.loads((tmp_path / "s.json").read_text())["mpi_error_us"] > 0) == sampled

@@ -25,7 +25,7 @@ def chart(advice: Advice) -> dict:
 
 def write(path: Path, advice: Advice) -> None:
     picture = timeline.picture(advice.timeline)
-    drawn = sum(kind != timeline.GAP for _, _, _, kind, _ in picture["spans"])
+    drawn = sum(kind < timeline.GAP for _, _, _, kind, _ in picture["spans"])
     path.write_text(
         html.render(
             "advice.html.j2",

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from weft import installation
-from weft.advise import store
+from weft.advise import store, threads
 from weft.advise.record import RankRecord, read_directory, text
 from weft.stored import ResultError
 
@@ -60,7 +60,7 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
         if ranks:
             when = datetime.now(timezone.utc).isoformat(timespec="seconds")
             about = {"command": command, "when": when, "overhead": overhead, "status": status}
-            store.write(target, ranks, about)
+            store.write(target, ranks, about, threads.read(directory))
             if kept := lacks_other_nodes(ranks, directory):
                 print(f"weft advise: {elsewhere(ranks, directory)}", file=sys.stderr)
         return status, bool(ranks)

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 from weft import __version__
 from weft.advise import places
 from weft.advise.record import RankRecord, text
+from weft.advise.threads import ThreadSpan
 from weft.stored import ResultError
 
 FORMAT = "weft-advise-record/"
-SCHEMA = f"{FORMAT}5"
+SCHEMA = f"{FORMAT}6"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE rank (rank INTEGER PRIMARY KEY, host TEXT DEFAULT '', finalized INTEGER DEFAULT 1,
@@ -40,6 +41,8 @@ CREATE TABLE time_window (rank INTEGER, site INTEGER, side TEXT, least_ns INTEGE
   most_ns INTEGER);
 CREATE TABLE unknown (rank INTEGER, site INTEGER, side TEXT, why INTEGER, count INTEGER);
 CREATE TABLE event (rank INTEGER, site INTEGER, what INTEGER, began_ns INTEGER, ended_ns INTEGER);
+CREATE TABLE thread_span (rank INTEGER, thread TEXT, doing TEXT, began_ns INTEGER,
+  ended_ns INTEGER);
 CREATE TABLE arrival (rank INTEGER, site INTEGER, comm TEXT, sequence INTEGER, arrived_ns INTEGER,
   left_ns INTEGER, comm_rank INTEGER, root INTEGER);
 CREATE TABLE replay (rank INTEGER, site INTEGER, form TEXT, us REAL);
@@ -122,7 +125,20 @@ def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None
     insert(database, "source", [(*place, line) for place, line in lines.items()])
 
 
-def write(path: Path, ranks: list[RankRecord], about: dict[str, Any]) -> None:
+def thread_rows(ranks: list[RankRecord], threads: Iterable[ThreadSpan]) -> Iterable[tuple]:
+    clocks = {one.head.rank: one.head.clock_ns for one in ranks}
+    for one in threads:
+        if one.rank in clocks:
+            times = (time + clocks[one.rank] for time in (one.began_ns, one.ended_ns))
+            yield (one.rank, one.thread, one.doing, *times)
+
+
+def write(
+    path: Path,
+    ranks: list[RankRecord],
+    about: dict[str, Any],
+    threads: Iterable[ThreadSpan] = (),
+) -> None:
     """Under another name first, so that a file that is there is whole."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
@@ -134,6 +150,7 @@ def write(path: Path, ranks: list[RankRecord], about: dict[str, Any]) -> None:
             insert(database, "about", [(name, json.dumps(value)) for name, value in about.items()])
             for one in ranks:
                 insert_rank(database, one)
+            insert(database, "thread_span", thread_rows(ranks, threads))
             insert_places(database, ranks)
         database.close()
         part.replace(path)

@@ -15,14 +15,17 @@ from pathlib import Path
 from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, WAIT
 from weft.advise.store import Stored
 
-GAP = 5  # after the kinds of the record: events that were not kept
+# After the kinds of the record: events that were not kept, and what threads of Weft's do.
+GAP, WORKING, POLLING, ASLEEP = range(5, 9)
+DOING = {"working": WORKING, "polling": POLLING, "asleep": ASLEEP}
 KINDS = {CALL: "call", WAIT: "wait", IN_FLIGHT: "in flight", AFTER: "result left alone"}
 KINDS |= {BEFORE: "not written before the call", GAP: "not kept"}
+KINDS |= {WORKING: "Weft works", POLLING: "Weft looks for messages", ASLEEP: "Weft's thread sleeps"}
 # Calls and waits follow each other; all others may overlap.
 LANES = {CALL: "collectives", WAIT: "collectives", GAP: "collectives", IN_FLIGHT: "in flight"}
 LANES |= {AFTER: "result left alone", BEFORE: "not written"}
 ORDER = ("collectives", "in flight", "result left alone", "not written")
-MOST_RANKS, MOST_SPANS = 16, 4_000  # on the page
+MOST_RANKS, MOST_SPANS = 16, 4_000  # on the page; of calls, and as many of threads
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class Span:
     name: str
     began_us: float
     ended_us: float
+    thread: str = ""  # of Weft's; "": the application's
+
+    @property
+    def lane(self) -> str:
+        return self.thread or LANES[self.kind]
 
 
 @dataclass
@@ -42,7 +50,7 @@ class Timeline:
 
     @property
     def kept(self) -> int:
-        return sum(span.kind != GAP for span in self.spans)
+        return sum(span.kind != GAP and not span.thread for span in self.spans)
 
 
 def gap(rows: list[dict], recorded: int) -> dict | None:
@@ -71,15 +79,22 @@ def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
             times = ((row[name] - zero) / 1e3 for name in ("began_ns", "ended_ns"))
             name = name_of(rank, row["site"]) if row["site"] >= 0 else "events that were not kept"
             spans.append(Span(rank, row["what"], name, *times))
+    for row in stored["thread_span"]:
+        if row["rank"] in ranks and row["doing"] in DOING:
+            times = ((row[name] - zero) / 1e3 for name in ("began_ns", "ended_ns"))
+            named = (DOING[row["doing"]], f"{row['thread']} ({row['doing']})")
+            spans.append(Span(row["rank"], *named, *times, row["thread"]))
     hosts = {rank: row["host"] for rank, row in ranks.items()}
     return Timeline(spans, hosts, sum(row["events"] for row in ranks.values()))
 
 
 def in_lanes(spans: Iterable[Span]) -> list[tuple[str, list[Span]]]:
     """Of one rank: rows in which no two spans overlap."""
-    lanes: dict[str, list[list[Span]]] = {name: [] for name in ORDER}
-    for span in sorted(spans, key=lambda one: (one.began_us, one.ended_us)):
-        rows = lanes[LANES[span.kind]]
+    spans = sorted(spans, key=lambda one: (one.began_us, one.ended_us))
+    threads = sorted({span.thread for span in spans if span.thread})
+    lanes: dict[str, list[list[Span]]] = {name: [] for name in (*ORDER, *threads)}
+    for span in spans:
+        rows = lanes[span.lane]
         free = next((row for row in rows if row[-1].ended_us <= span.began_us), None)
         if free is None:
             rows.append(free := [])
@@ -136,8 +151,12 @@ def picture(line: Timeline) -> dict:
     names: dict[str, int] = {}
     drawn = []
     for rank in ranks:
-        mine = both_ends(of_rank(line.spans, rank), MOST_SPANS // len(ranks))
-        for lane, spans in in_lanes(mine):
+        most = MOST_SPANS // len(ranks)
+        mine = of_rank(line.spans, rank)
+        calls = both_ends([span for span in mine if not span.thread], most)
+        # Where a thread sleeps nothing is drawn.
+        awake = both_ends([span for span in mine if span.kind in (WORKING, POLLING)], most)
+        for lane, spans in in_lanes(calls + awake):
             rows.append(f"rank {rank}, {lane}")
             for span in spans:
                 times = (round(us / 1e3, 6) for us in (span.began_us, span.ended_us))
