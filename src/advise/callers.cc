@@ -24,6 +24,7 @@ struct Known {
   std::uint16_t up;
   std::uint16_t seen;  // so often in a row by unwinding
   Binding binding;
+  bool follows_call;
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
 constexpr std::uintptr_t kLargest = 1024;  // bytes of a binding's frame
@@ -31,11 +32,30 @@ constexpr std::uintptr_t kLargest = 1024;  // bytes of a binding's frame
 constexpr std::size_t kKnown = 256;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
+// Whether a call comes right before this address in a file's code: anything else is no address that
+// a function returns to.
+bool follows_call(std::uintptr_t address, const char* file) {
+#if defined(__x86_64__)
+  constexpr int kLongestCall = 7;  // bytes
+  const bool in_file = std::strcmp(file, "?") != 0;
+  if (!in_file || std::strcmp(place_of(address - kLongestCall).file, file) != 0) return false;
+  const auto* const code = reinterpret_cast<const unsigned char*>(address);
+  constexpr unsigned char kCall = 0xe8, kCallByPlace = 0xff, kKind = 0x38, kIsCall = 0x10;
+  if (code[-5] == kCall) return true;
+  for (int bytes = 2; bytes <= kLongestCall; ++bytes)
+    if (code[-bytes] == kCallByPlace && (code[1 - bytes] & kKind) == kIsCall) return true;
+#else
+  (void)address, (void)file;
+#endif
+  return false;
+}
+
 Known& known_at(std::uintptr_t address) {
   Known& entry = known[(address >> 2) % kKnown];
   if (entry.address == address) return entry;
   // Not dladdr, which also looks through all symbols of that file.
-  entry = {address, 0, 0, binding_of(place_of(address - 1).file)};
+  const Place place = place_of(address - 1);
+  entry = {address, 0, 0, binding_of(place.file), follows_call(address, place.file)};
   return entry;
 }
 
@@ -75,13 +95,15 @@ std::uintptr_t behind_binding() {
   return walk.found;
 }
 
-// The same by what has been learnt; 0: not all of it is known.
+// The same by what has been learnt; 0: not all of it is known, or something else lies where the
+// return address should.
 std::uintptr_t behind_known_binding(Called called) {
 #if defined(__x86_64__)
   auto address = reinterpret_cast<std::uintptr_t>(called.address);
   auto place = reinterpret_cast<std::uintptr_t>(called.frame_end) - sizeof address;
   for (int frames = 0; frames < 8; ++frames) {
     const Known& entry = known_at(address);
+    if (!entry.follows_call) return 0;
     if (entry.binding == Binding::none) return address;
     if (entry.seen != kSure) return 0;
     place += entry.up;
