@@ -3,6 +3,7 @@
 #include "advise/memory_map.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/ioctl.h>
 #include <sys/syscall.h>
 
@@ -42,7 +43,7 @@ class Maps {
 bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
   constexpr long kHole = -ENOENT;
   constexpr std::uint64_t kPlain = kReadable | kWritable;
-  char name[64];
+  static char name[PATH_MAX];  // the kernel cuts none off: it refuses the question
   for (*answer = Unknown::none; begin < end && *answer == Unknown::none;) {
     Query query{};
     query.size = sizeof query;
