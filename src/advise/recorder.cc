@@ -65,8 +65,8 @@ void Recorder::open(bool makes) {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
     // Another rank of this node may have made it just before.
     constexpr mode_t kOwn = 0700;
-    if (makes && mkdir(directory, kOwn) == 0)
-      std::snprintf(directory_, sizeof directory_, "%s", directory);
+    if (makes) mkdir(directory, kOwn);
+    std::snprintf(directory_, sizeof directory_, "%s", directory);
     utsname names{};
     uname(&names);
     std::snprintf(path_, sizeof path_, "%s/rank-%.64s-%d", directory, names.nodename,
@@ -82,7 +82,7 @@ void Recorder::open(bool makes) {
 
 void Recorder::remove_file() {
   if (path_[0]) unlink(path_);
-  // The last rank of the node to leave finds it empty, or somebody clears the node's /tmp.
+  // The last rank of the node to leave finds it empty; on rank 0's node the job's file is there.
   if (directory_[0]) rmdir(directory_);
 }
 

@@ -65,8 +65,8 @@ class Recorder {
   Record* record_ = nullptr;
   ShortLock lock_;
   std::atomic<std::int64_t> taken_ns_{0};
-  char path_[kPath] = "", directory_[kPath] = "";  // the latter only where it was made
-  std::uint32_t stride_ = 1;                       // every so many-th arrival is kept
+  char path_[kPath] = "", directory_[kPath] = "";
+  std::uint32_t stride_ = 1;  // every so many-th arrival is kept
 };
 
 extern Recorder recorder;
