@@ -129,9 +129,12 @@ bool guard_affordable(std::size_t bytes) {
   constexpr std::int64_t kSetting = 60'000, kPerPage = 400;  // ns
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
   const std::int64_t head = bytes < 1 << 20 ? kHead : 0;
-  if (spent_ns.load(std::memory_order_relaxed) + cost <= allowed_ns() + head) return true;
-  save_for(cost);
-  return false;
+  if (spent_ns.load(std::memory_order_relaxed) + cost > allowed_ns() + head) {
+    save_for(cost);
+    return false;
+  }
+  saved_enough();
+  return true;
 }
 
 bool guard_always() {
@@ -164,10 +167,6 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 void add_before(Site& site, Bounds bounds, std::int64_t when_ns) {
   const Locked locked;
   keep(site, What::before, bounds, when_ns - bounds.least_ns);
-}
-
-bool guards_exist() {
-  return live.load() > 0;
 }
 
 void release_all_guards(Unknown why) {
@@ -240,21 +239,10 @@ std::optional<Bounds> sent_by_mpi(const void* pointer, std::size_t bytes, std::i
   return {};
 }
 
-namespace {
-
-// The only thread that could set a guard is this one, there is none, and the kernel dispatches
-// nothing: whether it is in MPI is its own affair.
-bool nobody_looks(const Thread& me) {
-  return live.load(std::memory_order_relaxed) == 0 &&
-         !me.dispatched.load(std::memory_order_relaxed) && !several.load(std::memory_order_relaxed);
-}
-
-}  // namespace
-
 void enter_mpi() {
   Thread* const me = this_record();
   if (!me) return;
-  if (nobody_looks(*me)) {
+  if (nobody_looks()) {
     me->inside.store(me->inside.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return;
   }
@@ -274,7 +262,7 @@ void enter_mpi() {
 void leave_mpi() {
   Thread* const me = this_record();
   if (!me) return;
-  if (nobody_looks(*me)) {
+  if (nobody_looks()) {
     me->inside.store(me->inside.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     return;
   }

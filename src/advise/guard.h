@@ -8,11 +8,13 @@
 // before it can change what the program does.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "advise/record.h"
+#include "advise/threads.h"
 
 namespace weft::advise {
 
@@ -33,7 +35,10 @@ bool guard_always();
 // A window before the call that came at this time.
 void add_before(Site& site, Bounds bounds, std::int64_t when_ns);
 
-bool guards_exist();
+extern std::atomic<int> live;  // guards; seq_cst: see Thread::may_block, and leave_mpi()
+inline bool guards_exist() {
+  return live.load() > 0;
+}
 // All guards end without having seen a touch.
 void release_all_guards(Unknown why);
 // An operation has begun that other ranks may serve at any time: it may use what lies beside
@@ -52,6 +57,14 @@ void given_to_mpi(const void* begin, std::size_t bytes, bool writes);
 // It sends them at this time: what is known of the time since they were written last.
 std::optional<Bounds> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
+// The only thread that could set a guard is this one, there is none, and the kernel dispatches
+// nothing: whether it is in MPI is its own affair.
+inline bool nobody_looks() {
+  const Thread* const me = this_record();
+  return !me || (live.load(std::memory_order_relaxed) == 0 &&
+                 !me->dispatched.load(std::memory_order_relaxed) &&
+                 !several.load(std::memory_order_relaxed));
+}
 // This thread enters MPI and leaves it: inside, its system calls are MPI's, and what lies beside
 // results is open.
 void enter_mpi();

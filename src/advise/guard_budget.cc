@@ -19,22 +19,23 @@ namespace {
 double budget = 0;
 std::int64_t began_ns = 0;
 std::int64_t computed_before_ns = 0;
-std::atomic<std::int64_t> forgone_ns{0}, most_saved_ns{kHead};
-
-std::int64_t computed_ns() {
-  timespec t{};
-  kernel::direct(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, reinterpret_cast<long>(&t));
-  return t.tv_sec * INT64_C(1'000'000'000) + t.tv_nsec;
-}
+std::int64_t least_saved_ns = kHead;  // at any time; more, where that is saved for
+std::atomic<std::int64_t> forgone_ns{0}, wanted_ns{0};
 
 }  // namespace
+
+std::int64_t processor_ns(clockid_t whose) {
+  timespec t{};
+  kernel::direct(SYS_clock_gettime, whose, reinterpret_cast<long>(&t));
+  return t.tv_sec * INT64_C(1'000'000'000) + t.tv_nsec;
+}
 
 void begin_budget(double part) {
   constexpr std::int64_t kSavedFor = 100'000'000;  // ns of run time
   budget = part;
-  save_for(static_cast<std::int64_t>(part * kSavedFor));
+  least_saved_ns = std::max(kHead, static_cast<std::int64_t>(part * kSavedFor));
   began_ns = now_ns();
-  computed_before_ns = computed_ns();
+  computed_before_ns = processor_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double budget_part() {
@@ -42,7 +43,13 @@ double budget_part() {
 }
 
 void save_for(std::int64_t cost_ns) {
-  if (cost_ns > most_saved_ns.load(std::memory_order_relaxed)) most_saved_ns = cost_ns;
+  std::int64_t wanted = wanted_ns.load(std::memory_order_relaxed);
+  while (cost_ns > wanted && !wanted_ns.compare_exchange_weak(wanted, cost_ns)) {
+  }
+}
+
+void saved_enough() {
+  wanted_ns.store(0, std::memory_order_relaxed);
 }
 
 // A part of the time that has passed; where others use the core too, of what this process had of
@@ -58,11 +65,13 @@ std::int64_t allowed_ns() {
     const auto part = static_cast<std::int64_t>(budget * static_cast<double>(base));
     return part - recorder.taken_ns() - forgone_ns.load(std::memory_order_relaxed);
   };
-  if (now - asked_ns.load(std::memory_order_relaxed) > kFresh) {
-    had_ns.store(computed_ns() - computed_before_ns, std::memory_order_relaxed);
-    asked_ns.store(now, std::memory_order_relaxed);
+  // One thread at a time, since two would forgo the same twice.
+  std::int64_t asked = asked_ns.load(std::memory_order_relaxed);
+  if (now - asked > kFresh && asked_ns.compare_exchange_strong(asked, now)) {
+    had_ns.store(processor_ns(CLOCK_PROCESS_CPUTIME_ID) - computed_before_ns,
+                 std::memory_order_relaxed);
     const std::int64_t saved = allowed() - spent_ns.load(std::memory_order_relaxed);
-    const std::int64_t most = most_saved_ns.load(std::memory_order_relaxed);
+    const std::int64_t most = std::max(least_saved_ns, wanted_ns.load(std::memory_order_relaxed));
     if (saved > most) forgone_ns.fetch_add(saved - most, std::memory_order_relaxed);
   }
   return allowed();

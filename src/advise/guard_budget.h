@@ -1,6 +1,8 @@
 // What guarding may cost: a part of the run time, and what it has cost so far.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -17,8 +19,12 @@ extern std::atomic<std::int64_t> spent_ns;
 void begin_budget(double part);
 double budget_part();
 std::int64_t allowed_ns();
-// So much is to be spent at once, and is not there yet: it is saved for, as nothing else is.
+// So much is to be spent at once, and is not there yet: it is saved for until saved_enough(), as
+// nothing else is.
 void save_for(std::int64_t cost_ns);
+void saved_enough();
+// What this thread, or the process, has had of the cores (CLOCK_THREAD_CPUTIME_ID, ...).
+std::int64_t processor_ns(clockid_t whose);
 inline bool is_overspent() {
   return spent_ns.load(std::memory_order_relaxed) > allowed_ns() + kHead;
 }

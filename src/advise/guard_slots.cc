@@ -11,7 +11,6 @@ namespace weft::advise {
 Guard guards[kGuards];
 std::atomic<int> live{0};
 std::atomic_flag lock_flag;
-std::atomic<std::int64_t> pages_changed{0};
 std::atomic<bool> closing{false};
 std::atomic<std::uint32_t> bell{0};
 
@@ -54,8 +53,6 @@ void yield() {
 }
 
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection) {
-  pages_changed.fetch_add(static_cast<std::int64_t>((last - first) / kPage),
-                          std::memory_order_relaxed);
   return kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
                         protection) == 0;
 }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "advise/guard.h"
 #include "advise/guard_budget.h"
 #include "advise/kernel.h"
 #include "advise/record.h"
@@ -68,9 +69,7 @@ struct Guard {
 };
 
 extern Guard guards[kGuards];
-extern std::atomic<int> live;  // seq_cst: see Thread::may_block, and leave_mpi()
 extern std::atomic_flag lock_flag;
-extern std::atomic<std::int64_t> pages_changed;
 extern std::atomic<bool> closing;        // the advisor's thread closes pages: see StackInUse
 extern std::atomic<std::uint32_t> bell;  // for that thread
 
@@ -138,12 +137,13 @@ class Locked {
     for (int i = 0; lock_flag.test_and_set(std::memory_order_acquire); ++i)
       if (i > kPatience) yield();
     if (me_) me_->selector = kernel::kAllow;
-    began_ = now_ns();
-    pages_ = pages_changed.load(std::memory_order_relaxed);
+    began_ns_ = processor_ns(CLOCK_THREAD_CPUTIME_ID);
     if (me_) unseen_near_stack(*me_);
   }
   ~Locked() {
-    spend(now_ns() - began_);
+    // What this thread had of its core: while it was another's turn nothing was observed.
+    const std::int64_t passed_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns_;
+    spent_ns.fetch_add(passed_ns, std::memory_order_relaxed);
     lock_flag.clear(std::memory_order_release);
     if (me_) select_own(*me_);
     kernel::block_these(mask_);
@@ -153,17 +153,10 @@ class Locked {
   std::uint64_t mask() const { return mask_; }
 
  private:
-  // What took longer than that work can was another program's turn.
-  void spend(std::int64_t passed_ns) const {
-    constexpr std::int64_t kMost = 60'000, kForPage = 400;  // ns
-    const std::int64_t pages = pages_changed.load(std::memory_order_relaxed) - pages_;
-    spent_ns.fetch_add(std::min(passed_ns, kMost + pages * kForPage), std::memory_order_relaxed);
-  }
-
   Thread* const me_;
   const StackInUse stack_;
   const std::uint64_t mask_;
-  std::int64_t began_, pages_;
+  std::int64_t began_ns_;
 };
 
 }  // namespace weft::advise

@@ -30,10 +30,9 @@ namespace weft::advise {
 constinit Thread threads[kThreads];
 std::atomic<int> threads_met{0};
 std::atomic<bool> several{false};
+constinit thread_local Thread* own_record __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
-
-constinit thread_local Thread* own __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::uintptr_t control_block() {
   return reinterpret_cast<std::uintptr_t>(pthread_self());
@@ -86,13 +85,13 @@ bool on_spare_stack(const Thread& thread) {
 }
 
 void forget(void*) {
-  if (!own) return;
-  Thread* const leaving = own;
+  if (!own_record) return;
+  Thread* const leaving = own_record;
   release_all_guards(Unknown::threads);
   if (on_spare_stack(*leaving)) set_signal_stack({nullptr, SS_DISABLE, 0});
   leaving->selector = kernel::kAllow;
   rest_own(*leaving);
-  own = nullptr;
+  own_record = nullptr;
   leaving->may_block = true;  // as it is to be for the next one, until that is known
   leaving->used.store(false, std::memory_order_release);
 }
@@ -141,18 +140,18 @@ void* begin_thread(void* data) {
 
 std::atomic<bool> watcher_began{false};
 void* begin_watcher(void* work) {
-  if ((own = free_record())) {
-    own->of_library = own->watcher = true;
-    own->inside = 1;
-    own->selector = kernel::kAllow;
-    own->number = gettid();
-    find_stack(*own);
+  if ((own_record = free_record())) {
+    own_record->of_library = own_record->watcher = true;
+    own_record->inside = 1;
+    own_record->selector = kernel::kAllow;
+    own_record->number = gettid();
+    find_stack(*own_record);
     constexpr long kSlack = 1000;  // ns: the kernel's own would let it oversleep by 50 us
     kernel::direct(SYS_prctl, PR_SET_TIMERSLACK, kSlack);
-    own->may_block = false;
+    own_record->may_block = false;
   }
   watcher_began = true;
-  if (own) reinterpret_cast<void (*)()>(work)();
+  if (own_record) reinterpret_cast<void (*)()>(work)();
   return nullptr;
 }
 
@@ -161,12 +160,12 @@ void* begin_watcher(void* work) {
 class MayBlock {
  public:
   MayBlock() {
-    if (!own) return;
-    own->may_block.store(true, std::memory_order_seq_cst);
+    if (!own_record) return;
+    own_record->may_block.store(true, std::memory_order_seq_cst);
     if (guards_exist()) release_all_guards(Unknown::signals);
   }
   ~MayBlock() {
-    if (own) own->may_block.store((kernel::blocked() & kGuardSignals) != 0);
+    if (own_record) own_record->may_block.store((kernel::blocked() & kGuardSignals) != 0);
   }
   MayBlock(const MayBlock&) = delete;
   MayBlock& operator=(const MayBlock&) = delete;
@@ -174,11 +173,11 @@ class MayBlock {
 
 int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wanted,
                         stack_t* old) {
-  const bool ours = own && on_spare_stack(*own);
+  const bool ours = own_record && on_spare_stack(*own_record);
   const int code = ours && !wanted ? 0 : call(wanted, ours ? nullptr : old);
   if (code != 0) return code;
   if (ours && old) *old = {nullptr, SS_DISABLE, 0};
-  if (own) find_signal_stack(*own);
+  if (own_record) find_signal_stack(*own_record);
   return code;
 }
 
@@ -218,7 +217,7 @@ bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t e
 // each may set a guard at any time.
 void another_thread_begins() {
   several = true;
-  if (own && !own->of_library) dispatch_own(*own);
+  if (own_record && !own_record->of_library) dispatch_own(*own_record);
 }
 
 template <class Function>
@@ -228,12 +227,8 @@ Function* next(Function*, const char* name) {
 
 }  // namespace
 
-Thread* this_record() {
-  return own;
-}
-
 bool know_this_thread(bool of_library) {
-  if (own) return true;
+  if (own_record) return true;
   Thread* const thread = kernel::kCanGuard ? free_record() : nullptr;
   if (!thread) return false;
   thread->selector = kernel::kAllow;
@@ -249,7 +244,7 @@ bool know_this_thread(bool of_library) {
     return false;
   }
   if (!of_library && !several.load()) rest_own(*thread);
-  own = thread;
+  own_record = thread;
   pthread_setspecific(leaving_key(), thread);
   thread->may_block = (kernel::blocked() & kGuardSignals) != 0;
   return true;
@@ -301,7 +296,7 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
 
 bool in_calls_elsewhere(std::uintptr_t begin, std::uintptr_t end) {
   for (const Thread& thread : known_threads())
-    if (thread.used.load(std::memory_order_acquire) && &thread != own && !thread.watcher &&
+    if (thread.used.load(std::memory_order_acquire) && &thread != own_record && !thread.watcher &&
         may_be_in_call(thread, begin, end))
       return true;
   return false;

@@ -58,7 +58,10 @@ inline constexpr std::uint64_t kGuardSignals =
     kernel::bit(SIGSEGV) | kernel::bit(SIGSYS) | kernel::bit(SIGTRAP);
 
 // Of this thread; nullptr: not known, or no room for it.
-Thread* this_record();
+extern constinit thread_local Thread* own_record __attribute__((tls_model("initial-exec")));
+inline Thread* this_record() {
+  return own_record;
+}
 // Makes this thread known. False: its system calls cannot be dispatched.
 bool know_this_thread(bool of_library);
 // This thread's system calls are dispatched from now on. As long as it is the application's only
