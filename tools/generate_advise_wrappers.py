@@ -114,9 +114,11 @@ def never_waits(call):
 def wrapper(call):
     name, given, passed = short(call), parameters(call), arguments(call)
     inside = ", ".join(filter(None, ["Visit& visit", given]))
-    waits = ", Waits::never" if never_waits(call) else ""
+    waits, inline = "", ""
+    if never_waits(call):  # a program may poll: few instructions
+        waits, inline = ", Waits::never", "[[gnu::always_inline]] inline "
     text = [
-        f"static int {name}([[maybe_unused]] {inside}) {{",
+        f"{inline}static int {name}([[maybe_unused]] {inside}) {{",
         f"  const auto next = bound(next_calls.{name}, CallId::{name});",
         *body(call),
         "}",

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "advise/call_times.h"
 #include "advise/guard.h"
 #include "advise/recorder.h"
 #include "advise/requests.h"
@@ -347,6 +348,7 @@ void job_ends() {
   release_all_guards(Unknown::never_touched);
   Record& record = recorder.record();
   Header& header = record.header;
+  for (int i = 0; i < kCalls; ++i) count_rest(header.totals[i], static_cast<CallId>(i));
   header.windows_off = static_cast<std::uint32_t>(guards_off());
   header.guarding_ns = guarding_ns();
   header.copy_bytes_per_ms = copied_per_ms();

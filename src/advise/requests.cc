@@ -2,6 +2,9 @@
 #include "advise/requests.h"
 
 namespace weft::advise {
+
+std::atomic<std::size_t> pending_collectives{0};
+
 namespace {
 
 constexpr std::size_t kPlaces = 8192;
@@ -9,6 +12,12 @@ constexpr std::size_t kMost = kPlaces / 2;
 constinit Pending table[kPlaces];
 std::size_t used = 0;
 bool overflowed = false;
+
+// `more` may be below zero.
+void count_collectives(int more) {
+  const std::size_t before = pending_collectives.load(std::memory_order_relaxed);
+  pending_collectives.store(before + static_cast<std::size_t>(more), std::memory_order_relaxed);
+}
 
 std::size_t home_of(std::uint64_t request) {
   return static_cast<std::size_t>((request * UINT64_C(0x9e3779b97f4a7c15)) >> 51);
@@ -25,6 +34,7 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
   const std::uint64_t number = number_of(request);
   if (!number) return;
   if (Pending* again = find_request(number)) {  // MPICH's handle of what is complete already
+    count_collectives((site != nullptr) - (again->site != nullptr));
     *again = {number, site, began_ns, 0};
     return;
   }
@@ -35,6 +45,7 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns) {
   std::size_t place = home_of(number);
   while (table[place].request) place = after(place);
   table[place] = {number, site, began_ns, 0};
+  count_collectives(site != nullptr);
   ++used;
 }
 
@@ -46,6 +57,7 @@ Pending* find_request(std::uint64_t request) {
 
 // Those behind it that would not be found any more move up.
 void drop_request(Pending& pending) {
+  count_collectives(-(pending.site != nullptr));
   auto hole = static_cast<std::size_t>(&pending - table);
   for (std::size_t next = after(hole); table[next].request; next = after(next)) {
     const std::size_t home = home_of(table[next].request);

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -28,6 +30,11 @@ std::uint64_t number_of(Handle handle) {
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
+// Whether one of them is a collective's; without the lock.
+extern std::atomic<std::size_t> pending_collectives;
+inline bool collectives_pending() {
+  return pending_collectives.load(std::memory_order_relaxed) > 0;
+}
 // Whether memory beside a result may be in use by an operation that has not completed.
 bool operations_pending();
 

@@ -7,12 +7,7 @@
 
 #include "advise/extents.h"
 #include "advise/job.h"
-#include "advise/recorder.h"
-#include "advise/requests.h"
-#include "base/clock.h"
 #include "library/handles.h"
-#include "library/search.h"
-#include "library/this_thread.h"
 
 namespace weft::advise {
 namespace {
@@ -84,37 +79,24 @@ void finish(Pending& pending, Times times) {
 
 }  // namespace
 
-Visit::Visit(CallId id, bool profiling, Called called, Waits waits)
-    : before_(this_thread),
-      records_(!(before_ & kInside) && recorder.recording() &&
-               !(profiling && from_library(called.address))),
-      watching_(records_ && guards_exist()),
-      timed_(records_ && is_timed(id, waits)),
-      id_(id),
-      called_(called),
-      began_ns_(timed_ ? now_ns() : 0) {
-  this_thread = static_cast<std::uint8_t>(kInside | (profiling ? kProfiling : 0));
-  if (!(before_ & kInside)) enter_mpi();
-}
+Visit::Visit(CallId id, bool profiling, Called called)
+    : Visit(id, profiling, called, Waits::perhaps) {}
 
-Visit::~Visit() {
-  if (records_ && !counted_) {
-    const std::int64_t left_ns = !timed_ ? 0 : left_ns_ ? left_ns_ : now_ns();
-    const std::lock_guard held(recorder.lock());
-    count(left_ns);
-  }
-  if (!(before_ & kInside)) leave_mpi();
-  this_thread = before_;
+void Visit::count_now() {
+  const std::int64_t left_ns = left_ns_ ? left_ns_ : now_ns();
+  const std::lock_guard held(recorder.lock());
+  count(left_ns);
 }
 
 void Visit::count(std::int64_t left_ns) {
+  if (!timed_) return;
   counted_ = true;
   Header& header = recorder.record().header;
-  CallTotal& total = header.totals[static_cast<int>(id_)];
-  constexpr std::int64_t kTimed = 100, kUntimed = 30;  // ns that it takes
-  recorder.took(timed_ ? kTimed : kUntimed);
-  if (!timed_) return count_untimed(total, id_);
-  header.in_mpi_ns += count_timed(total, id_, left_ns - began_ns_);
+  const Counted counted =
+      count_timed(header.totals[static_cast<int>(id_)], id_, left_ns - began_ns_);
+  constexpr std::int64_t kTimed = 100, kUntimed = 10;  // ns that it takes
+  recorder.took(kTimed + (counted.calls - 1) * kUntimed);
+  header.in_mpi_ns += counted.ns;
   header.ended_ns = left_ns;
 }
 
@@ -182,16 +164,9 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   return code;
 }
 
-void Visit::completing(std::int64_t count, const MPI_Request* requests) {
-  if (!records_) return;
-  count_ = count;
-  std::copy_n(requests, std::min<std::int64_t>(count, kFew), few_);
-}
-
 // Where not all need be complete, those are whose handles have become null. Of a call with very
 // many requests the rest stays pending, which costs windows and nothing else.
-int Visit::completed(const MPI_Request* requests, int code, bool all, const int* flag) {
-  if (!records_ || !requests) return code;
+int Visit::note_completed(const MPI_Request* requests, int code, bool all, const int* flag) {
   if (timed_) left_ns_ = now_ns();
   const bool happened = !flag || *flag != 0;
   const std::lock_guard held(recorder.lock());

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,13 +12,16 @@
 #include "advise/call_times.h"
 #include "advise/callers.h"
 #include "advise/guard.h"
+#include "advise/recorder.h"
+#include "advise/requests.h"
+#include "base/clock.h"
 #include "library/generated/call_ids.h"
 #include "library/generated/next_calls.h"
+#include "library/search.h"
+#include "library/this_thread.h"
 #include "transport/mpi/call.h"
 
 namespace weft::advise {
-
-struct Pending;
 
 struct Times {
   std::int64_t began_ns, left_ns;
@@ -26,8 +30,26 @@ struct Times {
 class Visit {
  public:
   // profiling: by the name PMPI_X; from inside MPI nothing is recorded.
-  Visit(CallId id, bool profiling, Called called, Waits waits = Waits::perhaps);
-  ~Visit();
+  Visit(CallId id, bool profiling, Called called);
+  // Of calls that never wait, which a program may make a million times a second.
+  [[gnu::always_inline]] Visit(CallId id, bool profiling, Called called, Waits waits)
+      : before_(this_thread),
+        records_(!(before_ & kInside) && recorder.recording() &&
+                 !(profiling && from_library(called.address))),
+        watching_(records_ && guards_exist()),
+        timed_(records_ && is_timed(id, waits)),
+        enters_(!(before_ & kInside) && !(waits == Waits::never && nobody_looks())),
+        id_(id),
+        called_(called),
+        began_ns_(timed_ ? now_ns() : 0) {
+    this_thread = static_cast<std::uint8_t>(kInside | (profiling ? kProfiling : 0));
+    if (enters_) enter_mpi();
+  }
+  [[gnu::always_inline]] ~Visit() {
+    if (timed_ && !counted_) count_now();
+    if (enters_) leave_mpi();
+    this_thread = before_;
+  }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
@@ -44,9 +66,18 @@ class Visit {
   // After it.
   int blocking(const Call& call, int code);
   int started(const Call* call, MPI_Request* request, int code);
-  void completing(std::int64_t count, const MPI_Request* requests);
+  void completing(std::int64_t count, const MPI_Request* requests) {
+    if (!records_) return;
+    count_ = count;
+    std::copy_n(requests, std::min<std::int64_t>(count, kFew), few_);
+  }
   // all: none of them may be incomplete when the call, or its flag, says so.
-  int completed(const MPI_Request* requests, int code, bool all, const int* flag = nullptr);
+  int completed(const MPI_Request* requests, int code, bool all, const int* flag = nullptr) {
+    const bool nothing = !records_ || !requests;
+    // A test that found nothing: only those of collectives are counted.
+    const bool in_vain = flag && *flag == 0 && !timed_ && !collectives_pending();
+    return nothing || in_vain ? code : note_completed(requests, code, all, flag);
+  }
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
   int window_freed(int code);
@@ -59,6 +90,7 @@ class Visit {
   bool records_;
   const bool watching_;
   const bool timed_;
+  const bool enters_;  // other threads, the kernel or guards must know
   const CallId id_;
   const Called called_;
   const std::int64_t began_ns_;
@@ -66,6 +98,8 @@ class Visit {
   std::optional<Bounds> unwritten_;  // how long what is sent was left alone before
   Times times_for(const Pending& pending) const;
   void count(std::int64_t left_ns);  // with the recorder's lock held
+  void count_now();
+  int note_completed(const MPI_Request* requests, int code, bool all, const int* flag);
   bool counted_ = false;
   static constexpr int kFew = 128;
   MPI_Request few_[kFew];

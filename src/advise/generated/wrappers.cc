@@ -2223,8 +2223,8 @@ WEFT_WRAPPER int PMPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* send
 }
 
 #endif
-static int Request_get_status([[maybe_unused]] Visit& visit, MPI_Request request, int* flag,
-    MPI_Status* status) {
+[[gnu::always_inline]] inline static int Request_get_status([[maybe_unused]] Visit& visit,
+      MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status, CallId::Request_get_status);
   return next(request, flag, status);
 }
@@ -2238,8 +2238,8 @@ WEFT_WRAPPER int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Sta
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Request_get_status_all([[maybe_unused]] Visit& visit, int count,
-    const MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
+[[gnu::always_inline]] inline static int Request_get_status_all([[maybe_unused]] Visit& visit,
+      int count, const MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_all, CallId::Request_get_status_all);
   return next(count, array_of_requests, flag, array_of_statuses);
 }
@@ -2254,8 +2254,8 @@ WEFT_WRAPPER int PMPI_Request_get_status_all(int count, const MPI_Request* array
   return Request_get_status_all(visit, count, array_of_requests, flag, array_of_statuses);
 }
 
-static int Request_get_status_any([[maybe_unused]] Visit& visit, int count,
-    const MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
+[[gnu::always_inline]] inline static int Request_get_status_any([[maybe_unused]] Visit& visit,
+      int count, const MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Request_get_status_any, CallId::Request_get_status_any);
   return next(count, array_of_requests, index, flag, status);
 }
@@ -2270,9 +2270,9 @@ WEFT_WRAPPER int PMPI_Request_get_status_any(int count, const MPI_Request* array
   return Request_get_status_any(visit, count, array_of_requests, index, flag, status);
 }
 
-static int Request_get_status_some([[maybe_unused]] Visit& visit, int incount,
-    const MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
-    MPI_Status* array_of_statuses) {
+[[gnu::always_inline]] inline static int Request_get_status_some([[maybe_unused]] Visit& visit,
+      int incount, const MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
+      MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Request_get_status_some, CallId::Request_get_status_some);
   return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
@@ -2290,8 +2290,8 @@ WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* ar
 }
 
 #endif
-static int Test([[maybe_unused]] Visit& visit, MPI_Request* request, int* flag,
-    MPI_Status* status) {
+[[gnu::always_inline]] inline static int Test([[maybe_unused]] Visit& visit, MPI_Request* request,
+      int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Test, CallId::Test);
   visit.completing(1, request);
   return visit.completed(request, next(request, flag, status), true, flag);
@@ -2305,8 +2305,8 @@ WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) 
   return Test(visit, request, flag, status);
 }
 
-static int Testall([[maybe_unused]] Visit& visit, int count, MPI_Request* array_of_requests,
-    int* flag, MPI_Status* array_of_statuses) {
+[[gnu::always_inline]] inline static int Testall([[maybe_unused]] Visit& visit, int count,
+      MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testall, CallId::Testall);
   visit.completing(count, array_of_requests);
   return visit.completed(array_of_requests, next(count, array_of_requests, flag,
@@ -2323,8 +2323,8 @@ WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* fl
   return Testall(visit, count, array_of_requests, flag, array_of_statuses);
 }
 
-static int Testany([[maybe_unused]] Visit& visit, int count, MPI_Request* array_of_requests,
-    int* index, int* flag, MPI_Status* status) {
+[[gnu::always_inline]] inline static int Testany([[maybe_unused]] Visit& visit, int count,
+      MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Testany, CallId::Testany);
   visit.completing(count, array_of_requests);
   return visit.completed(array_of_requests, next(count, array_of_requests, index, flag, status),
@@ -2341,8 +2341,9 @@ WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* in
   return Testany(visit, count, array_of_requests, index, flag, status);
 }
 
-static int Testsome([[maybe_unused]] Visit& visit, int incount, MPI_Request* array_of_requests,
-    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
+[[gnu::always_inline]] inline static int Testsome([[maybe_unused]] Visit& visit, int incount,
+      MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
+      MPI_Status* array_of_statuses) {
   const auto next = bound(next_calls.Testsome, CallId::Testsome);
   visit.completing(incount, array_of_requests);
   return visit.completed(array_of_requests, next(incount, array_of_requests, outcount,
@@ -3202,8 +3203,8 @@ WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
 }
 
 #endif
-static int Ibsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Ibsend([[maybe_unused]] Visit& visit, const void* buf,
+      int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3220,8 +3221,9 @@ WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, 
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Ibsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Ibsend_c([[maybe_unused]] Visit& visit, const void* buf,
+      MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+      MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3238,8 +3240,8 @@ WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype da
 }
 
 #endif
-static int Improbe([[maybe_unused]] Visit& visit, int source, int tag, MPI_Comm comm, int* flag,
-    MPI_Message* message, MPI_Status* status) {
+[[gnu::always_inline]] inline static int Improbe([[maybe_unused]] Visit& visit, int source,
+      int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
   const auto next = bound(next_calls.Improbe, CallId::Improbe);
   return next(source, tag, comm, flag, message, status);
 }
@@ -3254,8 +3256,8 @@ WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI
   return Improbe(visit, source, tag, comm, flag, message, status);
 }
 
-static int Imrecv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
-    MPI_Message* message, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Imrecv([[maybe_unused]] Visit& visit, void* buf,
+      int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv, CallId::Imrecv);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, message, request));
@@ -3272,8 +3274,8 @@ WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Me
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Imrecv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Imrecv_c([[maybe_unused]] Visit& visit, void* buf,
+      MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = bound(next_calls.Imrecv_c, CallId::Imrecv_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, message, request));
@@ -3290,8 +3292,8 @@ WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype
 }
 
 #endif
-static int Iprobe([[maybe_unused]] Visit& visit, int source, int tag, MPI_Comm comm, int* flag,
-    MPI_Status* status) {
+[[gnu::always_inline]] inline static int Iprobe([[maybe_unused]] Visit& visit, int source, int tag,
+      MPI_Comm comm, int* flag, MPI_Status* status) {
   const auto next = bound(next_calls.Iprobe, CallId::Iprobe);
   return next(source, tag, comm, flag, status);
 }
@@ -3304,8 +3306,8 @@ WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_
   return Iprobe(visit, source, tag, comm, flag, status);
 }
 
-static int Irecv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
-    int source, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Irecv([[maybe_unused]] Visit& visit, void* buf, int count,
+      MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, source, tag, comm, request));
@@ -3322,8 +3324,9 @@ WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int sou
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Irecv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
-    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Irecv_c([[maybe_unused]] Visit& visit, void* buf,
+      MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+      MPI_Request* request) {
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, source, tag, comm, request));
@@ -3340,8 +3343,8 @@ WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
 }
 
 #endif
-static int Irsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Irsend([[maybe_unused]] Visit& visit, const void* buf,
+      int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3358,8 +3361,9 @@ WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, 
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Irsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Irsend_c([[maybe_unused]] Visit& visit, const void* buf,
+      MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+      MPI_Request* request) {
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3376,8 +3380,8 @@ WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype da
 }
 
 #endif
-static int Isend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Isend([[maybe_unused]] Visit& visit, const void* buf,
+      int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend, CallId::Isend);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3394,8 +3398,9 @@ WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, i
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Isend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Isend_c([[maybe_unused]] Visit& visit, const void* buf,
+      MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+      MPI_Request* request) {
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3412,9 +3417,10 @@ WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype dat
 }
 
 #endif
-static int Isendrecv([[maybe_unused]] Visit& visit, const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
-    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Isendrecv([[maybe_unused]] Visit& visit,
+      const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+      void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+      MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv, CallId::Isendrecv);
   visit.buffer(sendbuf, sendcount, sendtype);
   visit.buffer(recvbuf, recvcount, recvtype);
@@ -3437,9 +3443,10 @@ WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Isendrecv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Isendrecv_c([[maybe_unused]] Visit& visit,
+      const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+      void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+      MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_c, CallId::Isendrecv_c);
   visit.buffer(sendbuf, sendcount, sendtype);
   visit.buffer(recvbuf, recvcount, recvtype);
@@ -3462,9 +3469,9 @@ WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_
 }
 
 #endif
-static int Isendrecv_replace([[maybe_unused]] Visit& visit, void* buf, int count,
-    MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-    MPI_Request* request) {
+[[gnu::always_inline]] inline static int Isendrecv_replace([[maybe_unused]] Visit& visit,
+      void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+      MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, sendtag, source, recvtag,
@@ -3484,9 +3491,9 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datat
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Isendrecv_replace_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-    MPI_Request* request) {
+[[gnu::always_inline]] inline static int Isendrecv_replace_c([[maybe_unused]] Visit& visit,
+      void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+      int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, sendtag, source, recvtag,
@@ -3506,8 +3513,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Dataty
 }
 
 #endif
-static int Issend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Issend([[maybe_unused]] Visit& visit, const void* buf,
+      int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend, CallId::Issend);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3524,8 +3531,9 @@ WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, 
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
-static int Issend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+[[gnu::always_inline]] inline static int Issend_c([[maybe_unused]] Visit& visit, const void* buf,
+      MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+      MPI_Request* request) {
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
   visit.buffer(buf, count, datatype);
   return visit.started(nullptr, request, next(buf, count, datatype, dest, tag, comm, request));
@@ -3542,7 +3550,8 @@ WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype da
 }
 
 #endif
-static int Parrived([[maybe_unused]] Visit& visit, MPI_Request request, int partition, int* flag) {
+[[gnu::always_inline]] inline static int Parrived([[maybe_unused]] Visit& visit,
+      MPI_Request request, int partition, int* flag) {
   const auto next = bound(next_calls.Parrived, CallId::Parrived);
   return next(request, partition, flag);
 }
@@ -3555,7 +3564,8 @@ WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
   return Parrived(visit, request, partition, flag);
 }
 
-static int Win_test([[maybe_unused]] Visit& visit, MPI_Win win, int* flag) {
+[[gnu::always_inline]] inline static int Win_test([[maybe_unused]] Visit& visit, MPI_Win win,
+      int* flag) {
   const auto next = bound(next_calls.Win_test, CallId::Win_test);
   return next(win, flag);
 }
