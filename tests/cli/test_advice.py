@@ -244,6 +244,43 @@ def test_what_was_not_kept_is_shown_as_a_gap():
     assert "of 12 events 2" in timeline.left_out(line, 2)
 
 
+def with_threads(*spans: tuple[str, int, int]) -> analysis.Advice:
+    """Of rank 0's thread of Weft's: (doing, begin, end) in us; the rank begins at 100 us."""
+    stored = made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])
+    for rank in stored["rank"]:
+        rank["began_ns"] = 100_000
+    for doing, began, ended in spans:
+        times = {"began_ns": began * 1000, "ended_ns": ended * 1000}
+        stored["thread_span"].append(
+            {"rank": 0, "thread": "weft-progress", "doing": doing, **times}
+        )
+    return analysis.analyse(stored)
+
+
+def test_wefts_threads_have_a_row_from_the_ranks_begin_on():
+    spans = [("asleep", 20, 90), ("polling", 90, 130), ("asleep", 130, 140), ("working", 140, 150)]
+    advice = with_threads(*spans)
+    kinds = [(span.kind, span.began_us, span.ended_us) for span in advice.timeline.spans]
+    assert kinds == [
+        (timeline.POLLING, 0, 30),
+        (timeline.ASLEEP, 30, 40),
+        (timeline.WORKING, 40, 50),
+    ]
+    picture = timeline.picture(advice.timeline)
+    assert picture["rows"] == ["rank 0, weft-progress"]
+    assert [span[3] for span in picture["spans"]] == [timeline.POLLING, timeline.WORKING]
+    assert advice.timeline.kept == 0
+
+
+def test_what_runs_with_weft_is_not_told_to_run_with_weft():
+    advice = with_threads(("working", 140, 150))
+    site = advice.sites[0]
+    site.between_us, site.waited_us, site.tests = 1000, 800, 0
+    assert "weft run" not in fragments.of_nonblocking(site) + show.free(advice)
+    assert "--placement" in fragments.of_nonblocking(site)
+    assert "--engine native" in show.free(advice)
+
+
 def nonblocking_site(between_us: float, waited_us: float, tests: float) -> sites.Site:
     site = analysis.analyse(made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])).sites[0]
     site.between_us, site.waited_us, site.tests = between_us, waited_us, tests

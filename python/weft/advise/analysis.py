@@ -53,6 +53,7 @@ class Advice:
     messages_share: float = 0  # of the run time: waiting for messages that are non-blocking
     pairs: list[tuple[Site, Site]] = field(default_factory=list)  # could be in flight together
     timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
+    with_weft: bool = False  # threads of Weft's ran
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -389,6 +390,9 @@ def analyse(stored: Stored) -> Advice:
     ranks = stored["rank"]
     elapsed_us = fmean(rank["elapsed_ns"] for rank in ranks) / 1e3 if ranks else 0
     sites = sites_of(stored, elapsed_us)
+    with_weft = bool(stored["thread_span"])
+    for site in sites:
+        site.with_weft = with_weft
     calls = calls_of(stored)
     in_mpi = fmean(rank["mpi_ns"] for rank in ranks) / 1e3 if ranks else 0
     variance = sum(row["variance_ns2"] for row in stored["call"])
@@ -417,6 +421,7 @@ def analyse(stored: Stored) -> Advice:
         messages_share=messages_share(stored, sites, elapsed_us),
         pairs=independent(stored, sites),
         timeline=timeline(stored, names_of(sites)),
+        with_weft=with_weft,
     )
     advice.notes = notes_of(stored, advice)
     return advice

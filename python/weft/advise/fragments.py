@@ -236,6 +236,11 @@ def of_nonblocking(site: Site) -> str:
             f"It is in flight for {between} only, and then waited for {waited}: the window is too"
             " short. Start it earlier, or wait later."
         )
+    if site.with_weft:
+        return (
+            f"It is in flight for {between} and then waited for {waited}, although Weft's threads"
+            " ran: leave them a core (--placement pack:K), or try another engine."
+        )
     if site.tests == 0:
         return (
             f"It is in flight for {between} and then waited for {waited}: it may not have got on"

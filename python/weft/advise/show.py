@@ -92,6 +92,10 @@ def free(advice: Advice) -> str:
             f"Free, without a change: weft run {verdict} {microseconds(abs(won))} ({share}) by the"
             f" replay of these calls; {what}."
         )
+    if advice.with_weft:
+        return (
+            "The program ran with Weft's engines: run it with --engine native to see what they win."
+        )
     return (
         f"Free, without a change: run it with weft run; {what}. Not measured here: --verify does."
     )

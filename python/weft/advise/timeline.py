@@ -80,8 +80,9 @@ def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
             name = name_of(rank, row["site"]) if row["site"] >= 0 else "events that were not kept"
             spans.append(Span(rank, row["what"], name, *times))
     for row in stored["thread_span"]:
-        if row["rank"] in ranks and row["doing"] in DOING:
-            times = ((row[name] - zero) / 1e3 for name in ("began_ns", "ended_ns"))
+        if row["rank"] in ranks and row["doing"] in DOING and row["ended_ns"] > zero:
+            # A thread may have begun inside MPI_Init.
+            times = (max(0, row[name] - zero) / 1e3 for name in ("began_ns", "ended_ns"))
             named = (DOING[row["doing"]], f"{row['thread']} ({row['doing']})")
             spans.append(Span(row["rank"], *named, *times, row["thread"]))
     hosts = {rank: row["host"] for rank, row in ranks.items()}
