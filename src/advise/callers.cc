@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <type_traits>
@@ -153,34 +154,63 @@ const Python& python() {
   return calls;
 }
 
-constinit thread_local char python_place[kWhere] __attribute__((tls_model("initial-exec"))) = "";
+// What a line of a program's function is called, which takes thousands of instructions to find out.
+// The function's code is held, so that no other one comes to lie there. A thread's own, so that no
+// lock is needed, and made when it is, since a thread's stack has to hold its variables; never
+// released.
+struct Written {
+  void* code;
+  int line;
+  char place[kWhere];
+};
+constexpr std::size_t kWritten = 32;
+constinit thread_local Written* written __attribute__((tls_model("initial-exec"))) = nullptr;
 
-void write_place(const Python& p, void* frame) {
-  void* const code = p.GetCode(frame);
-  void* const file = code ? p.GetAttr(code, "co_filename") : nullptr;
-  void* const name = code ? p.GetAttr(code, "co_name") : nullptr;
+void write_place(const Python& p, void* code, int line, char* place) {
+  void* const file = p.GetAttr(code, "co_filename");
+  void* const name = p.GetAttr(code, "co_name");
   const char* const path = file ? p.Utf8(file) : nullptr;
   const char* const function = name ? p.Utf8(name) : nullptr;
   // Of a path that is longer its end.
   constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;
-  std::snprintf(python_place, sizeof python_place, "%s:%d:%.64s",
+  std::snprintf(place, kWhere, "%s:%d:%.64s",
                 length > kLongest ? path + length - kLongest
                 : length          ? path
                                   : "?",
-                p.GetLine(frame), function ? function : "?");
-  for (void* object : {name, file, code})
+                line, function ? function : "?");
+  for (void* object : {name, file})
     if (object) p.Release(object);
+}
+
+// Takes the reference over.
+const char* place_in(const Python& p, void* code, int line) {
+  constexpr std::uintptr_t kAligned = 16;
+  const std::uintptr_t key =
+      reinterpret_cast<std::uintptr_t>(code) / kAligned + static_cast<std::uintptr_t>(line);
+  Written& entry = written[key % kWritten];
+  if (entry.code == code && entry.line == line) {
+    p.Release(code);
+    return entry.place;
+  }
+  if (entry.code) p.Release(entry.code);
+  entry.code = code;
+  entry.line = line;
+  write_place(p, code, line, entry.place);
+  return entry.place;
 }
 
 const char* python_caller() {
   const Python& p = python();
-  python_place[0] = '\0';
-  if (!p.ready) return python_place;
+  if (!p.ready) return "";
+  if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
+  if (!written) return "";
   const int state = p.GILState_Ensure();
-  if (void* const frame = p.GetFrame()) write_place(p, frame);
+  void* const frame = p.GetFrame();
+  void* const code = frame ? p.GetCode(frame) : nullptr;
+  const char* const place = code ? place_in(p, code, p.GetLine(frame)) : "";
   p.GILState_Release(state);
-  return python_place;
+  return place;
 }
 
 }  // namespace
