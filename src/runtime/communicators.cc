@@ -81,8 +81,8 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// Each is a thread, and a program may have many communicators.
-constexpr int kMostTried = 16;
+// Each is a thread. More communicators may have their own where algorithms ask for leaders.
+constexpr int kMostTried = kMostThatTry + 1;
 std::atomic<int> tried_workers{0};
 
 }  // namespace

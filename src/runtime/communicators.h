@@ -126,6 +126,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ScheduleCache schedules_;
 };
 
+// Beside MPI_COMM_WORLD so many communicators, the first ones, may try the library's whole
+// collectives where engine auto learns.
+inline constexpr int kMostThatTry = 15;
+
 class Communicators {
  public:
   // Neither two groups, nor one rank, nor processes of other jobs. The same on all its ranks.

@@ -402,9 +402,6 @@ void Runtime::agree_on_ways() {
 
 namespace {
 
-// So many communicators, the first ones, may try the library's whole collectives, too.
-constexpr int kMostThatTry = 15;
-
 bool wants_leaders(const std::array<std::string, kKinds>& algorithms) {
   return std::any_of(algorithms.begin(), algorithms.end(),
                      [](const std::string& name) { return name == kByLeaders; });
