@@ -114,12 +114,11 @@ def test_windows_before(mpi, program, advise, tmp_path):
     done = advise(mpi, command, "--overhead", "50%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("checksum ")
-    own = {line.split()[0]: float(line.split()[1]) for line in done.stderr.splitlines() if line}
+    longest = {line.split()[0]: float(line.split()[1]) for line in done.stderr.splitlines() if line}
     found = {name.split()[0]: site for name, site in sites(tmp_path / "s.json").items()}
     for name in ("heap_case", "static_case", "late_case", "read_case"):
         bounds = found[name]["window_before_us"]
-        # Of different calls, so that their medians differ a little.
-        assert bounds["least"] < 2 * own[name], name
+        assert bounds["least"] <= longest[name], name
         assert bounds["most"] >= BUSY_MS * 1e3, name
     # Nobody writes it between two calls.
     constant = found["constant_case"]["window_before_us"]
