@@ -140,13 +140,12 @@ std::string json_of(const LearntReport& report) {
 std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
   // Other ways apply there: none that needs a communicator of its own.
-  if (tells_lanes_apart_ && !communicator.has_own) words += ", on a lane";
+  if (!communicator.has_own) words += ", on a lane";
   return plan_key({words, words_of(key)});
 }
 
 void Learnt::read(Runtime& runtime) {
   by_messages_ = !runtime.config.node_memory;
-  tells_lanes_apart_ = runtime.learns();
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);

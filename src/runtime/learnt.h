@@ -71,8 +71,7 @@ class Learnt {
  private:
   std::string words_of_site(const Communicator& communicator, const SiteKey& key) const;
 
-  bool by_messages_ = false;  // layouts are not known
-  bool tells_lanes_apart_ = false;
+  bool by_messages_ = false;                                           // layouts are not known
   std::string prefix_;                                                 // of all keys
   std::map<std::string, std::pair<std::string, std::int64_t>> known_;  // way and period by key
   std::mutex mutex_;                                                   // guards records_
