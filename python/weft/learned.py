@@ -223,5 +223,7 @@ def learned(
     about = f" about a program named {program}" if program else ""
     console.print(
         f"Nothing is known{about} yet{f' in {found}' if found else ''}. Engine auto learns while a "
-        "program runs on several nodes: weft lab run --nodes 2 -- weft run --summary -- ./app"
+        "program runs on several nodes. What it learns in the lab is kept only where a file is "
+        "named: weft lab run --nodes 2 -- weft run --plan-cache plans -- ./app, and then: weft "
+        "learned --plan-cache plans"
     )

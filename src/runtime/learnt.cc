@@ -79,10 +79,14 @@ std::string gain_words(const SiteRecord& record) {
   if (found.pairs == 0) return "";
   const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.way)];
   const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
+  const char* const other = record.ways[static_cast<std::size_t>(found.rival)].c_str();
+  const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
   char text[160];
-  std::snprintf(text, sizeof text, ", %.0f %% less time than %s (in %d of %d rounds)",
-                100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival)),
-                record.ways[static_cast<std::size_t>(found.rival)].c_str(), found.won, found.pairs);
+  if (gain < 1)
+    std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
+  else
+    std::snprintf(text, sizeof text, ", %.0f %% less time than %s (in %d of %d rounds)", gain,
+                  other, found.won, found.pairs);
   return text;
 }
 

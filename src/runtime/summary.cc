@@ -30,7 +30,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
 
 constexpr std::size_t kInMemory = 6 + kReasons;
 constexpr std::size_t kDirect = kInMemory + 1;
-constexpr std::size_t kNumbers = kDirect + 1;
+constexpr std::size_t kWaitedForHandled = kDirect + 1;
+constexpr std::size_t kNumbers = kWaitedForHandled + 1;
 using CallNumbers = std::array<std::int64_t, kNumbers>;
 
 std::int64_t seen(const CallNumbers& numbers) {
@@ -55,8 +56,9 @@ std::string text_line(CallId id, const CallNumbers& n) {
     text += "             –            –";  // blocking: not timed
   }
   if (n[5] > 0) {
-    std::snprintf(line, sizeof line, " %7.1f %%",
-                  100.0 * (1.0 - static_cast<double>(n[4]) / static_cast<double>(n[5])));
+    std::snprintf(
+        line, sizeof line, " %7.1f %%",
+        100.0 * (1.0 - static_cast<double>(n[kWaitedForHandled]) / static_cast<double>(n[5])));
     text += line;
   } else {
     text += "         –";
@@ -87,6 +89,16 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
   const char* other = engine == Engine::native ? "without" : "with";
   return text + "  did it help? run it again " + other +
          " --engine native, and compare the seconds\n";
+}
+
+// Where no call was counted: which are not.
+std::string nothing_seen(const Config& config) {
+  std::string text = "  no collective that Weft handles was called";
+  if (config.engine == Engine::native)
+    text += "; under engine native blocking ones are not counted";
+  else if (config.engine != Engine::automatic && config.blocking != Config::Blocking::always)
+    text += "; without --blocking, blocking ones are not counted";
+  return text + "\n";
 }
 
 // The application's own messages; "" where none was large.
@@ -122,7 +134,9 @@ std::string json_entry(CallId id, const CallNumbers& n) {
       ",\"completed\":" + std::to_string(n[2]) +
       ",\"start_to_wait_us\":" + std::to_string(n[3] / 1000) +
       ",\"waited_us\":" + std::to_string(n[4] / 1000) +
-      ",\"duration_us\":" + std::to_string(n[5] / 1000) + ",\"passed_on\":{";
+      ",\"duration_us\":" + std::to_string(n[5] / 1000) +
+      ",\"waited_for_handled_us\":" + std::to_string(n[kWaitedForHandled] / 1000) +
+      ",\"passed_on\":{";
   bool first = true;
   for (std::size_t r = 0; r < kReasons; ++r) {
     if (n[6 + r] == 0) continue;
@@ -241,8 +255,9 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
   counters.start_to_wait_ns.fetch_add(times.waiting_since - times.started,
                                       std::memory_order_relaxed);
   counters.waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
-  if (times.finished > 0)
-    counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
+  if (times.finished == 0) return;
+  counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);
+  counters.waited_for_handled_ns.fetch_add(waited_ns, std::memory_order_relaxed);
 }
 
 void Summary::report(const Config& config, const std::string& remark, const char* mpi,
@@ -257,6 +272,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
     for (std::size_t r = 0; r < kReasons; ++r) own[i][6 + r] = c.passed_on[r];
     own[i][kInMemory] = c.in_memory;
     own[i][kDirect] = c.direct;
+    own[i][kWaitedForHandled] = c.waited_for_handled_ns;
   }
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
@@ -283,8 +299,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
     text += text_line(static_cast<CallId>(i), n);
     any = true;
   }
-  text += any ? last_lines(totals, seconds, ranks, config.engine)
-              : "  no collective that Weft handles was called\n";
+  text += any ? last_lines(totals, seconds, ranks, config.engine) : nothing_seen(config);
   text += text_of(learnt, seconds);
   text += agents_line(config.engine, counted, totals);
   text += transfers_line(counted.transfers, config.least_transfer_bytes);

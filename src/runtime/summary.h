@@ -92,6 +92,7 @@ class Summary {
     std::atomic<std::int64_t> start_to_wait_ns{0};
     std::atomic<std::int64_t> waited_ns{0};
     std::atomic<std::int64_t> duration_ns{0};  // from start to complete, of those handled
+    std::atomic<std::int64_t> waited_for_handled_ns{0};
     std::array<std::atomic<std::int64_t>, kReasons> passed_on{};
   };
   const bool wanted_;

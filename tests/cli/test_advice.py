@@ -78,7 +78,10 @@ def test_no_gain_where_all_cores_of_a_node_compute():
         rank["cores"] = rank["node_ranks"]
     for row in stored["site"]:
         row["comm_nodes"] = 1
-    assert analysis.analyse(stored).sites[0].gain_high_us == 0
+    advice = analysis.analyse(stored)
+    assert advice.sites[0].gain_high_us == 0
+    said = next(reason for reason in show.reasons(advice) if reason.startswith("nothing to win"))
+    assert "the data are moved by the same cores" in said
 
 
 def test_windows_that_mostly_broke_off_are_unknown():

@@ -537,3 +537,9 @@ def test_calls_that_never_wait_are_counted_and_sampled(mpi, program, advise, tmp
     assert waits and all(call["timed"] == call["calls"] for call in waits)
     sampled = any(call["timed"] < call["calls"] for call in polls)
     assert (json.loads((tmp_path / "s.json").read_text())["mpi_error_us"] > 0) == sampled
+
+
+def test_the_lab_comes_before_the_advisor(call):
+    done = call("advise", "--", "weft", "lab", "run", "--nodes", "2", "--", "./app")
+    assert done.returncode == 2
+    assert "weft lab run --nodes 2 -- weft advise -- ./app" in " ".join(done.stderr.split())

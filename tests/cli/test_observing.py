@@ -1,11 +1,13 @@
 """`weft run --summary` and `--trace` on a real program, from all ranks into one place."""
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
-from weft import mpi_libraries
+from weft import installation, mpi_libraries
 
 RANKS = 3
 
@@ -89,3 +91,37 @@ def test_summary_in_json_has_the_seconds(observed, tmp_path):
     file = tmp_path / "summary.json"
     observed("thread", f"--summary=json:{file}")
     assert json.loads(file.read_text())["seconds"] > 0
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_what_is_hidden_is_of_the_calls_that_weft_handled(call, tmp_path, name):
+    """Waits for calls that it passed on are long here, and would make it less than nothing."""
+    library = mpi_libraries.implementation(name)
+    if not library.mpiexec.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target(name)}")
+    source = installation.ROOT / "tests/cli/programs/late_for_some.c"
+    program = tmp_path / "late_for_some"
+    compiler = str(library.prefix / "bin/mpicc")
+    subprocess.run(
+        [compiler, "-O1", str(source), "-o", str(program), f"-Wl,-rpath,{library.prefix}/lib"],
+        check=True,
+        timeout=120,
+        env={**os.environ, **library.environment()},
+    )
+    command = [*library.launcher(2), program]
+    run = ("run", "--engine", "thread", "--summary", "--", *command)
+    done = call(*run, **library.environment())
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stderr.splitlines() if "MPI_Iallreduce" in line)
+    _, seen, handled, _, _, waited_us, hidden, _ = line.split()
+    assert (int(seen), int(handled)) == (40, 20)
+    assert float(waited_us) > 5000
+    assert 0 <= float(hidden) <= 100
+
+
+def test_a_program_with_blocking_calls_is_not_said_to_have_none(call, tmp_path):
+    library = mpi_libraries.implementation("mpich")
+    program = [*library.launcher(2), library.program("latency"), "--forms", "blocking"]
+    done = call("run", "--engine", "native", "--summary", "--", *program)
+    assert done.returncode == 0, done.stderr
+    assert "blocking ones are not counted" in done.stderr

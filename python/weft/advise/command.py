@@ -126,6 +126,8 @@ def advise(
 def observe(command: list[str], budget: float, mpi: str, record: Path) -> int:
     from weft.advise import session
 
+    if Path(command[0]).name == "weft" and command[1:2] == ["lab"]:
+        raise refuse("the lab comes first: weft lab run --nodes 2 -- weft advise -- ./app")
     status, recorded = session.record(command, budget, mpi, record)
     if not recorded:
         print(

@@ -170,12 +170,14 @@ BEFORE_WORDS = (
 
 
 def reasons(advice: Advice) -> list[str]:
-    """Why windows are unknown, once for each reason."""
+    """Why windows are unknown, or nothing is to be won in one that is known, once for each."""
     found: dict[str, list[str]] = {}
     for site in advice.sites[:MOST_SITES]:
         for side in ("after", "before"):
             if why := why_unknown(site, side):
                 found.setdefault(f"window {side} unknown: {why}", []).append(short_place(site))
+        if site.gain_high_us == 0 and site.why_no_gain:
+            found.setdefault(f"nothing to win: {site.why_no_gain}", []).append(short_place(site))
     return [f"{reason} ({', '.join(places[:4])})" for reason, places in found.items()]
 
 
