@@ -107,6 +107,12 @@ def test_status_is_the_jobs(call):
     assert call("lab", "run", "--no-check", "--", "sh", "-c", "exit 7").returncode == 7
 
 
+def test_a_program_that_is_not_there_is_named_before_the_lab_is_made(call):
+    done = call("lab", "run", "--", "./nothere")
+    assert done.returncode == 127
+    assert done.stderr == "weft: ./nothere: not found, or not executable\n"
+
+
 def test_command_counts_bytes(call, tmp_path):
     counts = tmp_path / "counts.json"
     probe = mpi_libraries.implementation("mpich").program("weft-probe")

@@ -1,13 +1,14 @@
 """`weft lab run`: one job in a lab of its own."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from weft.lab.lab import Lab, LabResult
+from weft.lab.lab import Lab, LabResult, search_path
 from weft.lab.plan import LabError, Plan
 
 
@@ -40,6 +41,9 @@ def run(
     ] = None,
 ) -> None:
     """Run an MPI program with each node in a network namespace of its own."""
+    if command[0] != "weft" and not shutil.which(command[0], path=search_path()):
+        print(f"weft: {command[0]}: not found, or not executable", file=sys.stderr)
+        raise typer.Exit(127)
     try:
         with Lab(nodes, per_node, rate, burst, mpi, cores, check, delay) as lab:
             result = lab.run(command)
