@@ -74,7 +74,7 @@ class Plan {
   void transform(Complex* from, Complex* to) const { fftw_execute_dft(plan_, raw(from), raw(to)); }
 
   // Each shape is planned once, so that all variants have the same bits.
-  static const Plan& of(const Shape& shape) {
+  static const Plan& of(Shape shape) {
     static std::map<Shape, Plan> planned;
     return planned.try_emplace(shape, shape).first->second;
   }
