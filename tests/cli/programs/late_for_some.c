@@ -1,5 +1,6 @@
-/* Collectives that Weft handles, and some on a communicator that it leaves to the library, for which
-   the second rank is late each time: what is waited for there has no part in what is hidden. */
+/* Collectives that Weft handles, and some on a communicator that it leaves to the library, for
+   which the second rank is late each time: what is waited for there has no part in what is hidden.
+ */
 #include <mpi.h>
 #include <unistd.h>
 
