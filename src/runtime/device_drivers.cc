@@ -6,9 +6,11 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
+#include <cstring>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 namespace weft {
 namespace {
@@ -19,21 +21,33 @@ bool find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-// nullptr: none by these names has been loaded.
-template <std::size_t n>
-void* loaded(const std::array<const char*, n>& names) {
-  for (const char* name : names)
-    if (void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return library;
-  return nullptr;
+// The library whose file is called so, of whatever version; nullptr: the process has not loaded
+// it. Not by dlopen(): that would look through the file system for what is not there.
+void* loaded(const char* name) {
+  struct Search {
+    const char* name;
+    std::string path;
+  } search{name, ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info* one, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        const char* const slash = std::strrchr(one->dlpi_name, '/');
+        const std::string_view file = slash ? slash + 1 : one->dlpi_name;
+        if (!file.starts_with(wanted.name)) return 0;
+        wanted.path = one->dlpi_name;
+        return 1;
+      },
+      &search);
+  return search.path.empty() ? nullptr : dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
 }
 
-constexpr std::array kCudaNames{"libcuda.so.1"};
+constexpr const char* kCuda = "libcuda.so";
 
 class CudaDriver final : public DeviceDriver {
  public:
   // False: there is none, or another one than is known here.
   bool find_functions() {
-    void* const library = loaded(kCudaNames);
+    void* const library = loaded(kCuda);
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
            find(library, "cuMemcpy", copy_) &&
            find(library, "cuCtxPushCurrent_v2", push_context_) &&
@@ -76,14 +90,12 @@ class CudaDriver final : public DeviceDriver {
   int (*pop_context_)(void** context) = nullptr;
 };
 
-// With each of ROCm's major versions.
-constexpr std::array kHipNames{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                               "libamdhip64.so"};
+constexpr const char* kHip = "libamdhip64.so";
 
 class HipDriver final : public DeviceDriver {
  public:
   bool find_functions() {
-    void* const library = loaded(kHipNames);
+    void* const library = loaded(kHip);
     int version = 0, (*version_of_runtime)(int*) = nullptr;
     const bool complete = library && find(library, "hipPointerGetAttributes", attributes_) &&
                           find(library, "hipMemcpy", copy_) &&
@@ -196,7 +208,7 @@ bool is_surely_the_processors(std::uintptr_t address) {
 }  // namespace
 
 void look_for_devices() {
-  bool there = loaded(kCudaNames) || loaded(kHipNames);
+  bool there = loaded(kCuda) || loaded(kHip);
   for (const char* node :
        {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvhost-gpu", "/dev/dxg", "/dev/kfd"})
     there = there || access(node, F_OK) == 0;

@@ -13,8 +13,9 @@ import pytest
 
 from weft import installation, mpi_libraries
 
-CUDA = "libweft-device-standin.so"
-HIP = "libweft-hip-standin.so"
+# Under the names by which Weft knows the drivers.
+CUDA = "libcuda.so.1"
+HIP = "libamdhip64.so.6"
 
 
 def summary_of(mpi, ranks, standin, tmp_path, *options, **variables) -> dict:
@@ -25,7 +26,7 @@ def summary_of(mpi, ranks, standin, tmp_path, *options, **variables) -> dict:
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", *options, "--blocking", f"--summary=json:{summary}"]
-    driver = installation.BUILD / "lib" / standin
+    driver = installation.BUILD / "lib/standin" / standin
     command = [*library.launcher(ranks), *weft, "--", program, driver]
     done = subprocess.run(
         [str(word) for word in command],

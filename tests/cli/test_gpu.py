@@ -15,7 +15,7 @@ from weft import gpu as weft_gpu
 from weft import installation, mpi_libraries
 
 LIB = installation.BUILD / "lib"
-STANDIN = LIB / "libweft-device-standin.so"
+STANDIN = LIB / "standin/libcuda.so.1"  # the name by which Weft knows a driver
 HEADERS = ("weft_gpu.h", "weft_gpu_calls.h")
 
 
