@@ -148,13 +148,13 @@ std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes
                                      std::int64_t bytes) {
   const int node = nodes.of(rank), place = nodes.place(rank);
   const std::int64_t wanted = nodes.ranks_on(node) == 1 ? 0 : bytes;
-  LibraryTalk on_one_node(comm, comm);
-  if (nodes.count() == 1) return room_by(on_one_node, rank, place, wanted);
-  MPI_Comm here;
-  if (library_calls.Comm_split(comm, node, place, &here) != MPI_SUCCESS) return std::nullopt;
+  MPI_Comm here = comm;
+  const bool several = nodes.count() > 1;
+  if (several && library_calls.Comm_split(comm, node, place, &here) != MPI_SUCCESS)
+    here = handles.comm_null;
   LibraryTalk talk(comm, here);
   auto room = room_by(talk, rank, place, wanted);
-  library_calls.Comm_free(&here);
+  if (several && here != handles.comm_null) library_calls.Comm_free(&here);
   return room;
 }
 

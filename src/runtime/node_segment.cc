@@ -1,4 +1,4 @@
-// One exchange names the segments; a second one tells who could not map his node's.
+// One exchange names the segments; a second one tells which rank could not map that of its node.
 #include "runtime/node_segment.h"
 
 #include <utility>
@@ -25,6 +25,7 @@ Result<Segment> attach_segment(const SegmentOffer& first, std::int64_t bytes) {
 }  // namespace
 
 std::optional<SegmentOffer> LibraryTalk::of_first(const SegmentOffer& own) {
+  if (here_ == handles.comm_null) return SegmentOffer{own.bytes, {}};
   SegmentOffer first = own;
   library_calls.Bcast(&first, static_cast<int>(sizeof first), handles.byte, 0, here_);
   return first;

@@ -19,7 +19,7 @@ struct SegmentOffer {
   SegmentName name{};      // no bytes: it could not be made
 };
 
-// Who lacks what he should have: this rank and none before it, or another as well.
+// Which rank lacks what it should have: this one and none before it, or another as well.
 enum class Lacking : std::uint8_t { nobody, this_rank_first, another };
 
 // lowest: the first rank that lacks it; `ranks`, so many as there are, if none does.
@@ -38,7 +38,8 @@ class SegmentTalk {
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// By the MPI library: `all` ranks, of which those `here` are on this rank's node.
+// By the MPI library: `all` ranks, of which those `here` are on this rank's node. MPI_COMM_NULL:
+// the library gives no such communicator, and none of them gets a segment.
 class LibraryTalk final : public SegmentTalk {
  public:
   LibraryTalk(MPI_Comm all, MPI_Comm here) : all_(all), here_(here) {}
