@@ -3,7 +3,7 @@
 
 namespace weft::advise {
 
-std::atomic<std::size_t> pending_collectives{0};
+std::atomic<int> pending_collectives{0};
 
 namespace {
 
@@ -13,10 +13,10 @@ constinit Pending table[kPlaces];
 std::size_t used = 0;
 bool overflowed = false;
 
-// `more` may be below zero.
-void count_collectives(int more) {
-  const std::size_t before = pending_collectives.load(std::memory_order_relaxed);
-  pending_collectives.store(before + static_cast<std::size_t>(more), std::memory_order_relaxed);
+// With the recorder's lock held.
+void count_collectives(int change) {
+  const int before = pending_collectives.load(std::memory_order_relaxed);
+  pending_collectives.store(before + change, std::memory_order_relaxed);
 }
 
 std::size_t home_of(std::uint64_t request) {

@@ -31,7 +31,7 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns);
 Pending* find_request(std::uint64_t request);  // nullptr: not one of them
 void drop_request(Pending& pending);
 // Whether one of them is a collective's; without the lock.
-extern std::atomic<std::size_t> pending_collectives;
+extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {
   return pending_collectives.load(std::memory_order_relaxed) > 0;
 }
