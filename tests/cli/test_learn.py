@@ -96,6 +96,23 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert site["calls_on_trial"] == 0
 
 
+def test_what_is_found_on_a_lane_is_kept_apart(run, tmp_path):
+    """There the library's whole collectives are no ways, which elsewhere may be the best."""
+    lane = built("learning_on_a_lane", tmp_path)
+    run(200)
+    sites, _ = run(200, program=lane)
+    (site,) = sites.values()
+    assert not {"tcc", "assist"} & {way["way"] for way in site["ways"]}
+    known = {
+        one.program: one for one in learned.read(tmp_path / "plans") if "allreduce" in one.calls
+    }
+    assert known["learning"].communicator == "2 ranks on 2 nodes"
+    assert known["learning_on_a_lane"].communicator == "2 ranks on 2 nodes, on a lane"
+    again, _ = run(12, program=lane)
+    (found,) = again.values()
+    assert (found["way"], found["calls_on_trial"]) == (site["way"], 0)
+
+
 def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
     sites, _ = run(800, 1, "blocking", blocking=True)
     for words in (BLOCKING + site for site in SITES):

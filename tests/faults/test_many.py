@@ -138,6 +138,19 @@ def test_communicators_for_which_there_is_no_lane_are_passed_on(tool):
     assert passed_on and int(passed_on[1]) >= 2 * 200, done.err
 
 
+def test_persistent_collectives_for_which_there_is_no_tag_are_passed_on(tool):
+    """Each keeps its tag, of which a communicator has 4,096 where the library has few."""
+    more = 3
+    wanted = {"FAULTS_PERSISTENT": str(4096 + more)}
+    options = ["--summary", "--transport", "mpi", "--init-budget", "0"]
+    job = Job("mpich", ["many-persistent"], "function", variables=wanted, options=options)
+    job.tools = [tool("mpich", "few_tags")]
+    done = job.right()
+    line = next(line for line in done.err.splitlines() if "MPI_Allreduce_init" in line)
+    assert line.split()[1:3] == [str(2 * (4096 + more)), str(2 * 4096)], done.err
+    assert f"passed on {2 * more}: communicator beside so many others" in done.err
+
+
 IN_TURN = 10_000 if FULL else 1_000
 
 

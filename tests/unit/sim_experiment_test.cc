@@ -88,6 +88,26 @@ TEST(SimExperiment, AThreadHidesWhatFunctionDoesNot) {
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
 }
 
+// On the core of its rank, over a slow link.
+TEST(SimExperiment, AThreadThatRestsLeavesTheCoreToTheComputation) {
+  Machine machine;
+  machine.cores = 1;
+  machine.network.bytes_per_us = 25;
+  auto setup = setup_of(machine, Kind::allreduce, "ring", 2);
+  setup.nodes = 2;
+  setup.placement = *parse_placement("bind");
+  setup.compute_us = 2 * (1 << 20) / 25.0;
+  setup.backoff = *parse_backoff("spin");
+  const Outcome spins = outcome_of(setup);
+  EXPECT_GT(spins.total_us, 1.2 * setup.compute_us);
+  for (const char* backoff : {"yield", "sleep:100", "baton", "quiet"}) {
+    setup.backoff = *parse_backoff(backoff);
+    const Outcome rests = outcome_of(setup);
+    EXPECT_EQ(rests.messages, spins.messages) << backoff;
+    EXPECT_LT(rests.total_us, 1.05 * setup.compute_us) << backoff;
+  }
+}
+
 TEST(SimExperiment, EveryAlgorithmEnds) {
   Machine machine;
   machine.cores = 8;

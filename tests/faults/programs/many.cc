@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -208,6 +209,26 @@ void many_communicators() {
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
+// Many persistent collectives of one communicator, the first and the last of them under way
+// together.
+void many_persistent() {
+  const int wanted = from_environment("FAULTS_PERSISTENT", 1000);
+  OwnWorld comm;
+  std::deque<Sum> sums;
+  std::vector<MPI_Request> requests(static_cast<std::size_t>(wanted));
+  for (MPI_Request& request : requests) {
+    sums.emplace_back(3, comm);
+    sums.back().initialise(&request);
+  }
+  for (int round = 0; round < 3; ++round) {
+    MPI_Request* const ends[2] = {&requests.front(), &requests.back()};
+    for (MPI_Request* one : ends) MPI_Start(one);
+    for (MPI_Request* one : ends) MPI_Wait(one, MPI_STATUS_IGNORE);
+    expect(sums.front().right() && sums.back().right(), "the first and the last of many");
+  }
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+}
+
 bool threads_granted() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -378,6 +399,7 @@ const std::vector<Case>& many_cases() {
       {"many-communicators", many_communicators},
       {"many-kinds-of-communicators", many_kinds_of_communicators},
       {"communicators-in-turn", communicators_in_turn},
+      {"many-persistent", many_persistent},
       {"asked-by-two-threads", asked_by_two_threads},
       {"tested-by-two-threads", tested_by_two_threads},
       {"on-three-communicators", on_three_communicators},
