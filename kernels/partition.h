@@ -4,13 +4,14 @@
 // Sci. Comput. 20 (1998); METIS 5.1's manual.
 #pragma once
 #include <mpi.h>
-#ifdef WEFT_METIS
+#ifdef WITH_METIS
 #include <dlfcn.h>
 #include <metis.h>
 #endif
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -21,14 +22,16 @@
 
 namespace sparse {
 
-// METIS's library is looked for when the program runs, so that the program starts without it, too.
-// WEFT_METIS: the build had its header, and found the library there.
-#ifdef WEFT_METIS
+// METIS's library is looked for when the program runs, so that the program starts without it, too:
+// what the variable METIS_LIBRARY names, else among the system's.
+// WITH_METIS: the build had its header.
+#ifdef WITH_METIS
 struct Metis {
   Metis() {
+    const char* const named = std::getenv("METIS_LIBRARY");
     void* library = nullptr;
-    for (const char* name : {WEFT_METIS, "libmetis.so.5", "libmetis.so"}) {
-      if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    for (const char* name : {named, "libmetis.so.5", "libmetis.so"}) {
+      if (name && !library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
     if (!library) return;
     find(library, "METIS_SetDefaultOptions", &options);
@@ -80,7 +83,7 @@ inline Parts by_metis([[maybe_unused]] const std::vector<Entry>& entries, int or
                       [[maybe_unused]] int ranks) {
   Parts parts(static_cast<std::size_t>(order));
   int failed = 0;
-#ifdef WEFT_METIS
+#ifdef WITH_METIS
   if (trials::rank_in(MPI_COMM_WORLD) == 0 && ranks > 1) {
     std::vector<idx_t> start(static_cast<std::size_t>(order) + 1), neighbours, found(parts.size());
     for (const Entry& one : entries) {
@@ -213,7 +216,8 @@ inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone
   const bool wanted = problem.partition == "metis";
   if (wanted && !all_have_metis()) {
     return "--partition metis needs METIS, which not every rank has: install it (Debian:"
-           " libmetis-dev) and build Weft again, or choose --partition blocks";
+           " libmetis-dev) and build Weft again, or name its library by METIS_LIBRARY, or choose"
+           " --partition blocks";
   }
   std::vector<Entry> entries;
   int order = 0;
