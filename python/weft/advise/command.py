@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 RECORD = Path("weft-advise.sqlite")
 PAGE = Path("weft-advise.html")
+HOW = "How the program is run"
+FILES = "What is written"
+LATER = "From a record, without a program"
 
 
 def refuse(message: object) -> typer.Exit:
@@ -49,18 +52,32 @@ def advise(
     ] = None,
     json_file: Annotated[
         Optional[Path],
-        typer.Option("--json", help="Also write the sites as JSON.", metavar="FILE"),
+        typer.Option(
+            "--json", help="Also write the sites as JSON.", metavar="FILE", rich_help_panel=FILES
+        ),
     ] = None,
     page: Annotated[
-        Path, typer.Option("-o", "--out", help="The page, with everything in it.", metavar="FILE")
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            help="The page, with everything in it.",
+            metavar="FILE",
+            rich_help_panel=FILES,
+        ),
     ] = PAGE,
     record: Annotated[
-        Path, typer.Option(help="Where the record of the run is kept.", metavar="FILE")
+        Path,
+        typer.Option(
+            help="Where the record of the run is kept.", metavar="FILE", rich_help_panel=FILES
+        ),
     ] = RECORD,
     trace: Annotated[
         Optional[Path],
         typer.Option(
-            help="Also write each rank's collectives and windows for Perfetto.", metavar="FILE"
+            help="Also write each rank's collectives and windows for Perfetto.",
+            metavar="FILE",
+            rich_help_panel=FILES,
         ),
     ] = None,
     overhead: Annotated[
@@ -68,6 +85,7 @@ def advise(
         typer.Option(
             help="The part of the run time that observing results may take; 0: none is observed.",
             metavar="PERCENT",
+            rich_help_panel=HOW,
         ),
     ] = "5%",
     verify: Annotated[
@@ -75,12 +93,16 @@ def advise(
         typer.Option(
             "--verify",
             help="Run the recorded calls again, blocking and with Weft, for the gain's lower end.",
+            rich_help_panel=HOW,
         ),
     ] = False,
     mpi: Annotated[
         str,
         typer.Option(
-            help="mpich, intelmpi, openmpi or abi.", show_default="found out", metavar="MPI"
+            help="mpich, intelmpi, openmpi or abi.",
+            show_default="found out",
+            metavar="MPI",
+            rich_help_panel=HOW,
         ),
     ] = "",
     from_record: Annotated[
@@ -90,11 +112,16 @@ def advise(
             help="Run nothing: advise on a record, or on what ranks of a crashed job have left in"
             " a directory.",
             metavar="FILE",
+            rich_help_panel=LATER,
         ),
     ] = None,
     before: Annotated[
         Optional[Path],
-        typer.Option(help="With --from: what changed since this record.", metavar="FILE"),
+        typer.Option(
+            help="With --from: what changed since this record.",
+            metavar="FILE",
+            rich_help_panel=LATER,
+        ),
     ] = None,
 ) -> None:
     """Say which collectives of a program would gain from running behind computation."""

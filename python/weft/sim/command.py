@@ -7,33 +7,51 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+CALL = "What is simulated"
+PLACE = "On which machine"
+HOW = "Who carries it out, and where"
+FILES = "Results"
+REAL = "This machine"
+
 
 def sim(
     context: typer.Context,
     collective: Annotated[
         Optional[str],
-        typer.Option(help="The collective, such as iallreduce or bcast.", metavar="NAME"),
+        typer.Option(
+            help="The collective, such as iallreduce or bcast.",
+            metavar="NAME",
+            rich_help_panel=CALL,
+        ),
     ] = None,
     machine: Annotated[
         str,
         typer.Option(
             help="knl64, skylake48, sapphire120, or a file such as --calibrate writes.",
             metavar="MACHINE",
+            rich_help_panel=PLACE,
         ),
     ] = "knl64",
     ranks: Annotated[
         Optional[int],
         typer.Option(
-            help="Ranks on all nodes.", show_default="one per core", metavar="NUMBER", min=1
+            help="Ranks on all nodes.",
+            show_default="one per core",
+            metavar="NUMBER",
+            min=1,
+            rich_help_panel=PLACE,
         ),
     ] = None,
-    nodes: Annotated[int, typer.Option(help="Nodes.", metavar="NUMBER", min=1)] = 1,
+    nodes: Annotated[
+        int, typer.Option(help="Nodes.", metavar="NUMBER", min=1, rich_help_panel=PLACE)
+    ] = 1,
     size: Annotated[
         str,
         typer.Option(
             "--bytes",
             help="Size of the data, such as 64KiB; of a block where there are several.",
             metavar="SIZE",
+            rich_help_panel=CALL,
         ),
     ] = "1MiB",
     algorithm: Annotated[
@@ -42,10 +60,17 @@ def sim(
             help="The algorithm, by the name that weft schedule knows.",
             show_default="the one Weft takes",
             metavar="NAME",
+            rich_help_panel=CALL,
         ),
     ] = None,
     root: Annotated[
-        int, typer.Option(help="Root of bcast, reduce, gather and scatter.", metavar="RANK", min=0)
+        int,
+        typer.Option(
+            help="Root of bcast, reduce, gather and scatter.",
+            metavar="RANK",
+            min=0,
+            rich_help_panel=CALL,
+        ),
     ] = 0,
     engine: Annotated[
         Optional[list[str]],
@@ -55,6 +80,7 @@ def sim(
             " set side by side.",
             show_default="thread",
             metavar="ENGINE",
+            rich_help_panel=HOW,
         ),
     ] = None,
     placement: Annotated[
@@ -63,6 +89,7 @@ def sim(
             help="Where threads run: bind, numa, odd-even, pack:K, or list:C,C,...",
             show_default="numa",
             metavar="POLICY",
+            rich_help_panel=HOW,
         ),
     ] = None,
     split: Annotated[
@@ -71,32 +98,44 @@ def sim(
             help="Levels of a tree that the application's cores carry out, or 'model'.",
             show_default="0",
             metavar="NUMBER",
+            rich_help_panel=HOW,
         ),
     ] = None,
     backoff: Annotated[
         str,
         typer.Option(
-            help="What a thread does after a poll that found nothing: yield, spin, or sleep:US.",
+            help="What a thread does after a poll that found nothing: yield, spin, sleep:US,"
+            " quiet, or baton.",
             metavar="POLICY",
+            rich_help_panel=HOW,
         ),
     ] = "yield",
     callers: Annotated[
         Literal["help", "leave"],
         typer.Option(
-            help="Whether callers that wait take part, as in Weft, or leave it to the thread."
+            help="Whether callers that wait take part, as in Weft, or leave it to the thread.",
+            rich_help_panel=HOW,
         ),
     ] = "help",
     transport: Annotated[
         Literal["auto", "mpi"],
-        typer.Option(help="mpi: by messages inside nodes, too, not in memory that ranks share."),
+        typer.Option(
+            help="mpi: by messages inside nodes, too, not in memory that ranks share.",
+            rich_help_panel=PLACE,
+        ),
     ] = "auto",
     order: Annotated[
         Literal["dataflow", "levels"],
-        typer.Option(help="levels: one level of a tree after the other."),
+        typer.Option(help="levels: one level of a tree after the other.", rich_help_panel=HOW),
     ] = "dataflow",
     compute: Annotated[
         float,
-        typer.Option(help="Computation on each rank, in microseconds.", metavar="US", min=0),
+        typer.Option(
+            help="Computation on each rank, in microseconds.",
+            metavar="US",
+            min=0,
+            rich_help_panel=CALL,
+        ),
     ] = 0,
     noise: Annotated[
         float,
@@ -104,9 +143,12 @@ def sim(
             help="Noise: what takes 1 takes 1 + NOISE * X, X exponential with mean 1.",
             metavar="NOISE",
             min=0,
+            rich_help_panel=PLACE,
         ),
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Of the noise.", metavar="NUMBER", min=0)] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Of the noise.", metavar="NUMBER", min=0, rich_help_panel=PLACE)
+    ] = 1,
     copies: Annotated[
         Optional[int],
         typer.Option(
@@ -115,21 +157,36 @@ def sim(
             metavar="NUMBER",
             min=1,
             max=2,
+            rich_help_panel=PLACE,
         ),
     ] = None,
     trace: Annotated[
         Optional[Path],
-        typer.Option(help="Write a timeline for ui.perfetto.dev (one run).", metavar="FILE"),
+        typer.Option(
+            help="Write a timeline for ui.perfetto.dev (one run).",
+            metavar="FILE",
+            rich_help_panel=FILES,
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Machine-readable.", rich_help_panel=FILES)
+    ] = False,
     out: Annotated[
         Optional[Path],
-        typer.Option("-o", "--out", help="Write a page with the runs' timelines.", metavar="FILE"),
+        typer.Option(
+            "-o",
+            "--out",
+            help="Write a page with the runs' timelines.",
+            metavar="FILE",
+            rich_help_panel=FILES,
+        ),
     ] = None,
     calibrate: Annotated[
         bool,
         typer.Option(
-            "--calibrate", help="Measure this machine, and write its description (-o FILE)."
+            "--calibrate",
+            help="Measure this machine, and write its description (-o FILE).",
+            rich_help_panel=REAL,
         ),
     ] = False,
     against_measured: Annotated[
@@ -137,6 +194,7 @@ def sim(
         typer.Option(
             "--against-measured",
             help="Measure and simulate the same collectives here, and set the times side by side.",
+            rich_help_panel=REAL,
         ),
     ] = False,
     lab: Annotated[
@@ -145,6 +203,7 @@ def sim(
             help="The lab whose messages are measured, such as nodes=2,rate=200mbit; with"
             " --calibrate and --against-measured.",
             metavar="WORDS",
+            rich_help_panel=REAL,
         ),
     ] = None,
     mpi: Annotated[
@@ -154,6 +213,7 @@ def sim(
             " with --calibrate and --against-measured, whose messages are measured.",
             show_default="the first that weft info lists; the rule for any other library",
             metavar="MPI",
+            rich_help_panel=HOW,
         ),
     ] = None,
 ) -> None:
