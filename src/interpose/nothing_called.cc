@@ -39,11 +39,14 @@ bool had_children() {
   return getrusage(RUSAGE_CHILDREN, &used) == 0 && used.ru_maxrss > 0;
 }
 
-[[gnu::destructor]] void say_why_there_is_no_summary() {
-  if (has_begun || !is_set("WEFT_SUMMARY") || !started_by_weft_run()) return;
-  if (!is_first_rank() || had_children()) return;
+bool wants_summary() {
+  return is_set("WEFT_SUMMARY") && std::strcmp(std::getenv("WEFT_SUMMARY"), "0") != 0;
+}
+
+[[gnu::destructor]] void say_that_there_was_nothing_to_do() {
+  if (has_begun || !started_by_weft_run() || !is_first_rank() || had_children()) return;
   const std::string program = program_invocation_name;
-  say("no summary: " + program +
+  say((wants_summary() ? "no summary: " : "nothing to do: ") + program +
       " has not called MPI_Init of a shared MPI library; see with 'ldd " + program +
       "' whether it is linked to one");
 }

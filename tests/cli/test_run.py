@@ -281,6 +281,7 @@ def test_what_is_missing_and_what_is_there_is_said(weft, environment, linked_to,
 
 
 NO_SUMMARY = "weft: no summary: "
+NOTHING_TO_DO = "weft: nothing to do: "
 
 
 def test_why_there_is_no_summary(call, compiled):
@@ -311,8 +312,13 @@ def test_a_script_may_let_others_call_mpi(call, script, text):
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_no_word_without_a_summary(call, compiled):
-    assert call("run", "--", compiled("say")).stderr == ""
+def test_a_program_without_mpi_is_told_that_nothing_was_done(call, compiled, script):
+    program = compiled("say")
+    result = call("run", "--", program)
+    assert (result.returncode, result.stderr.count("\n")) == (0, 1)
+    assert result.stderr.startswith(NOTHING_TO_DO) and f"ldd {program}" in result.stderr
+    assert call("run", "--", program, WEFT_SUMMARY="0").stderr.startswith(NOTHING_TO_DO)
+    assert call("run", "--", script("app", "/bin/true; exit 0")).stderr == ""
 
 
 def test_status_is_the_programs_own(call):
