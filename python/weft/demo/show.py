@@ -191,8 +191,8 @@ def advice(
     if is_lab:
         commands.append(
             (
-                f"{weft} lab run --nodes {RANKS} -- ./app",
-                "on two nodes joined by a slow link, as here",
+                f"{weft} lab run --nodes {RANKS} -- {weft} run --summary -- ./app",
+                "the first one on two nodes joined by a slow link, as here",
             )
         )
     else:
