@@ -155,6 +155,8 @@ deb: mpis
 	@packaging/build-deb
 
 check-deb: deb
+	@command -v lintian >/dev/null || { echo "weft: lintian is missing: apt-get install lintian" >&2; exit 1; }
+	@lintian --fail-on error $$(ls -t dist/weft_*.deb | head -n 1)
 	@packaging/check-deb $$(ls -t dist/weft_*.deb | head -n 1)
 
 easybuild:
