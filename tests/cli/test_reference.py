@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MAN = ROOT / "packaging" / "man"
 COMPLETION = ROOT / "packaging" / "completion"
 COMMANDS = ("run", "schedule", "bench", "plan", "report", "compare", "info", "doctor", "demo")
-COMMANDS = (*COMMANDS, "sim", "reproduce", "lab run")
+COMMANDS = (*COMMANDS, "sim", "reproduce", "lab run", "advise", "learned", "place", "model")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 

@@ -119,7 +119,11 @@ def slug(title: str) -> str:
 
 
 def all_pages() -> list[Page]:
-    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    paths = [
+        ROOT / "README.md",
+        ROOT / "packaging/README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
     return [Page(path) for path in paths]
 
 

@@ -42,8 +42,9 @@ def test_files_named_in_pages_exist():
 
 def test_every_page_is_in_the_site():
     navigation = (ROOT / "mkdocs.yml").read_text()
-    for page in PAGES[1:]:
-        assert str(page.path.relative_to(ROOT / "docs")) in navigation, page_name(page)
+    for page in PAGES:
+        if page.path.is_relative_to(ROOT / "docs"):
+            assert str(page.path.relative_to(ROOT / "docs")) in navigation, page_name(page)
 
 
 @pytest.mark.parametrize("name", ["generate_performance", "generate_scaling"])

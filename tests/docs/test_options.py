@@ -33,6 +33,7 @@ OTHERS = {
     "--mca": "mpiexec of Open MPI",
     "--output-on-failure": "ctest",
     "--no-such-option": "a wrong one, in an example",
+    **dict.fromkeys(("--install", "--prefix"), "CMake's"),
     **dict.fromkeys(
         ("--job-name", "--ntasks-per-node", "--cpus-per-task", "--time", "--output"),
         "Slurm's",
