@@ -154,6 +154,8 @@ std::optional<SegmentRoom> make_room(MPI_Comm comm, int rank, const Nodes& nodes
     here = handles.comm_null;
   LibraryTalk talk(comm, here);
   auto room = room_by(talk, rank, place, wanted);
+  // Between nodes leaders send what lies there.
+  if (room && !several) room->keep_from_library();
   if (several && here != handles.comm_null) library_calls.Comm_free(&here);
   return room;
 }

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -127,6 +128,7 @@ Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
 
 // One page first, which grows once it is as the whole is to be. Where the process has asked that
 // all it maps be locked (mlockall), every page of the whole would come into being at once.
+// It grows by the system call itself, which nobody intercepts: no library has seen the page.
 Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   const auto failed = [&] {
@@ -139,10 +141,9 @@ Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped map
   madvise(first, static_cast<std::size_t>(page), MADV_DONTDUMP);
   Segment made(name, page, static_cast<std::byte*>(first));
   if (mapped == Mapped::first_page || name.bytes == page) return made;
-  void* const whole = mremap(first, static_cast<std::size_t>(page),
-                             static_cast<std::size_t>(name.bytes), MREMAP_MAYMOVE);
-  if (whole == MAP_FAILED) return failed();
-  made.data_ = static_cast<std::byte*>(whole);
+  const long whole = syscall(SYS_mremap, first, page, name.bytes, MREMAP_MAYMOVE);
+  if (whole == -1) return failed();
+  made.data_ = reinterpret_cast<std::byte*>(whole);
   made.mapped_bytes_ = name.bytes;
   return made;
 }
@@ -163,19 +164,25 @@ Segment::Segment(Segment&& other) noexcept
     : name_(other.name_),
       mapped_bytes_(other.mapped_bytes_),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      is_private_(other.is_private_),
       data_(std::exchange(other.data_, nullptr)) {}
 
 Segment& Segment::operator=(Segment other) noexcept {
   std::swap(name_, other.name_);
   std::swap(mapped_bytes_, other.mapped_bytes_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(is_private_, other.is_private_);
   std::swap(data_, other.data_);
   return *this;
 }
 
 Segment::~Segment() {
   if (owns_descriptor()) close(descriptor_);
-  if (data_) munmap(data_, static_cast<std::size_t>(mapped_bytes_));
+  if (!data_) return;
+  if (is_private_)
+    syscall(SYS_munmap, data_, mapped_bytes_);
+  else
+    munmap(data_, static_cast<std::size_t>(mapped_bytes_));
 }
 
 // Programs that close every descriptor they did not open may have given the number to a file of

@@ -49,6 +49,9 @@ class Segment {
   int descriptor() const { return owns_descriptor() ? descriptor_ : -1; }
   // From now on the name leads nowhere; those who are attached stay so.
   void close_to_others();
+  // The MPI library never sees an address in it, and so need not know when they go. UCX would note
+  // each such time, and keep the note until it registers memory next.
+  void keep_from_library() { is_private_ = true; }
 
  private:
   Segment(const SegmentName& name, std::int64_t mapped_bytes, std::byte* data)
@@ -59,6 +62,7 @@ class Segment {
   SegmentName name_;
   std::int64_t mapped_bytes_;
   int descriptor_ = -1;  // its maker's; the application may have closed it behind our back
+  bool is_private_ = false;  // kept from the library
   std::byte* data_;      // nullptr: moved from
 };
 

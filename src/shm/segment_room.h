@@ -19,6 +19,7 @@ class SegmentRoom {
     known_segments().add(segment_);
   }
 
+  void keep_from_library() { segment_->keep_from_library(); }
   bool fits(std::int64_t bytes) const { return bytes <= left_; }
   // Of whole pages, which fit. The segment lives as long as the room and all its pieces.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {

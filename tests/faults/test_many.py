@@ -151,12 +151,16 @@ def test_persistent_collectives_for_which_there_is_no_tag_are_passed_on(tool):
     assert f"passed on {2 * more}: communicator beside so many others" in done.err
 
 
-IN_TURN = 10_000 if FULL else 1_000
+IN_TURN = 10_000 if FULL else 2_000
 
 
 @pytest.mark.parametrize("engine", ["auto", "function", "thread", "tcc"])
 def test_communicators_in_turn_leave_nothing(mpi, engine):
-    """WEFT_FAULTS_FULL=1: 10,000. What the library itself keeps of them is not Weft's."""
+    """WEFT_FAULTS_FULL=1: 10,000. What the library itself keeps of them is not Weft's.
+
+    UCX keeps 148 bytes for each time that memory is unmapped or a thread ends, until it registers
+    memory: of Weft's mappings it must not hear. Engine tcc has a thread for each communicator.
+    """
     sizes = {"FAULTS_COMMUNICATORS": IN_TURN}
     case, limit_s = ["communicators-in-turn"], 900 if FULL else 150
     told = r"(-?\d+) more descriptors, (-?\d+) more maps, grew by (-?\d+) KiB"
@@ -169,8 +173,9 @@ def test_communicators_in_turn_leave_nothing(mpi, engine):
     print(found)
     natively, under_weft = found[None], found[engine]
     assert under_weft[0] <= natively[0]
-    assert under_weft[1] <= natively[1] + 4
-    assert under_weft[2] <= max(natively[2], 0) + MIB // 1024
+    assert under_weft[1] <= natively[1] + (8 if engine == "tcc" else 4)
+    most_kib = 100 + (IN_TURN * 150 // 1024 if engine == "tcc" else 0)
+    assert under_weft[2] <= max(natively[2], 0) + most_kib
 
 
 @pytest.mark.parametrize("core", sorted(os.sched_getaffinity(0))[:2])
