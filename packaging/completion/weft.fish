@@ -4,9 +4,9 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft demo' 'weft advise' 'weft bench' 'weft plan' 'weft learned' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
+            case 'weft demo' 'weft advise' 'weft try' 'weft bench' 'weft plan' 'weft learned' 'weft place' 'weft model' 'weft sim' 'weft reproduce' 'weft report' 'weft compare' 'weft run' 'weft schedule' 'weft info' 'weft doctor' 'weft lab' 'weft lab run'
                 set command "$command $word"
-            case 'weft advise --' 'weft run --' 'weft lab run --'
+            case 'weft advise --' 'weft try --' 'weft run --' 'weft lab run --'
                 echo program
                 return
         end
@@ -31,6 +31,7 @@ complete -c weft -n '__weft_in weft' -l version -d 'Say the version'
 complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program without and with Weft, and show the difference'
 complete -c weft -n '__weft_in weft' -a advise -d 'Say which collectives of a program would gain from running behind computation'
+complete -c weft -n '__weft_in weft' -a try -d 'Run a program without Weft and with it in turn, and say whether it is faster'
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
 complete -c weft -n '__weft_in weft' -a learned -d 'Show what engine auto has learnt about programs'
@@ -59,6 +60,11 @@ complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi 
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
 complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft try' -l with -d 'Options of weft run to try, in one word' -x
+complete -c weft -n '__weft_in weft try' -l runs -d 'Rounds at most, each way once in each' -x
+complete -c weft -n '__weft_in weft try' -l time-budget -d 'Begin no round that would end after this time' -x
+complete -c weft -n '__weft_in weft try' -l json -d 'Also write all times and ratios as JSON' -r -F
+complete -c weft -n '__weft_in weft try' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft bench' -l collective -d 'Collectives, separated by commas' -x
 complete -c weft -n '__weft_in weft bench' -l bytes -d 'Sizes, separated by commas, such as 64KiB,1MiB' -x
 complete -c weft -n '__weft_in weft bench' -l engines -d 'Engines, separated by commas' -x

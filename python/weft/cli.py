@@ -21,6 +21,7 @@ from weft.lab import command as lab_command
 from weft.report import command as report_command
 from weft.reproduce import command as reproduce_command
 from weft.sim import command as sim_command
+from weft.trying import command as try_command
 
 PROGRAMS = "Run programs"
 MEASURING = "Measure and understand"
@@ -44,6 +45,11 @@ app.command(
     rich_help_panel=MEASURING,
     context_settings={"allow_interspersed_args": False},
 )(advise_command.advise)
+app.command(
+    "try",
+    rich_help_panel=MEASURING,
+    context_settings={"allow_interspersed_args": False},
+)(try_command.try_program)
 app.command("bench", rich_help_panel=MEASURING)(bench_command.bench)
 app.command("plan", rich_help_panel=MEASURING)(plan_command.plan)
 app.command("learned", rich_help_panel=MEASURING)(learned_command.learned)

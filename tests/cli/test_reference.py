@@ -24,6 +24,7 @@ MAN = ROOT / "packaging" / "man"
 COMPLETION = ROOT / "packaging" / "completion"
 COMMANDS = ("run", "schedule", "bench", "plan", "report", "compare", "info", "doctor", "demo")
 COMMANDS = (*COMMANDS, "sim", "reproduce", "lab run", "advise", "learned", "place", "model")
+COMMANDS = (*COMMANDS, "try")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 

@@ -1,0 +1,1 @@
+"""`weft try`: a program without Weft and with it, in turn, until it is clear which is faster."""

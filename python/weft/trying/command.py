@@ -1,0 +1,98 @@
+"""`weft try`: its options."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+INTERRUPTED = 130
+NATIVE = "--engine native"
+
+
+def refuse(message: object) -> typer.Exit:
+    print(f"weft try: {message}", file=sys.stderr)
+    return typer.Exit(2)
+
+
+def try_program(
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            help="The program with its launcher, as it is run without Weft. A word {} stands where"
+            " weft run belongs, if that is not in front of all: -- srun -n 4 {} ./app.",
+            metavar="COMMAND",
+            show_default=False,
+        ),
+    ],
+    variants: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            "--with",
+            help="Options of weft run to try, in one word; several times: several ways, all against"
+            " the program without.",
+            metavar="OPTIONS",
+            show_default="none: Weft chooses",
+        ),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(help="Rounds at most, each way once in each.", metavar="NUMBER", min=1)
+    ] = 12,
+    time_budget: Annotated[
+        str, typer.Option(help="Begin no round that would end after this time.", metavar="TIME")
+    ] = "5min",
+    json_file: Annotated[
+        Optional[Path],
+        typer.Option("--json", help="Also write all times and ratios as JSON.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Run a program without Weft and with it in turn, and say whether it is faster."""
+    from rich.console import Console
+
+    from weft.bench.settings import SettingsError
+    from weft.bench.settings import seconds as seconds_of
+    from weft.stored import ResultError
+    from weft.trying import rounds, show
+
+    console = Console()
+    ways = [rounds.Way(shlex.split(NATIVE))]
+    try:
+        ways += [rounds.Way(shlex.split(words)) for words in variants or [""]]
+        budget_s = seconds_of("--time-budget", time_budget)
+        rounds.with_weft(command, [])
+    except (SettingsError, rounds.TryError, ValueError) as error:
+        raise refuse(error) from None
+    trial = rounds.Trial(ways)
+
+    def tell(so_far: rounds.Trial) -> None:
+        print(show.progress(so_far), file=sys.stderr, flush=True)
+
+    measuring = rounds.Rounds(trial, lambda way: rounds.run(command, way.options), runs, budget_s)
+    status = 0
+    try:
+        print("first run, which is not counted:", file=sys.stderr, flush=True)
+        rounds.run(command, ways[0].options, shown=True)
+        measuring.measure(tell)
+    except rounds.CommandFailed as error:
+        sys.stderr.write(error.said)
+        print(f"weft try: {shlex.join(command)} {error}", file=sys.stderr)
+        raise typer.Exit(error.status) from None
+    except (OSError, ResultError) as error:
+        raise refuse(error) from None
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    if trial.rounds:
+        show.result(trial, command, trial.rounds < runs, console)
+        write(json_file, trial.to_json(command))
+    raise typer.Exit(status)
+
+
+def write(file: Optional[Path], answer: dict) -> None:
+    if not file:
+        return
+    try:
+        file.write_text(json.dumps(answer, indent=2) + "\n")
+    except OSError as error:
+        raise refuse(error) from None

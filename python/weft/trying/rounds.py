@@ -1,0 +1,221 @@
+"""Runs a command without Weft's engines and with them in turn, and says how they compare.
+
+Why in turn: what else the machine does hits all ways of a round alike. So a round's times are
+divided by each other, and the interval of the median ratio says whether another round is needed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from weft import installation, stored
+from weft.bench import statistics
+from weft.bench.result import FEWEST, Statistic
+from weft.bench.statistics import FASTER, SAME, SLOWER
+
+PLACE = "{}"
+UNDECIDED = "undecided"
+SUMMARY = "weft-summary/1"
+
+
+class TryError(Exception):
+    """A command that cannot be tried; the message says what to write instead."""
+
+
+class CommandFailed(Exception):
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(f"ended with status {status}")
+        self.status = status
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Call:
+    call: str
+    handled: int
+    duration_us: int = 0
+    waited_for_handled_us: int = 0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is read of a summary of `weft run`."""
+
+    seconds: float
+    calls: list[Call]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Seconds of the whole command, and of its program from MPI_Init to MPI_Finalize."""
+
+    wall_s: float
+    summary: Summary | None = None
+
+
+@dataclass
+class Way:
+    """`weft run`'s options, and the runs with them."""
+
+    options: list[str]
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.options) or "weft run"
+
+    @property
+    def handled(self) -> int:
+        """Calls of one run, the last."""
+        last = self.runs[-1].summary if self.runs else None
+        return sum(call.handled for call in last.calls) if last else 0
+
+
+@dataclass
+class Trial:
+    """The first way is the program without Weft's engines; the others are compared with it."""
+
+    ways: list[Way]
+
+    @property
+    def rounds(self) -> int:
+        return min(len(way.runs) for way in self.ways)
+
+    @property
+    def by_summary(self) -> bool:
+        """Every run has told its program's own time."""
+        return all(run.summary for way in self.ways for run in way.runs)
+
+    def seconds(self, way: Way) -> list[float]:
+        runs = way.runs[: self.rounds]
+        if self.by_summary:
+            return [run.summary.seconds for run in runs if run.summary]
+        return [run.wall_s for run in runs]
+
+    def gain(self, way: Way) -> Statistic:
+        """How many times as fast, by the rounds' ratios; needs one round."""
+        base, own = self.seconds(self.ways[0]), self.seconds(way)
+        return statistics.of([b / o for b, o in zip(base, own)])
+
+    def verdict(self, way: Way) -> str:
+        gain = self.gain(way)
+        if not gain.is_certain:
+            return UNDECIDED
+        if gain.low > 1 - statistics.NOTICEABLE and gain.high < 1 + statistics.NOTICEABLE:
+            return SAME
+        if gain.low > 1:
+            return FASTER
+        return SLOWER if gain.high < 1 else UNDECIDED
+
+    @property
+    def decided(self) -> bool:
+        if self.rounds < FEWEST:
+            return False
+        return all(self.verdict(way) != UNDECIDED for way in self.ways[1:])
+
+    def to_json(self, command: Sequence[str]) -> dict[str, Any]:
+        what = "MPI_Init to MPI_Finalize" if self.by_summary else "the whole command"
+        return {
+            "schema": "weft-try/1",
+            "command": list(command),
+            "measured": what,
+            "ways": [self.way_to_json(way) for way in self.ways],
+        }
+
+    def way_to_json(self, way: Way) -> dict[str, Any]:
+        answer: dict[str, Any] = {"options": way.options, "seconds": self.seconds(way)}
+        if way is not self.ways[0]:
+            gain = self.gain(way)
+            answer["times_as_fast"] = {
+                "median": gain.median,
+                "low": gain.low,
+                "high": gain.high,
+                "rounds": gain.n,
+            }
+            answer["verdict"] = self.verdict(way)
+        return answer
+
+
+def with_weft(command: Sequence[str], front: Sequence[str]) -> list[str]:
+    """The command with `weft run OPTIONS --` where it belongs."""
+    words = list(command)
+    if PLACE in words:
+        at = words.index(PLACE)
+        return [*words[:at], *front, *words[at + 1 :]]
+    weft = [i for i, word in enumerate(words[:-1]) if Path(word).name == "weft"]
+    if any(words[i + 1] == "run" for i in weft):
+        raise TryError(
+            "leave weft run out of the command: it is put in; name its options by"
+            " --with '--engine thread', for example"
+        )
+    # The program of a lab stands behind its options; in front of it all others are launchers,
+    # which hand on what weft run leaves in the environment.
+    if any(words[i + 1 : i + 3] == ["lab", "run"] for i in weft):
+        if "--" not in words:
+            raise TryError("write -- in front of the program: weft lab run --nodes 2 -- ./app")
+        at = words.index("--") + 1
+        return [*words[:at], *front, *words[at:]]
+    return [*front, *words]
+
+
+def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> Run:
+    """One run; its output is kept from the terminal, but for the first."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "summary.json"
+        front = [str(installation.weft_command()), "run", *options, f"--summary=json:{file}", "--"]
+        words = with_weft(command, front)
+        to = None if shown else subprocess.PIPE
+        begin = time.monotonic()
+        # Launchers talk to their ranks by inherited descriptors.
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=to,
+            stderr=subprocess.STDOUT if to else None,
+            close_fds=False,
+        )
+        wall_s = time.monotonic() - begin
+        if done.returncode:
+            status = done.returncode if done.returncode > 0 else 128 - done.returncode
+            raise CommandFailed(status, (done.stdout or b"").decode(errors="replace"))
+        # A program without MPI_Finalize leaves none, nor one whose first rank is elsewhere.
+        summary = stored.read(Summary, file, SUMMARY) if file.exists() else None
+        return Run(wall_s, summary)
+
+
+class Rounds:
+    """All ways once a round, forwards and backwards in turn, so that a drift favours none."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        runner: Callable[[Way], Run],
+        most: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.trial = trial
+        self.runner = runner
+        self.most = most
+        self.seconds = seconds
+        self.clock = clock
+        self.begin = clock()
+
+    def measure(self, tell: Callable[[Trial], None]) -> None:
+        took: list[float] = []
+        while not self.trial.decided and self.trial.rounds < self.most:
+            began = self.clock()
+            if took and began - self.begin + median(took) > self.seconds:
+                return
+            order = self.trial.ways if self.trial.rounds % 2 == 0 else self.trial.ways[::-1]
+            for way in order:
+                way.runs.append(self.runner(way))
+            took.append(self.clock() - began)
+            tell(self.trial)
