@@ -61,9 +61,9 @@ class Segment {
 
   SegmentName name_;
   std::int64_t mapped_bytes_;
-  int descriptor_ = -1;  // its maker's; the application may have closed it behind our back
+  int descriptor_ = -1;      // its maker's; the application may have closed it behind our back
   bool is_private_ = false;  // kept from the library
-  std::byte* data_;      // nullptr: moved from
+  std::byte* data_;          // nullptr: moved from
 };
 
 }  // namespace weft
