@@ -10,12 +10,13 @@
 namespace weft::gpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 // After this time without anything it sleeps in between: an eighth of the time, within bounds.
 constexpr auto kAttentive = std::chrono::milliseconds(1);
 constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
+// How often it asks whether a rank has given up what kernels carry out.
+constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
 // Signals are the application's.
 std::thread without_signals(void (*body)(void*), void* data) {
@@ -32,15 +33,20 @@ std::thread without_signals(void (*body)(void*), void* data) {
 void Agent::add(Operation* operation) {
   const std::lock_guard lock(mutex_);
   arrived_.push_back(operation);
-  if (!thread_.joinable()) {
-    thread_ = without_signals([](void* self) { static_cast<Agent*>(self)->run(); }, this);
-  }
-  called_.notify_one();
+  begin();
 }
 
 void Agent::keep(Operation* operation) {
   const std::lock_guard lock(mutex_);
   kept_.push_back(operation);
+  begin();
+}
+
+void Agent::begin() {
+  if (!thread_.joinable()) {
+    thread_ = without_signals([](void* self) { static_cast<Agent*>(self)->run(); }, this);
+  }
+  called_.notify_one();
 }
 
 void Agent::forget(Operation* operation) {
@@ -83,12 +89,13 @@ void Agent::run() {
     {
       std::unique_lock lock(mutex_);
       if (watched_.empty()) {
-        called_.wait(lock, [this] { return stopping_ || !arrived_.empty(); });
+        wait_for_work(lock);
         last_change = Clock::now();
       }
       if (stopping_) return;
       watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
       arrived_.clear();
+      look_at_kept(Clock::now());
     }
     const auto now = Clock::now();
     if (scan() || expected_.exchange(false, std::memory_order_relaxed)) last_change = now;
@@ -98,6 +105,27 @@ void Agent::run() {
     } else {
       std::this_thread::sleep_for(std::clamp(passed / 8, kShortestNap, kLongestNap));
     }
+  }
+}
+
+void Agent::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto called = [this] { return stopping_ || !arrived_.empty(); };
+  if (kept_.empty()) {
+    called_.wait(lock, [&] { return called() || !kept_.empty(); });
+  } else {
+    called_.wait_for(lock, kBetweenLooks, called);
+  }
+}
+
+// A rank that has given up may have no kernel that says so. Whoever has all data goes on as ever:
+// the kernel looks for them first.
+void Agent::look_at_kept(Clock::time_point now) {
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
+  for (Operation* one : kept_) {
+    const auto& [peers, spot, call] = one->by_kernel_;
+    if (one->was_given_up()) peers->give_up(spot);
+    if (peers->is_given_up(spot)) give_up(*one);
   }
 }
 

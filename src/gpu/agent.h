@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -16,6 +17,8 @@ namespace weft::gpu {
 
 class Agent {
  public:
+  using Clock = std::chrono::steady_clock;
+
   Agent() = default;
   ~Agent() { stop(); }
   Agent(const Agent&) = delete;
@@ -23,7 +26,8 @@ class Agent {
 
   // From now on it is watched, until it is leaving and idle. The thread begins with the first one.
   void add(Operation* operation);
-  // One that kernels alone carry out: it is given up when all are, unless it is forgotten before.
+  // One that kernels alone carry out: it is given up when a rank has given it up, and when all are,
+  // unless it is forgotten before.
   void keep(Operation* operation);
   void forget(Operation* operation);
   // Something will become ready soon.
@@ -33,7 +37,10 @@ class Agent {
   int stop();
 
  private:
+  void begin();
   void run();
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void look_at_kept(Clock::time_point now);
   bool scan();
   bool advance(Operation& operation, bool* ahead_of_others);
   bool advance_part(Operation& operation, std::size_t part, bool may_start);
@@ -46,6 +53,7 @@ class Agent {
   std::vector<Operation*> kept_;
   bool stopping_ = false;
   std::atomic<bool> expected_{false};
+  Clock::time_point next_look_{};    // the thread's: at the kept ones
   std::vector<Operation*> watched_;  // the thread's
   std::vector<const Order*> held_;   // the thread's, for one scan: orders in which one is not ready
   std::thread thread_;

@@ -179,6 +179,7 @@ void Operation::fail(const Error& error) {
     failed_.store(true, std::memory_order_release);
   }
   if (order_) order_->broken.store(true, std::memory_order_release);
+  if (is_by_kernel()) by_kernel_.peers->give_up(by_kernel_.spot);
 }
 
 // A kernel has said so, and lets nobody wait.

@@ -45,7 +45,8 @@ struct Order {
   std::atomic<bool> broken{false};
 };
 
-// A collective that kernels alone carry out (one_kernel.h): the agent has nothing to do with it.
+// A collective that kernels alone carry out (one_kernel.h). The agent only sees whether a rank has
+// given it up.
 struct ByKernel {
   std::shared_ptr<Peers> peers;
   int spot = 0;

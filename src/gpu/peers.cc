@@ -31,6 +31,10 @@ bool runs_beside_others(const Driver& driver, int device, OneKernel chosen) {
   return daemon_is_there();
 }
 
+std::atomic_ref<std::uint32_t> mark_of(const Segment& marks, int spot) {
+  return std::atomic_ref(reinterpret_cast<std::uint32_t*>(marks.data())[spot]);
+}
+
 Result<bool> fill_in(const Driver& driver, const Options& options, Address region, Offer* offer) {
   int device = 0;
   if (const int code = driver.current_device(&device); code != kSuccess) {
@@ -57,9 +61,13 @@ std::unique_ptr<Peers> Peers::create(Context* context, int rank, const Options& 
   } else if (!driver.share_memory || !driver.open_memory || !driver.close_memory ||
              !driver.device_uuid) {
     set_reason("CUDA's driver is too old to share memory of devices", offer);
+  } else if (auto marks = Segment::create(kSpots * sizeof(std::uint32_t)); !marks) {
+    set_reason(marks.error().message, offer);
   } else if (const auto region = context->region(sizeof(Region)); !region) {
     set_reason(region.error().message, offer);
   } else {
+    offer->marks = marks->name();
+    made->marks_.push_back(std::move(*marks));
     const OutsideCapture now(driver);
     made->own_ = *region;
     const auto filled = fill_in(driver, options, *region, offer);
@@ -83,6 +91,7 @@ Result<bool> Peers::open(const std::vector<Offer>& offers) {
                    "(WEFT_GPU_ONE_KERNEL=on skips this test)"};
     }
   }
+  if (const auto attached = attach_marks(offers); !attached) return attached;
   std::vector<Address> regions;
   for (std::size_t rank = 0; rank < offers.size(); ++rank) {
     const bool mine = rank == static_cast<std::size_t>(rank_);
@@ -92,6 +101,30 @@ Result<bool> Peers::open(const std::vector<Offer>& offers) {
   }
   regions_ = std::move(regions);
   return true;
+}
+
+Result<bool> Peers::attach_marks(const std::vector<Offer>& offers) {
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    if (rank == static_cast<std::size_t>(rank_)) continue;
+    auto attached = Segment::attach(offers[rank].marks);
+    if (!attached) return attached.error();
+    marks_.push_back(std::move(*attached));
+  }
+  return true;
+}
+
+void Peers::all_have_opened() {
+  marks_.front().close_to_others();
+}
+
+void Peers::give_up(int spot) {
+  mark_of(marks_.front(), spot).store(1, std::memory_order_release);
+}
+
+bool Peers::is_given_up(int spot) const {
+  return std::any_of(marks_.begin(), marks_.end(), [spot](const Segment& one) {
+    return mark_of(one, spot).load(std::memory_order_acquire) != 0;
+  });
 }
 
 Sharing Peers::sharing(int spot, const Channel& channel) const {

@@ -14,6 +14,7 @@
 #include "gpu/context.h"
 #include "gpu/one_kernel.h"
 #include "gpu/options.h"
+#include "shm/segment.h"
 
 namespace weft::gpu {
 
@@ -31,6 +32,7 @@ struct Offer {
   bool runs_beside_others = false;  // kernels of other processes run on this device at one time
   MemoryHandle handle{};
   DeviceUuid device{};
+  SegmentName marks{};
   char why_not[200] = "";
 };
 static_assert(std::is_trivially_copyable_v<Offer>);
@@ -46,6 +48,8 @@ class Peers {
 
   // With the offers of all ranks, in their order. An error says what is lacking.
   Result<bool> open(const std::vector<Offer>& offers);
+  // All ranks have opened theirs.
+  void all_have_opened();
   // Where the ranks have agreed not to: nobody has used any region.
   void abandon() { regions_.clear(); }
 
@@ -56,14 +60,21 @@ class Peers {
   void take(int spot) { free_.fetch_and(~(1U << spot), std::memory_order_acq_rel); }
   void give_back(int spot) { free_.fetch_or(1U << spot, std::memory_order_acq_rel); }
   Sharing sharing(int spot, const Channel& channel) const;
+  // Tells all ranks, for good, that this one comes to the spot no more. The device has no part in
+  // it, since it may be lost, or a kernel on it may never run.
+  void give_up(int spot);
+  // Whether a rank has said so.
+  bool is_given_up(int spot) const;
 
  private:
   Peers(Context* context, int rank) : context_(context), rank_(rank) {}
+  Result<bool> attach_marks(const std::vector<Offer>& offers);
 
   Context* const context_;
   const int rank_;
   Address own_ = 0;
   std::vector<Address> regions_;  // by rank
+  std::vector<Segment> marks_;    // of all ranks, this one's first: one number for each spot
   std::atomic<std::uint32_t> free_{(1U << kSpots) - 1};
 };
 

@@ -392,6 +392,59 @@ TEST_F(OneKernelTest, AWaitingKernelEndsWhenItsHostGivesUpAndTheOthersAreTold) {
   }
 }
 
+TEST_F(OneKernelTest, ARankThatEndsWithoutAKernelLetsTheOthersGoOn) {
+  meet();
+  Ranks all(
+      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  ASSERT_TRUE(all.operations[0]->run(stream(0)));
+  ASSERT_TRUE(all.operations[1]->run(stream(1)));
+  EXPECT_EQ(runtime(2).agent().stop(), 0);  // it has launched nothing
+  synchronise();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Operation* const one = all.operations[static_cast<std::size_t>(rank)];
+    EXPECT_NE(message(one->run(stream(rank))), "");
+    runtime(rank).release(one);
+  }
+}
+
+TEST_F(OneKernelTest, ARankThatCannotLaunchLetsTheOthersGoOn) {
+  meet();
+  Ranks all(
+      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  standin_fail("cuLaunchKernel", 1, standin::kOutOfMemory);
+  EXPECT_FALSE(all.operations[1]->run(stream(1)));
+  ASSERT_TRUE(all.operations[0]->run(stream(0)));
+  ASSERT_TRUE(all.operations[2]->run(stream(2)));
+  synchronise();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Operation* const one = all.operations[static_cast<std::size_t>(rank)];
+    EXPECT_NE(message(one->run(stream(rank))), "");
+    runtime(rank).release(one);
+  }
+}
+
+// Whose part the others have already.
+TEST_F(OneKernelTest, ARankThatEndsBehindItsPartSpoilsNothing) {
+  meet();
+  Ranks all(
+      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  ASSERT_TRUE(all.operations[0]->run(stream(0)));
+  for (int rank = 1; rank < kRanks; ++rank) {
+    ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->start(stream(rank)));
+  }
+  ASSERT_EQ(cuStreamSynchronize(stream(0)), kSuccess);
+  EXPECT_EQ(runtime(0).agent().stop(), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the others have been told
+  for (int rank = 1; rank < kRanks; ++rank) {
+    ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->wait(stream(rank)));
+  }
+  synchronise();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(all.to[static_cast<std::size_t>(rank)]->content(), all.right);
+    runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
+  }
+}
+
 TEST_F(OneKernelTest, ASpotThatWasGivenUpIsNotUsedAgain) {
   meet();
   Ranks all(
@@ -427,7 +480,6 @@ TEST_F(OneKernelTest, AFailedLaunchIsSaidByItsCall) {
     EXPECT_EQ(said, std::string(calls[rank]) + ": CUDA_ERROR_OUT_OF_MEMORY");
     EXPECT_EQ(message(one->wait(stream(rank))), said);
   }
-  for (auto& one : runtimes_) one->agent().stop();
   synchronise();  // the second one's kernel was there, and waited
   for (int rank = 0; rank < kRanks; ++rank) {
     runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);

@@ -25,21 +25,24 @@ namespace {
 
 using Stream = weft_gpu_stream;
 
-#define DRIVER_CALLS(X)                                                                \
-  X(cuInit, (unsigned flags))                                                          \
-  X(cuDevicePrimaryCtxRetain, (void** context, int device))                            \
-  X(cuCtxSetCurrent, (void* context))                                                  \
-  X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                      \
-  X(cuMemAllocManaged, (std::uintptr_t * address, std::size_t bytes, unsigned flags))  \
-  X(cuMemFree_v2, (std::uintptr_t address))                                            \
-  X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))             \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                 \
-  X(cuStreamSynchronize, (Stream stream))                                              \
-  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                \
-  X(cuStreamEndCapture, (Stream stream, void** graph))                                 \
-  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags)) \
-  X(cuGraphLaunch, (void* exec, Stream stream))                                        \
-  X(cuGraphExecDestroy, (void* exec))                                                  \
+#define DRIVER_CALLS(X)                                                                          \
+  X(cuInit, (unsigned flags))                                                                    \
+  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                      \
+  X(cuCtxSetCurrent, (void* context))                                                            \
+  X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                                \
+  X(cuMemAllocManaged, (std::uintptr_t * address, std::size_t bytes, unsigned flags))            \
+  X(cuMemFree_v2, (std::uintptr_t address))                                                      \
+  X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))                       \
+  X(cuModuleGetFunction, (void** function, void* module, const char* name))                      \
+  X(cuLaunchKernel, (void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+                     unsigned, Stream stream, void** parameters, void** extra))                  \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                           \
+  X(cuStreamSynchronize, (Stream stream))                                                        \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                          \
+  X(cuStreamEndCapture, (Stream stream, void** graph))                                           \
+  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))           \
+  X(cuGraphLaunch, (void* exec, Stream stream))                                                  \
+  X(cuGraphExecDestroy, (void* exec))                                                            \
   X(cuGraphDestroy, (void* graph))
 
 #define DECLARE(name, parameters) int(*name) parameters;
@@ -47,6 +50,7 @@ DRIVER_CALLS(DECLARE)
 
 // Of the stand-in alone: a device does not fail when it is told to.
 void (*standin_fail)(const char* call, int nth, int code);
+void (*standin_forget_errors)();
 
 bool load(const char* path) {
   void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -55,9 +59,11 @@ bool load(const char* path) {
   name = reinterpret_cast<decltype(name)>(complete ? dlsym(library, #name) : nullptr); \
   complete = complete && name;
   DRIVER_CALLS(FIND)
-  if (complete)
-    standin_fail = reinterpret_cast<decltype(standin_fail)>(dlsym(library, "standin_fail"));
-  return complete;
+  if (!complete) return false;
+#define FIND_OF_STANDIN(name) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
+  FIND_OF_STANDIN(standin_fail)
+  FIND_OF_STANDIN(standin_forget_errors)
+  return true;
 }
 
 int failures = 0, cases = 0, rank = 0, ranks = 1;
@@ -295,6 +301,36 @@ void one_rank_is_refused() {
   MPI_Comm_free(&own);
 }
 
+void launch(const char* kernel) {
+  void* found = nullptr;
+  good(cuModuleGetFunction(&found, nullptr, kernel), kernel);
+  good(cuLaunchKernel(found, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kernel);
+}
+
+// One rank's kernel has failed, so that nothing runs there any more: it is told, and the others go
+// on.
+void one_rank_is_lost() {
+  if (!standin_fail) return;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  Buffer data(std::vector<int>(5, rank + 1), kDevice);
+  weft_gpu_request request = nullptr;
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, own, &request), "init");
+  expect_way(weft_gpu_path_of(request), "in one kernel");
+  if (rank == 1) {
+    launch("standin_fault");
+    while (cuStreamSynchronize(stream) == 0) continue;
+    expect_refusal(weft_run_enqueue(request, stream), "CUDA_ERROR_ILLEGAL_ADDRESS");
+  } else {
+    good(weft_run_enqueue(request, stream), "run");
+    good(cuStreamSynchronize(stream), "synchronize");
+    expect_refusal(weft_run_enqueue(request, stream), "was given up");
+  }
+  if (rank == 1) standin_forget_errors();
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Comm_free(&own);
+}
+
 // One after the other, so that places are used again, and several at one time.
 void many_in_one_kernel() {
   constexpr int kAtATime = 20, kRounds = 5;  // more than there are places
@@ -379,6 +415,7 @@ int main(int argc, char** argv) {
   }
   many_in_one_kernel();
   if (in_one_kernel) one_rank_is_refused();
+  if (in_one_kernel) one_rank_is_lost();
   refusals();
   MPI_Comm_free(&ring);
   int all = 0;

@@ -199,6 +199,7 @@ Result<bool> OneNode::meet(MPI_Comm comm, Context* context, const Options& optio
   if (opened) vote.spots = 1;
   const auto spots = agreed(vote, comm_, &why_never_);
   if (!spots) return spots.error();
+  if (opened) peers->all_have_opened();
   if (*spots != 0) {
     peers_ = std::move(peers);
     return true;
