@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft_gpu.h"
@@ -51,6 +53,8 @@ DRIVER_CALLS(DECLARE)
 // Of the stand-in alone: a device does not fail when it is told to.
 void (*standin_fail)(const char* call, int nth, int code);
 void (*standin_forget_errors)();
+void (*standin_add_kernel)(const char* name, int parameters, const std::size_t* sizes,
+                           void (*run)(void* const* parameters));
 
 bool load(const char* path) {
   void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -63,6 +67,7 @@ bool load(const char* path) {
 #define FIND_OF_STANDIN(name) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
   FIND_OF_STANDIN(standin_fail)
   FIND_OF_STANDIN(standin_forget_errors)
+  FIND_OF_STANDIN(standin_add_kernel)
   return true;
 }
 
@@ -307,6 +312,48 @@ void launch(const char* kernel) {
   good(cuLaunchKernel(found, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kernel);
 }
 
+void pause(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+// What follows in the stream comes late.
+void delay_stream() {
+  standin_add_kernel("test_late", 0, nullptr, [](void* const*) { pause(100); });
+  launch("test_late");
+}
+
+// One rank's stream is late, so that what it has enqueued starts behind a call that prepares
+// another collective; on the other ranks it starts before.
+void prepared_beside_a_late_stream() {
+  if (!standin_add_kernel) return;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  Buffer sum(std::vector<int>(100, rank), kProcessor), most(std::vector<int>(7, rank), kProcessor);
+  weft_gpu_request early = nullptr, prepared = nullptr;
+  for (int round = 0; round < 2; ++round) {  // in the second one Weft's communicators are there
+    if (rank == 0) delay_stream();
+    good(weft_iallreduce_enqueue(MPI_IN_PLACE, sum.data(), 100, MPI_INT, MPI_SUM, own, stream,
+                                 &early),
+         "enqueue");
+    if (rank != 0) pause(50);
+    good(weft_allreduce_init(MPI_IN_PLACE, most.data(), 7, MPI_INT, MPI_MAX, own, &prepared),
+         "init");
+    good(weft_run_enqueue(prepared, stream), "run");
+    good(weft_wait_enqueue(early, stream), "wait");
+    good(weft_gpu_request_free(&early), "free");
+    good(weft_gpu_request_free(&prepared), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+  }
+  ++cases;
+  const int right = ranks * ranks * (ranks - 1) / 2;
+  if (sum.content() != std::vector<int>(100, right) ||
+      most.content() != std::vector<int>(7, ranks - 1)) {
+    ++failures;
+    std::printf("rank %d: wrong: prepared beside a late stream\n", rank);
+  }
+  MPI_Comm_free(&own);
+}
+
 // One rank's kernel has failed, so that nothing runs there any more: it is told, and the others go
 // on.
 void one_rank_is_lost() {
@@ -414,6 +461,7 @@ int main(int argc, char** argv) {
     if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
   many_in_one_kernel();
+  prepared_beside_a_late_stream();
   if (in_one_kernel) one_rank_is_refused();
   if (in_one_kernel) one_rank_is_lost();
   refusals();

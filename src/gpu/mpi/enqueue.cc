@@ -1,6 +1,8 @@
-// The public functions. Collectives travel on a communicator of Weft's own, beside the
-// application's, since the agent starts them while the application's threads use theirs. It is made
-// without blocking, at the first use.
+// The public functions. Collectives travel on communicators of Weft's own, beside the
+// application's, since the agent starts them while the application's threads use theirs. The one of
+// enqueued collectives is made without blocking, at the first use. Persistent ones have another:
+// the application's thread prepares them at once, while the agent may be late with what was
+// enqueued before, on some ranks alone.
 #include "gpu/mpi/enqueue.h"
 
 #include <dlfcn.h>
@@ -109,7 +111,9 @@ class Shadow {
   ~Shadow() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
-    MPI_Comm_free(&comm_);
+    for (MPI_Comm* one : {&comm_, &persistent_, &later_}) {
+      if (*one != MPI_COMM_NULL) MPI_Comm_free(one);
+    }
   }
   Shadow() = default;
   Shadow(const Shadow&) = delete;
@@ -130,7 +134,19 @@ class Shadow {
     for (; made && !*made; made = ready()) std::this_thread::yield();
     return static_cast<bool>(made);
   }
-  MPI_Comm comm() const { return comm_; }  // where it is ready
+  // Of what is enqueued from now on; MPI_COMM_NULL: the first one, when that is ready.
+  MPI_Comm later() const { return later_; }
+  MPI_Comm first() const { return comm_; }
+  // The one of persistent collectives. Collective on the application's, as whatever prepares one.
+  Result<MPI_Comm> persistent(MPI_Comm applications) {
+    if (!is_made()) return ready().error();
+    if (persistent_ != MPI_COMM_NULL) return persistent_;
+    for (MPI_Comm* one : {&persistent_, &later_}) {
+      if (one == &later_ && !weft_version) continue;
+      if (const auto made = checked(MPI_Comm_dup(applications, one)); !made) return made.error();
+    }
+    return persistent_;
+  }
   const std::shared_ptr<Order>& order() const { return order_; }
   OneNode& one_node() { return one_node_; }
 
@@ -139,6 +155,10 @@ class Shadow {
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Request making_ = MPI_REQUEST_NULL;
   bool ready_ = false;
+  MPI_Comm persistent_ = MPI_COMM_NULL;
+  // Weft carries out nothing on a communicator that was made without blocking, and that nobody has
+  // prepared anything on. All ranks come to this one at the same point of their calls.
+  MPI_Comm later_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneNode one_node_;
 };
@@ -177,6 +197,7 @@ class MpiCollective : public Collective {
   // context: of the device whose memory the library reaches; nullptr: it gets none.
   MpiCollective(Kept shadow, Staged staged, Context* context)
       : shadow_(std::move(shadow)),
+        later_(shadow_->later()),
         context_(context),
         calls_(std::move(staged.calls)),
         arrays_(std::move(staged.arrays)),
@@ -189,10 +210,11 @@ class MpiCollective : public Collective {
 
   // Collective, as MPI's own.
   Result<bool> become_persistent() {
-    if (!shadow_->is_made()) return shadow_->ready();
+    const auto comm = shadow_->persistent(calls_.front().comm);
+    if (!comm) return comm.error();
     persistent_ = true;
     for (std::size_t part = 0; part < calls_.size(); ++part) {
-      calls_[part].comm = shadow_->comm();
+      calls_[part].comm = *comm;
       const auto made = checked(prepare_by_mpi(calls_[part], &requests_[part]));
       if (!made) return made;
     }
@@ -202,9 +224,11 @@ class MpiCollective : public Collective {
   Result<bool> start(std::size_t part) override {
     if (context_) context_->make_current();
     if (persistent_) return checked(MPI_Start(&requests_[part]));
-    const auto ready = shadow_->ready();
-    if (!ready || !*ready) return ready;
-    calls_[part].comm = shadow_->comm();
+    if (later_ == MPI_COMM_NULL) {
+      const auto ready = shadow_->ready();
+      if (!ready || !*ready) return ready;
+    }
+    calls_[part].comm = later_ == MPI_COMM_NULL ? shadow_->first() : later_;
     return checked(start_by_mpi(calls_[part], &requests_[part]));
   }
 
@@ -217,6 +241,7 @@ class MpiCollective : public Collective {
 
  private:
   const Kept shadow_;
+  const MPI_Comm later_;
   Context* const context_;
   std::vector<Call> calls_;
   const std::vector<std::vector<std::byte>> arrays_;
