@@ -69,7 +69,8 @@ class Context {
   void retire_region(Address region, std::vector<Address> bytes);
   // Another process's region.
   Result<Address> mapped(const MemoryHandle& handle);
-  // Has ended when it returns.
+  // These have ended when they return.
+  Result<bool> read_now(void* to, Address from, std::size_t bytes);
   Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
   // To be used again; nothing on the device may use them any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
@@ -100,6 +101,7 @@ class Context {
   explicit Context(const Driver& driver) : driver_(driver) {}
   Result<bool> load_kernels();
   void ask_device();
+  Result<bool> read(void* to, Address from, std::size_t bytes);
   bool is_closed(const Retired& one);
   Result<Stream> own_stream();
   Result<bool> more_channels();
@@ -125,7 +127,7 @@ class Context {
   std::vector<Retired> retired_;
   std::map<std::string, Address> mapped_;      // by handle
   Stream stream_ = nullptr;                    // Weft's own
-  std::byte* marks_ = nullptr;                 // where the bytes of retired regions are read
+  std::byte* read_ = nullptr;                  // pinned, for what is read at once
   std::multimap<std::size_t, Pinned> pinned_;  // by bytes
 };
 

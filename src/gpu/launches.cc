@@ -10,6 +10,7 @@ namespace weft::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256, kMostBlocks = 1024;
+constexpr std::size_t kMostRead = 256;
 
 }  // namespace
 
@@ -98,6 +99,28 @@ Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes
   return true;
 }
 
+// By Weft's own stream and through pinned memory, so that it is no part of a capture.
+Result<bool> Context::read(void* to, Address from, std::size_t bytes) {
+  const auto stream = own_stream();
+  if (!stream) return stream.error();
+  const auto memory = read_ ? Result<std::byte*>(read_) : allocate_pinned(kMostRead);
+  if (!memory) return memory.error();
+  read_ = *memory;
+  const auto copied = copy(reinterpret_cast<Address>(read_), from, bytes, *stream);
+  if (!copied) return copied;
+  if (const int code = driver_.synchronise(*stream); code != kSuccess) {
+    return driver_.error("cuStreamSynchronize", code);
+  }
+  std::memcpy(to, read_, bytes);
+  return true;
+}
+
+Result<bool> Context::read_now(void* to, Address from, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const OutsideCapture now(driver_);
+  return read(to, from, bytes);
+}
+
 // Never released while the process runs: the driver would wait for all kernels of this context, and
 // one of them may wait for another rank.
 Result<Address> Context::region(std::size_t bytes) {
@@ -142,19 +165,10 @@ Result<Address> Context::mapped(const MemoryHandle& handle) {
 }
 
 bool Context::is_closed(const Retired& one) {
-  if (one.bytes.empty()) return true;
-  const auto stream = own_stream();
-  const auto memory = marks_ ? Result<std::byte*>(marks_) : allocate_pinned(kMostPeers);
-  if (!stream || !memory) return false;
-  marks_ = *memory;
-  std::memset(marks_, 0, kMostPeers);
-  for (std::size_t i = 0; i < one.bytes.size(); ++i) {
-    const auto mark = reinterpret_cast<Address>(marks_ + i);
-    if (driver_.copy(mark, one.bytes[i], 1, *stream) != kSuccess) return false;
-  }
-  if (driver_.synchronise(*stream) != kSuccess) return false;
-  return std::all_of(marks_, marks_ + one.bytes.size(),
-                     [](std::byte mark) { return mark != std::byte{}; });
+  return std::all_of(one.bytes.begin(), one.bytes.end(), [this](Address byte) {
+    std::byte mark{};
+    return read(&mark, byte, 1) && mark != std::byte{};
+  });
 }
 
 }  // namespace weft::gpu

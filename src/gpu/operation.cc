@@ -51,6 +51,7 @@ Result<bool> Operation::run(Stream stream) {
 Result<bool> Operation::enqueue_phases(int phases, Stream stream) {
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
+  if (phases != kBoth) in_halves_.store(true, std::memory_order_relaxed);
   const Sharing sharing = by_kernel_.peers->sharing(by_kernel_.spot, holdings_.channels[0]);
   const auto launched = context_->launch(by_kernel_.call, sharing, phases, stream);
   if (!launched) return launched;
@@ -185,6 +186,14 @@ void Operation::fail(const Error& error) {
 // A kernel has said so, and lets nobody wait.
 bool Operation::was_given_up() const {
   return weft_device_load(&holdings_.channels[0].host->ready) == WEFT_GPU_GIVEN_UP;
+}
+
+// Else the spot is not used again: its flags are no rounds, or its next owner would be taken for
+// one that starts again too early.
+bool Operation::leaves_its_spot_in_order() const {
+  if (failed_.load(std::memory_order_acquire) || was_given_up()) return false;
+  return !in_halves_.load(std::memory_order_relaxed) ||
+         by_kernel_.peers->is_finished(by_kernel_.spot);
 }
 
 Result<bool> Operation::not_failed() const {

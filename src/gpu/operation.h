@@ -99,6 +99,7 @@ class Operation {
   Result<bool> wait_for_end(std::size_t part, Stream stream);
   bool notices_by_stream() const;
   bool was_given_up() const;
+  bool leaves_its_spot_in_order() const;
   Result<bool> record(Stream stream);
   void fail(const Error& error);
   Result<bool> not_failed() const;
@@ -116,6 +117,7 @@ class Operation {
   // capture on, kernels count instead: how often a graph is launched is not known here.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
+  std::atomic<bool> in_halves_{false};  // of one kernel: publishing apart from the rest
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false}, recorded_{false};
   std::atomic<bool> leaving_{false}, left_{false};  // no stream will start it; the agent knows

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace weft::gpu {
 namespace {
@@ -125,6 +126,17 @@ bool Peers::is_given_up(int spot) const {
   return std::any_of(marks_.begin(), marks_.end(), [spot](const Segment& one) {
     return mark_of(one, spot).load(std::memory_order_acquire) != 0;
   });
+}
+
+bool Peers::is_finished(int spot) const {
+  static_assert(offsetof(Spot, finished) == offsetof(Spot, published) + sizeof(Spot::published));
+  struct {
+    std::uint64_t published[kMostSlices], finished[kMostSlices];
+  } rounds;
+  const auto& own = reinterpret_cast<const Region*>(own_)->spots[spot];
+  const auto at = reinterpret_cast<Address>(&own.published);
+  return context_->read_now(&rounds, at, sizeof rounds) &&
+         std::equal(std::begin(rounds.published), std::end(rounds.published), rounds.finished);
 }
 
 Sharing Peers::sharing(int spot, const Channel& channel) const {

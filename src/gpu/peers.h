@@ -59,6 +59,8 @@ class Peers {
   // A spot that is free on all ranks, as they have agreed.
   void take(int spot) { free_.fetch_and(~(1U << spot), std::memory_order_acq_rel); }
   void give_back(int spot) { free_.fetch_or(1U << spot, std::memory_order_acq_rel); }
+  // Whether this rank has finished all that it has published there. Nothing of its runs any more.
+  bool is_finished(int spot) const;
   Sharing sharing(int spot, const Channel& channel) const;
   // Tells all ranks, for good, that this one comes to the spot no more. The device has no part in
   // it, since it may be lost, or a kernel on it may never run.

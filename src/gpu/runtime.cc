@@ -90,11 +90,10 @@ void Runtime::collect() {
   released_.insert(released_.end(), kept.begin(), kept.end());
 }
 
-// A spot whose flags are no rounds any more is not used again.
 void Runtime::give_back(Operation* operation) {
   const Holdings& held = operation->holdings_;
   const ByKernel& by_kernel = operation->by_kernel_;
-  if (operation->is_by_kernel() && !operation->failed_ && !operation->was_given_up()) {
+  if (operation->is_by_kernel() && operation->leaves_its_spot_in_order()) {
     by_kernel.peers->give_back(by_kernel.spot);
   }
   operation->context_->give_back(held.channels, held.pinned, held.event);

@@ -468,6 +468,41 @@ TEST_F(OneKernelTest, ASpotThatWasGivenUpIsNotUsedAgain) {
   EXPECT_NE(common_spot(group_), 0);
 }
 
+TEST_F(OneKernelTest, ASpotThatWasNotWaitedForIsNotUsedAgain) {
+  meet();
+  const auto on_all = [&](int spot) {
+    return Ranks(
+        3, false, [&](int rank, auto& from, auto& to) { return sum(rank, spot, from, to); },
+        kRanks);
+  };
+  Ranks first = on_all(0), second = on_all(1);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto which = static_cast<std::size_t>(rank);
+    ASSERT_TRUE(first.operations[which]->start(stream(rank)));
+    if (rank != 0) {
+      ASSERT_TRUE(first.operations[which]->wait(stream(rank)));
+    }
+    ASSERT_TRUE(second.operations[which]->start(stream(rank)));
+    ASSERT_TRUE(second.operations[which]->wait(stream(rank)));
+  }
+  synchronise();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    runtime(rank).release(first.operations[static_cast<std::size_t>(rank)]);
+    runtime(rank).release(second.operations[static_cast<std::size_t>(rank)]);
+    runtime(rank).collect();
+  }
+  ASSERT_EQ(common_spot(group_), 1);
+  Ranks all = on_all(1);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->run(stream(rank)));
+  }
+  synchronise();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(all.to[static_cast<std::size_t>(rank)]->content(), all.right);
+    runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
+  }
+}
+
 TEST_F(OneKernelTest, AFailedLaunchIsSaidByItsCall) {
   meet();
   Ranks all(
