@@ -52,11 +52,13 @@ Result<Operation*> Runtime::add(Context* context, std::vector<Part> parts,
   return made;
 }
 
-Result<Operation*> Runtime::add(Context* context, ByKernel by_kernel) {
+Result<Holdings> Runtime::hold(Context* context) {
   collect();
-  auto held = holdings(context, 1, {});
-  if (!held) return held.error();
-  auto* const made = new Operation(this, context, std::move(by_kernel), std::move(*held));
+  return holdings(context, 1, {});
+}
+
+Operation* Runtime::add(Context* context, ByKernel by_kernel, Holdings held) {
+  auto* const made = new Operation(this, context, std::move(by_kernel), std::move(held));
   agent_.keep(made);
   return made;
 }

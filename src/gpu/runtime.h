@@ -32,8 +32,11 @@ class Runtime {
   Result<Operation*> add(Context* context, std::vector<Part> parts,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order);
+  // What one that kernels alone carry out holds: taken before the ranks agree on it, since nobody
+  // may fail afterwards.
+  Result<Holdings> hold(Context* context);
   // One that kernels alone carry out; its spot is taken until it is gone.
-  Result<Operation*> add(Context* context, ByKernel by_kernel);
+  Operation* add(Context* context, ByKernel by_kernel, Holdings held);
   // One reference less. Calls no function of the driver's: graphs call it, too.
   void release(Operation* operation);
 

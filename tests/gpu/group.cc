@@ -35,6 +35,14 @@ int common_spot(const Group& group) {
   return group.peers.empty() || spots == 0 ? -1 : __builtin_ctz(spots);
 }
 
+Operation* add_by_kernel(Runtime* runtime, ByKernel by_kernel) {
+  Context* const context = *runtime->context();
+  auto held = runtime->hold(context);
+  EXPECT_TRUE(held) << held.error().message;
+  by_kernel.peers->take(by_kernel.spot);
+  return runtime->add(context, std::move(by_kernel), std::move(*held));
+}
+
 Operation* sum_by_kernel(Runtime* runtime, const Group& group, int rank, int spot,
                          const Buffer& from, const Buffer& to) {
   ByKernel by_kernel{group.peers[static_cast<std::size_t>(rank)], spot, {}};
@@ -42,10 +50,7 @@ Operation* sum_by_kernel(Runtime* runtime, const Group& group, int rank, int spo
   by_kernel.call.out = reinterpret_cast<void*>(to.address());
   by_kernel.call.count = from.count();
   by_kernel.call.type = WEFT_GPU_INT64;
-  by_kernel.peers->take(spot);
-  const auto made = runtime->add(*runtime->context(), std::move(by_kernel));
-  EXPECT_TRUE(made) << made.error().message;
-  return *made;
+  return add_by_kernel(runtime, std::move(by_kernel));
 }
 
 }  // namespace weft::gpu

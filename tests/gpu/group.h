@@ -22,6 +22,8 @@ Group meet_all(const std::vector<Runtime*>& runtimes, const Options& options,
 // The first spot that is free on all ranks; -1: none.
 int common_spot(const Group& group);
 
+Operation* add_by_kernel(Runtime* runtime, ByKernel by_kernel);
+
 Operation* sum_by_kernel(Runtime* runtime, const Group& group, int rank, int spot,
                          const Buffer& from, const Buffer& to);
 

@@ -130,11 +130,9 @@ void check_type(std::vector<Runtime*> runtimes, const Group& group,
     by_kernel.call.out = reinterpret_cast<void*>(buffers.back()->address());
     by_kernel.call.in = by_kernel.call.out;
     by_kernel.call.count = kCount, by_kernel.call.type = type, by_kernel.call.op = op;
-    by_kernel.peers->take(1);
-    const auto made = runtimes[rank]->add(*runtimes[rank]->context(), std::move(by_kernel));
-    ASSERT_TRUE(made);
-    ASSERT_TRUE((*made)->run(streams[rank]));
-    runtimes[rank]->release(*made);
+    Operation* const made = add_by_kernel(runtimes[rank], std::move(by_kernel));
+    ASSERT_TRUE(made->run(streams[rank]));
+    runtimes[rank]->release(made);
   }
   T right = first;
   for (std::size_t rank = 1; rank < runtimes.size(); ++rank) right = combined(op, right, others);
@@ -194,12 +192,10 @@ TEST_F(OneKernelTest, GathersAndBroadcastsBytes) {
         by_kernel.call.in = reinterpret_cast<const void*>(from.back()->address());
         by_kernel.call.out = reinterpret_cast<void*>(to.back()->address());
         by_kernel.call.count = bytes, by_kernel.call.root = root;
-        by_kernel.peers->take(spot);
         Runtime& mine_too = runtime(static_cast<int>(rank));
-        const auto made = mine_too.add(*mine_too.context(), std::move(by_kernel));
-        ASSERT_TRUE(made);
-        for (int i = 0; i < 3; ++i) ASSERT_TRUE((*made)->run(stream(static_cast<int>(rank))));
-        mine_too.release(*made);
+        Operation* const made = add_by_kernel(&mine_too, std::move(by_kernel));
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE(made->run(stream(static_cast<int>(rank))));
+        mine_too.release(made);
       }
       synchronise();
       for (std::size_t rank = 0; rank < ranks; ++rank) {

@@ -306,6 +306,28 @@ void one_rank_is_refused() {
   MPI_Comm_free(&own);
 }
 
+// One rank lacks what it needs for a collective in one kernel: all are told before they agree.
+void one_rank_has_no_event() {
+  if (!standin_fail) return;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  std::vector<weft_gpu_request> others(500);  // which hold the events that are there
+  for (weft_gpu_request& one : others) good(weft_barrier_init(own, &one), "init");
+  if (rank == 1) standin_fail("cuEventCreate", 1, 2);
+  Buffer data(std::vector<int>(5, rank + 1), kDevice);
+  weft_gpu_request request = nullptr;
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, own, &request), "init");
+  expect_way(weft_gpu_path_of(request),
+             "by calls of MPI's, not in one kernel: rank 1: cuEventCreate: CUDA_ERROR_OUT_OF");
+  good(weft_run_enqueue(request, stream), "run");
+  good(cuStreamSynchronize(stream), "synchronize");
+  ++cases;
+  if (data.content() != std::vector<int>(5, ranks * (ranks + 1) / 2)) ++failures;
+  good(weft_gpu_request_free(&request), "free");
+  for (weft_gpu_request& one : others) good(weft_gpu_request_free(&one), "free");
+  MPI_Comm_free(&own);
+}
+
 void launch(const char* kernel) {
   void* found = nullptr;
   good(cuModuleGetFunction(&found, nullptr, kernel), kernel);
@@ -463,6 +485,7 @@ int main(int argc, char** argv) {
   many_in_one_kernel();
   prepared_beside_a_late_stream();
   if (in_one_kernel) one_rank_is_refused();
+  if (in_one_kernel) one_rank_has_no_event();
   if (in_one_kernel) one_rank_is_lost();
   refusals();
   MPI_Comm_free(&ring);

@@ -280,19 +280,11 @@ Result<Operation*> make(const Call& call, const Kept& shadow, bool persistent, C
   if (persistent && !between_groups) {
     // Open MPI stands still where ranks make another communicator beside one that is under way.
     if (!shadow->is_made()) return shadow->ready().error();
-    made_runtime->collect();
-    auto by_kernel = shadow->one_node().decide(call, context, made_runtime->options(), &why_not);
+    const auto by_kernel = shadow->one_node().decide(call, context, made_runtime, &why_not);
     if (!by_kernel) return by_kernel.error();
-    if (by_kernel->peers) {
-      const auto peers = by_kernel->peers;
-      const int spot = by_kernel->spot;
-      const auto made = made_runtime->add(context, std::move(*by_kernel));
-      if (made) {
-        (*made)->set_path("in one kernel");
-      } else {
-        peers->give_back(spot);
-      }
-      return made;
+    if (*by_kernel) {
+      (*by_kernel)->set_path("in one kernel");
+      return by_kernel;
     }
   }
   const auto made = stage_by_mpi(call, shadow, persistent, context);

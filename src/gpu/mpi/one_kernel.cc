@@ -208,9 +208,25 @@ Result<bool> OneNode::meet(MPI_Comm comm, Context* context, const Options& optio
   return true;
 }
 
-Result<ByKernel> OneNode::decide(const Call& call, Context* context, const Options& options,
-                                 std::string* why_not) {
-  const ByKernel none;
+// The spots that all have.
+Result<std::uint32_t> OneNode::vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
+                                    const Context* context, std::string* why_not) {
+  Vote vote;
+  if (!mine) {
+    vote = refusal(mine.error().message);
+  } else if (!held) {
+    vote = refusal(held.error().message);
+  } else if (peers_->context() != context) {
+    vote = refusal("another device is current than at the communicator's first collective");
+  } else {
+    vote.spots = peers_->free_spots();
+  }
+  return agreed(vote, comm_, why_not);
+}
+
+Result<Operation*> OneNode::decide(const Call& call, Context* context, Runtime* runtime,
+                                   std::string* why_not) {
+  Operation* const none = nullptr;
   const std::int64_t bytes = bytes_of(call);
   if (bytes == 0 || bytes > static_cast<std::int64_t>(kOneKernelBytes)) {
     *why_not = bytes == 0 ? "it is no allreduce, allgather or broadcast of data"
@@ -218,27 +234,23 @@ Result<ByKernel> OneNode::decide(const Call& call, Context* context, const Optio
     return none;
   }
   if (!met_) {
-    if (const auto met = meet(call.comm, context, options); !met) return met.error();
+    if (const auto met = meet(call.comm, context, runtime->options()); !met) return met.error();
   }
   if (!peers_) {
     *why_not = why_never_;
     return none;
   }
   const auto mine = described(call, *context, comm_);
-  Vote vote;
-  if (!mine) {
-    vote = refusal(mine.error().message);
-  } else if (peers_->context() != context) {
-    vote = refusal("another device is current than at the communicator's first collective");
-  } else {
-    vote.spots = peers_->free_spots();
+  auto held = runtime->hold(context);
+  const auto spots = vote(mine, held, context, why_not);
+  if (spots && *spots != 0) {
+    const int spot = __builtin_ctz(*spots);
+    peers_->take(spot);
+    return runtime->add(context, ByKernel{peers_, spot, *mine}, std::move(*held));
   }
-  const auto spots = agreed(vote, comm_, why_not);
+  if (held) context->give_back(held->channels, held->pinned, held->event);
   if (!spots) return spots.error();
-  if (*spots == 0) return none;
-  const int spot = __builtin_ctz(*spots);
-  peers_->take(spot);
-  return ByKernel{peers_, spot, *mine};
+  return none;
 }
 
 }  // namespace weft::gpu

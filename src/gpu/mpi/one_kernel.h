@@ -4,12 +4,14 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "base/result.h"
 #include "gpu/operation.h"
+#include "gpu/runtime.h"
 #include "transport/mpi/call.h"
 
 namespace weft::gpu {
@@ -22,14 +24,16 @@ class OneNode {
   OneNode(const OneNode&) = delete;
   OneNode& operator=(const OneNode&) = delete;
 
-  // Collective. Without peers in it: MPI carries it out, for the reason in `why_not`.
-  Result<ByKernel> decide(const Call& call, Context* context, const Options& options,
-                          std::string* why_not);
+  // Collective. nullptr: MPI carries it out, for the reason in `why_not`.
+  Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
+                            std::string* why_not);
   // MPI has been finalised: its communicator is gone, and the device may be, too.
   void forget();
 
  private:
   Result<bool> meet(MPI_Comm comm, Context* context, const Options& options);
+  Result<std::uint32_t> vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
+                             const Context* context, std::string* why_not);
 
   bool met_ = false;
   MPI_Comm comm_ = MPI_COMM_NULL;  // the same ranks, for Weft's agreements
