@@ -30,6 +30,7 @@ Operation::Operation(Runtime* runtime, Context* context, ByKernel by_kernel, Hol
 
 Result<bool> Operation::start(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
+  started_.store(true, std::memory_order_relaxed);
   const auto enqueued = enqueue_start(stream);
   // Other ranks may count on what is not complete here.
   if (!enqueued) fail(enqueued.error());
@@ -43,6 +44,7 @@ Result<bool> Operation::run(Stream stream) {
     return started ? wait(stream) : started;
   }
   if (const auto good = not_failed(); !good) return good;
+  started_.store(true, std::memory_order_relaxed);
   const auto enqueued = enqueue_phases(kBoth, stream);
   if (!enqueued) fail(enqueued.error());
   return enqueued;
@@ -91,6 +93,10 @@ Result<bool> Operation::enqueue_start(Stream stream) {
 
 Result<bool> Operation::wait(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
+  if (!started_.load(std::memory_order_relaxed)) {
+    return Error{
+        "a collective is waited for that was not started before"};  // nor is there a result
+  }
   return enqueue_wait(stream);
 }
 
@@ -122,6 +128,7 @@ Result<weft_gpu_flags> Operation::flags() {
         " in several parts"};
   }
   kernels_count_ = true;
+  started_.store(true, std::memory_order_relaxed);
   return holdings_.channels[0].device;
 }
 

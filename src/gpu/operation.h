@@ -117,6 +117,7 @@ class Operation {
   // capture on, kernels count instead: how often a graph is launched is not known here.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
+  std::atomic<bool> started_{false};    // once at least, or a kernel of the user's may have
   std::atomic<bool> in_halves_{false};  // of one kernel: publishing apart from the rest
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false}, recorded_{false};

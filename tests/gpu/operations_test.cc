@@ -270,6 +270,18 @@ TEST_F(Operations, OneThatNobodyWaitedForIsNotStartedAgain) {
   runtime_.release(operation);
 }
 
+TEST_F(Operations, OneThatWasNotStartedIsNotWaitedFor) {
+  Operation* const operation = made().operation;
+  EXPECT_EQ(message(operation->wait(stream_)),
+            "a collective is waited for that was not started before");
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ(to_.content(), Numbers(100));  // as it was
+  ASSERT_TRUE(operation->run(stream_));
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_EQ(to_.content(), counting(100));
+  runtime_.release(operation);
+}
+
 TEST_F(Operations, ACaptureTakesNothingFromOutside) {
   Operation* const outside = made(1, std::make_shared<Order>()).operation;
   ASSERT_TRUE(outside->start(stream_));
