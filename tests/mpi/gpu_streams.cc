@@ -376,6 +376,43 @@ void prepared_beside_a_late_stream() {
   MPI_Comm_free(&own);
 }
 
+// Data types that are gone when the call is made.
+void types_are_freed_at_once() {
+  if (!standin_add_kernel) return;
+  MPI_Datatype every_second, pair;
+  MPI_Type_vector(3, 1, 2, MPI_INT, &every_second);
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_commit(one);
+  Buffer spread(std::vector<int>(6, rank), kProcessor);
+  Buffer from(std::vector<int>(2 * kMost, rank), kDevice), to(std::vector<int>(2 * kMost), kDevice);
+  auto m = numbers(2, ranks);
+  for (int i = 0; i < ranks; ++i) m.counts[i] = 1, m.ints[i] = pair;
+  weft_gpu_request first = nullptr, second = nullptr;
+  delay_stream();
+  good(weft_ibcast_enqueue(spread.data(), 1, every_second, 1, world, stream, &first), "bcast");
+  good(weft_ialltoallw_enqueue(from.data(), m.counts, m.bytes_at, m.ints, to.data(), m.counts,
+                               m.bytes_at, m.ints, world, stream, &second),
+       "alltoallw");
+  for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_free(one);
+  MPI_Type_vector(1, 1, 1, MPI_CHAR, &every_second);  // what may take its place
+  MPI_Type_vector(1, 1, 1, MPI_CHAR, &pair);
+  for (weft_gpu_request* one : {&first, &second}) {
+    good(weft_wait_enqueue(*one, stream), "wait");
+    good(weft_gpu_request_free(one), "free");
+  }
+  good(cuStreamSynchronize(stream), "synchronize");
+  for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_free(one);
+  ++cases;
+  std::vector<int> right(2 * kMost);
+  for (int i = 0; i < ranks; ++i) {
+    right[static_cast<std::size_t>(m.at[i])] = right[static_cast<std::size_t>(m.at[i]) + 1] = i;
+  }
+  if (spread.content() == std::vector<int>{1, rank, 1, rank, 1, rank} && to.content() == right)
+    return;
+  ++failures;
+  std::printf("rank %d: wrong: data types that are freed at once\n", rank);
+}
+
 // One rank's kernel has failed, so that nothing runs there any more: it is told, and the others go
 // on.
 void one_rank_is_lost() {
@@ -484,6 +521,7 @@ int main(int argc, char** argv) {
   }
   many_in_one_kernel();
   prepared_beside_a_late_stream();
+  types_are_freed_at_once();
   if (in_one_kernel) one_rank_is_refused();
   if (in_one_kernel) one_rank_has_no_event();
   if (in_one_kernel) one_rank_is_lost();

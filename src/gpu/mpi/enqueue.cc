@@ -201,6 +201,7 @@ class MpiCollective : public Collective {
         context_(context),
         calls_(std::move(staged.calls)),
         arrays_(std::move(staged.arrays)),
+        types_(std::move(staged.types)),
         requests_(calls_.size(), MPI_REQUEST_NULL) {}
   ~MpiCollective() override {
     for (MPI_Request& one : requests_) {
@@ -245,6 +246,7 @@ class MpiCollective : public Collective {
   Context* const context_;
   std::vector<Call> calls_;
   const std::vector<std::vector<std::byte>> arrays_;
+  const KeptTypes types_;
   std::vector<MPI_Request> requests_;
   bool persistent_ = false;
 };

@@ -217,14 +217,31 @@ void keep_arrays(Call* call, const Group& group, Staged* staged) {
   call->senddispls.keep(sends, arrays);
   call->recvcounts.keep(recvs, arrays);
   call->recvdispls.keep(recvs, arrays);
-  const auto keep_types = [&](const MPI_Datatype*& types, int count) {
+  const auto keep_all = [&](const MPI_Datatype*& types, int count) {
     if (!types) return;
     const auto* begin = reinterpret_cast<const std::byte*>(types);
     arrays.emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof(MPI_Datatype));
     types = reinterpret_cast<const MPI_Datatype*>(arrays.back().data());
   };
-  keep_types(call->sendtypes, sends);
-  keep_types(call->recvtypes, recvs);
+  keep_all(call->sendtypes, sends);
+  keep_all(call->recvtypes, recvs);
+}
+
+// Behind keep_arrays. What MPI ignores need not be a data type. Those that an operator of the
+// user's is handed stay the user's own: it may know them by their handles.
+void keep_types(Call* call, const Group& group, KeptTypes* kept) {
+  if (reduces(call->kind)) return;
+  const auto keep_side = [kept](const void* buffer, int blocks, MPI_Datatype* type,
+                                const MPI_Datatype* types) {
+    if (blocks == 0 || buffer == MPI_IN_PLACE) return;
+    if (!types) *type = kept->keep(*type);
+    for (int i = 0; types && i < blocks; ++i) {
+      auto& one = const_cast<MPI_Datatype&>(types[i]);  // in an array of Weft's
+      one = kept->keep(one);
+    }
+  };
+  keep_side(call->sendbuf, senders_blocks(*call, group), &call->sendtype, call->sendtypes);
+  keep_side(call->recvbuf, receivers_blocks(*call, group), &call->recvtype, call->recvtypes);
 }
 
 const void* moved(const void* buffer, std::int64_t bytes) {
@@ -232,6 +249,21 @@ const void* moved(const void* buffer, std::int64_t bytes) {
 }
 
 }  // namespace
+
+KeptTypes::~KeptTypes() {
+  for (MPI_Datatype& one : all_) MPI_Type_free(&one);
+}
+
+MPI_Datatype KeptTypes::keep(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return type;
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  if (combiner == MPI_COMBINER_NAMED) return type;
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  if (MPI_Type_dup(type, &made) != MPI_SUCCESS) return type;
+  all_.push_back(made);
+  return made;
+}
 
 Result<Staged> stage(const Call& given, Context* context, bool copies) {
   int between_groups = 0;
@@ -272,6 +304,7 @@ Result<Staged> stage(const Call& given, Context* context, bool copies) {
     call.recvbuf = to.host;
   }
   keep_arrays(&call, group, &staged);
+  keep_types(&call, group, &staged.types);
 
   const auto add = [&](const Call& part_call, std::int64_t begin, std::int64_t end) {
     Part part;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +16,22 @@ namespace weft::gpu {
 
 inline constexpr std::int64_t kPartBytes = 1 << 20;
 
+// Duplicates of derived data types: MPI lets the caller free its own when the collective has been
+// enqueued, while the agent makes the call later.
+class KeptTypes {
+ public:
+  KeptTypes() = default;
+  KeptTypes(KeptTypes&& other) noexcept : all_(std::exchange(other.all_, {})) {}
+  KeptTypes& operator=(KeptTypes&&) = delete;
+  ~KeptTypes();
+
+  // A predefined one is as good for ever.
+  MPI_Datatype keep(MPI_Datatype type);
+
+ private:
+  std::vector<MPI_Datatype> all_;
+};
+
 struct Staged {
   Staged() = default;
   Staged(Staged&&) = default;  // a copy's calls would point to the arrays of this one
@@ -22,6 +39,7 @@ struct Staged {
   std::vector<Call> calls;  // one for each part
   std::vector<Part> parts;
   std::vector<std::vector<std::byte>> arrays;  // of the calls
+  KeptTypes types;                             // of the calls
   Pinned pinned;
 };
 
