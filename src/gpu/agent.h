@@ -1,6 +1,7 @@
 // The thread that carries collectives out for the streams: it sees that data are ready, starts the
-// collective, lets it progress, and tells the device of its end. It calls no function of the
-// driver's.
+// collective, lets it progress, and tells the device of its end. It puts nothing on streams, and
+// asks the driver nothing; where the MPI library takes memory of the device, it makes that one
+// current.
 #pragma once
 
 #include <atomic>

@@ -41,6 +41,8 @@ void Context::make_current() const {
   thread_local void* mine = nullptr;
   if (mine == own_) return;
   if (driver_.set_current_context(own_) == kSuccess) mine = own_;
+  int mode = kCaptureRelaxed;
+  driver_.exchange_capture_mode(&mode);
 }
 
 Context::~Context() {

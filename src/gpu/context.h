@@ -88,7 +88,8 @@ class Context {
   Result<bool> write_start(const Channel& channel, std::uint64_t number, Stream stream) const;
   Result<bool> wait_until(const Channel& channel, std::uint64_t number, Stream stream) const;
 
-  // For threads of Weft's that call a library which calls CUDA.
+  // For threads of Weft's that call a library which calls CUDA: also what a capture of the
+  // application's forbids to threads that say nothing.
   void make_current() const;
 
  private:

@@ -100,6 +100,12 @@ def test_equal_as_the_user_chooses(options, variables):
     assert "cases equal" in done.stdout
 
 
+def test_a_library_that_takes_memory_of_the_device():
+    done = run("gpu_aware", STANDIN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases equal" in done.stdout
+
+
 def test_a_choice_that_there_is_not_is_refused():
     done = run("gpu_streams", STANDIN, ranks=1, WEFT_GPU_NOTIFY="always")
     assert done.returncode != 0

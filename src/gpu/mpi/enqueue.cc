@@ -300,11 +300,9 @@ struct Beginning {
   Kept shadow;
 };
 
-Result<Beginning> begin(const Call& call, const weft_gpu_request* request) {
+Result<Beginning> begin(Runtime* runtime, const Call& call, const weft_gpu_request* request) {
   if (!request) return Error{"there is no place for the request", MPI_ERR_ARG};
-  const auto mine = runtime();
-  if (!mine) return mine.error();
-  const auto context = (*mine)->context();
+  const auto context = runtime->context();
   if (!context) return context.error();
   auto shadow = Shadow::of(call.comm);
   if (!shadow) return shadow.error();
@@ -327,7 +325,10 @@ Result<bool> is_capturing(const Driver& driver, Stream stream) {
 }  // namespace
 
 int prepare(const Call& call, weft_gpu_request* request) {
-  const auto begun = begin(call, request);
+  const auto mine = runtime();
+  if (!mine) return failed(mine.error());
+  const OutsideCapture while_mpi_may_call_cuda((*mine)->driver());
+  const auto begun = begin(*mine, call, request);
   if (!begun) return failed(begun.error());
   const auto made = make(call, begun->shadow, true, begun->context);
   if (!made) return failed(made.error());
@@ -336,7 +337,10 @@ int prepare(const Call& call, weft_gpu_request* request) {
 }
 
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request) {
-  const auto begun = begin(call, request);
+  const auto mine = runtime();
+  if (!mine) return failed(mine.error());
+  const OutsideCapture while_mpi_may_call_cuda((*mine)->driver());
+  const auto begun = begin(*mine, call, request);
   if (!begun) return failed(begun.error());
   const auto capturing = is_capturing(begun->context->driver(), stream);
   if (!capturing) return failed(capturing.error());

@@ -1,0 +1,229 @@
+// Collectives in streams by an MPI library that takes memory of the device. The program plays its
+// part: its MPI_Iallreduce and MPI_Allreduce_init look through the device's addresses, and call the
+// driver as such a library does, which a capture forbids to threads that say nothing. `gpu_aware
+// DRIVER`, where DRIVER is the stand-in of tests/device.
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "weft_gpu.h"
+
+namespace {
+
+using Stream = weft_gpu_stream;
+
+#define DRIVER_CALLS(X)                                                                          \
+  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                      \
+  X(cuCtxSetCurrent, (void* context))                                                            \
+  X(cuCtxGetCurrent, (void** context))                                                           \
+  X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                                \
+  X(cuMemFree_v2, (std::uintptr_t address))                                                      \
+  X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))                       \
+  X(cuModuleGetFunction, (void** function, void* module, const char* name))                      \
+  X(cuLaunchKernel, (void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+                     unsigned, Stream stream, void** parameters, void** extra))                  \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                           \
+  X(cuStreamSynchronize, (Stream stream))                                                        \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                          \
+  X(cuStreamEndCapture, (Stream stream, void** graph))                                           \
+  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))           \
+  X(cuGraphLaunch, (void* exec, Stream stream))                                                  \
+  X(cuGraphExecDestroy, (void* exec))                                                            \
+  X(cuGraphDestroy, (void* graph))
+
+#define DECLARE(name, parameters) int(*name) parameters;
+DRIVER_CALLS(DECLARE)
+void (*standin_add_kernel)(const char*, int, const std::size_t*, void (*)(void* const*));
+void* (*standin_data)(const void* address);
+
+template <class Function>
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(library ? dlsym(library, name) : nullptr);
+  return function != nullptr;
+}
+
+bool load(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  bool complete = find(library, "standin_data", standin_data) &&
+                  find(library, "standin_add_kernel", standin_add_kernel);
+#define FIND(name, parameters) complete = complete && find(library, #name, name);
+  DRIVER_CALLS(FIND)
+  return complete;
+}
+
+constexpr int kCount = 200'000;  // which no kernel carries out
+int failures = 0, cases = 0, rank = 0, ranks = 1;
+std::atomic<int> device_calls{0}, refused{0};
+
+void good(int code, const char* what) {
+  if (code == 0) return;
+  std::printf("rank %d: %s: %d, %s\n", rank, what, code, weft_gpu_error());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+// What the library is given: an address of the device's, on a thread to which that is current.
+void* looked_through(const void* address) {
+  void* context = nullptr;
+  std::uintptr_t scratch = 0;
+  void* const reached =
+      address == MPI_IN_PLACE ? const_cast<void*>(address) : standin_data(address);
+  if (reached != address) ++device_calls;
+  cuCtxGetCurrent(&context);
+  if (!context || cuMemAlloc_v2(&scratch, 64) != 0) {
+    ++refused;
+  } else {
+    cuMemFree_v2(scratch);
+  }
+  return reached;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int MPIX_Query_cuda_support() {
+  return 1;
+}
+
+extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request* request) {
+  return PMPI_Iallreduce(looked_through(from), looked_through(to), count, type, op, comm, request);
+}
+
+// Open MPI has it since 5.0, while it calls itself MPI 3.1.
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+extern "C" int MPI_Allreduce_init(const void* from, void* to, int count, MPI_Datatype type,
+                                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return PMPI_Allreduce_init(looked_through(from), looked_through(to), count, type, op, comm, info,
+                             request);
+}
+#endif
+
+namespace {
+
+// Ints of the device's, all alike: the rank's number.
+class Buffer {
+ public:
+  Buffer() {
+    const std::vector<int> content(kCount, rank);
+    good(cuMemAlloc_v2(&address_, kCount * sizeof(int)), "allocate");
+    good(cuMemcpy(address_, reinterpret_cast<std::uintptr_t>(content.data()), kCount * sizeof(int)),
+         "copy");
+  }
+  ~Buffer() { cuMemFree_v2(address_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return reinterpret_cast<void*>(address_); }
+  void check(const char* form, int right) const {
+    std::vector<int> content(kCount);
+    good(cuMemcpy(reinterpret_cast<std::uintptr_t>(content.data()), address_, kCount * sizeof(int)),
+         "copy");
+    ++cases;
+    if (content == std::vector<int>(kCount, right)) return;
+    ++failures;
+    std::printf("rank %d: wrong: %s\n", rank, form);
+  }
+
+ private:
+  std::uintptr_t address_ = 0;
+};
+
+weft_gpu_request enqueue(const Buffer& buffer, Stream stream) {
+  weft_gpu_request request = nullptr;
+  good(weft_iallreduce_enqueue(MPI_IN_PLACE, buffer.data(), kCount, MPI_INT, MPI_SUM,
+                               MPI_COMM_WORLD, stream, &request),
+       "enqueue");
+  return request;
+}
+
+void end(weft_gpu_request request, Stream stream) {
+  good(weft_wait_enqueue(request, stream), "wait");
+  good(weft_gpu_request_free(&request), "free");
+}
+
+void delay(Stream stream) {
+  standin_add_kernel("test_late", 0, nullptr, [](void* const*) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  void* late = nullptr;
+  good(cuModuleGetFunction(&late, nullptr, "test_late"), "kernel");
+  good(cuLaunchKernel(late, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), "kernel");
+}
+
+// While one stream is captured, which includes that a collective is prepared, the agent starts what
+// another stream comes to.
+void check_beside_a_capture(Stream stream, Stream other, int sum) {
+  Buffer beside, captured;
+  void *graph = nullptr, *exec = nullptr;
+  delay(other);
+  const weft_gpu_request late = enqueue(beside, other);
+  good(cuStreamBeginCapture_v2(stream, 0), "capture");
+  end(enqueue(captured, stream), stream);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  good(cuStreamEndCapture(stream, &graph), "end of capture");
+  end(late, other);
+  good(cuGraphInstantiateWithFlags(&exec, graph, 0), "instantiate");
+  for (int i = 0; i < 2; ++i) good(cuGraphLaunch(exec, stream), "launch");
+  for (Stream one : {stream, other}) good(cuStreamSynchronize(one), "synchronise");
+  good(cuGraphExecDestroy(exec), "destroy");
+  good(cuGraphDestroy(graph), "destroy");
+  beside.check("beside a capture", sum);
+  captured.check("in a graph", sum * ranks);
+}
+
+void check_all(int sum) {
+  Stream stream = nullptr, other = nullptr;
+  good(cuStreamCreate(&stream, 1), "stream");
+  good(cuStreamCreate(&other, 1), "stream");
+  {
+    Buffer buffer;
+    end(enqueue(buffer, stream), stream);
+    good(cuStreamSynchronize(stream), "synchronise");
+    buffer.check("enqueued", sum);
+  }
+  {
+    Buffer buffer;
+    weft_gpu_request request = nullptr;
+    good(weft_allreduce_init(MPI_IN_PLACE, buffer.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                             &request),
+         "init");
+    for (int i = 0; i < 2; ++i) good(weft_run_enqueue(request, stream), "run");
+    good(weft_gpu_request_free(&request), "free");
+    good(cuStreamSynchronize(stream), "synchronise");
+    buffer.check("persistent", sum * ranks);
+  }
+  check_beside_a_capture(stream, other, sum);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || !load(argv[1])) {
+    std::fprintf(stderr, "usage: gpu_aware DRIVER\n");
+    return 2;
+  }
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  if (level < MPI_THREAD_MULTIPLE) return 77;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  void* context = nullptr;
+  good(cuDevicePrimaryCtxRetain(&context, 0), "context");
+  good(cuCtxSetCurrent(context), "context");
+  check_all(ranks * (ranks - 1) / 2);
+  if (device_calls == 0 || refused > 0) {
+    ++failures;
+    std::printf("rank %d: %d addresses of the device's, %d refused\n", rank, device_calls.load(),
+                refused.load());
+  }
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0 && all == 0) std::printf("%d cases equal\n", cases);
+  MPI_Finalize();
+  return all > 0;
+}
