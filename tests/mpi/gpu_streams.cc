@@ -306,6 +306,21 @@ void one_rank_is_refused() {
   MPI_Comm_free(&own);
 }
 
+// Of more bytes than an int counts; it is never started. The MPI library itself prepares it.
+void a_huge_type() {
+  if (dlsym(RTLD_DEFAULT, "weft_version")) return;
+  MPI_Datatype huge;
+  MPI_Type_contiguous(1 << 30, MPI_INT, &huge);
+  MPI_Type_commit(&huge);
+  int one = 0;
+  weft_gpu_request request = nullptr;
+  good(weft_allgather_init(MPI_IN_PLACE, 0, MPI_INT, &one, 1, huge, world, &request), "init");
+  expect_way(weft_gpu_path_of(request),
+             "by calls of MPI's, not in one kernel: it has more than 256 KiB");
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Type_free(&huge);
+}
+
 // One rank lacks what it needs for a collective in one kernel: all are told before they agree.
 void one_rank_has_no_event() {
   if (!standin_fail) return;
@@ -520,6 +535,7 @@ int main(int argc, char** argv) {
     if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
   many_in_one_kernel();
+  a_huge_type();
   prepared_beside_a_late_stream();
   types_are_freed_at_once();
   if (in_one_kernel) one_rank_is_refused();

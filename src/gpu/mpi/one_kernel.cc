@@ -107,13 +107,14 @@ std::optional<weft_gpu_op> op_of(MPI_Op op, weft_gpu_type type) {
   return std::nullopt;
 }
 
-// The bytes of one rank, which all ranks know; 0: no kernel carries this out.
+// The bytes of one rank, which all ranks know; 0: no kernel carries this out. A type may have more
+// bytes than an int counts.
 std::int64_t bytes_of(const Call& call) {
   if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
     return 0;
   }
-  int size = 0;
-  MPI_Type_size(call.recvtype, &size);
+  MPI_Count size = 0;
+  MPI_Type_size_x(call.recvtype, &size);
   return call.recvcounts.at(0) * size;
 }
 
@@ -228,8 +229,8 @@ Result<Operation*> OneNode::decide(const Call& call, Context* context, Runtime* 
                                    std::string* why_not) {
   Operation* const none = nullptr;
   const std::int64_t bytes = bytes_of(call);
-  if (bytes == 0 || bytes > static_cast<std::int64_t>(kOneKernelBytes)) {
-    *why_not = bytes == 0 ? "it is no allreduce, allgather or broadcast of data"
+  if (bytes <= 0 || bytes > static_cast<std::int64_t>(kOneKernelBytes)) {
+    *why_not = bytes <= 0 ? "it is no allreduce, allgather or broadcast of data"
                           : "it has more than 256 KiB";
     return none;
   }
