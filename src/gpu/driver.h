@@ -59,6 +59,7 @@ enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
     (void** object, void* data, void (*destroy)(void* data), unsigned references, unsigned flags)) \
   X(retain_user_object, cuGraphRetainUserObject,                                                   \
     (void* graph, void* object, unsigned references, unsigned flags))                              \
+  X(release_user_object, cuUserObjectRelease, (void* object, unsigned references))                 \
   X(set_current_context, cuCtxSetCurrent, (void* context))                                         \
   X(current_device, cuCtxGetDevice, (int* device))                                                 \
   X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))

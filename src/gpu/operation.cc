@@ -160,8 +160,9 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   if (code != kSuccess) return driver.error("cuUserObjectCreate", code);
   retain();
   code = driver.retain_user_object(graph, object, 1, kMoveReference);
-  if (code != kSuccess) return driver.error("cuGraphRetainUserObject", code);
-  return true;
+  if (code == kSuccess) return true;
+  driver.release_user_object(object, 1);  // which gives its reference back
+  return driver.error("cuGraphRetainUserObject", code);
 }
 
 Result<bool> Operation::record(Stream stream) {

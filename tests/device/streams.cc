@@ -452,6 +452,11 @@ DRIVER int cuUserObjectCreate(void** object, void* data, void (*destroy)(void*),
   return kSuccess;
 }
 
+DRIVER int cuUserObjectRelease(void* object, unsigned) {
+  delete static_cast<Kept*>(object);
+  return kSuccess;
+}
+
 DRIVER int cuGraphRetainUserObject(void* graph, void* object, unsigned, unsigned) {
   if (const int code = stopped("cuGraphRetainUserObject")) return code;
   auto* const kept = static_cast<Kept*>(object);

@@ -198,6 +198,35 @@ TEST_F(Operations, EveryFailureOfTheDriversIsSaidByItsCall) {
   EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
 }
 
+// Ends at once. Its token tells how many there are.
+struct Counted : Collective {
+  explicit Counted(std::shared_ptr<int> one) : token(std::move(one)) {}
+  Result<bool> start(std::size_t) override { return true; }
+  Result<bool> test(std::size_t) override { return true; }
+  const std::shared_ptr<int> token;
+};
+
+TEST_F(Operations, AGraphThatCannotKeepItKeepsNothing) {
+  for (const char* call : {"cuUserObjectCreate", "cuGraphRetainUserObject"}) {
+    const auto token = std::make_shared<int>();
+    const auto made = runtime_.add(*runtime_.context(), std::vector<Part>(1),
+                                   std::make_unique<Counted>(token), {}, {});
+    ASSERT_TRUE(made);
+    ASSERT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);
+    standin_fail(call, 1, standin::kOutOfMemory);
+    EXPECT_EQ(message((*made)->start(stream_)), std::string(call) + ": CUDA_ERROR_OUT_OF_MEMORY");
+    void* graph = nullptr;
+    EXPECT_EQ(cuStreamEndCapture(stream_, &graph), kSuccess);
+    cuGraphDestroy(graph);
+    runtime_.release(*made);
+    for (int i = 0; i < 1000 && token.use_count() > 1; ++i) {
+      runtime_.collect();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(token.use_count(), 1) << call;  // it is gone
+  }
+}
+
 TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
   for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc",
                            "cuMemHostAlloc", "cuMemHostGetDevicePointer", "cuStreamCreate",
