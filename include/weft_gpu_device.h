@@ -4,7 +4,8 @@
  * and wait for it: weft_gpu_flags_of (weft_gpu.h) has the flags, one thread of the grid calls
  * weft_device_start when all data are written, and weft_device_wait before anything is read.
  * Between these and the other threads the kernel synchronises its grid. Buffers must then be memory
- * that the processor reaches, too (cudaHostAlloc, or managed memory), since no copy goes along.
+ * that the processor reaches, too (cudaHostAlloc; managed memory, where the device's
+ * concurrentManagedAccess is 1), since no copy goes along.
  *
  * Weft's own kernels do just this; the stand-in of the tests runs the same functions.
  */

@@ -27,6 +27,13 @@ Result<Driver> load() {
   return found;
 }
 
+bool shares_managed_memory(const Driver& driver) {
+  int device = 0, shares = 0;
+  return driver.current_device(&device) == kSuccess &&
+         driver.device_attribute(&shares, kDeviceSharesManagedMemory, device) == kSuccess &&
+         shares != 0;
+}
+
 }  // namespace
 
 Error Driver::error(const char* call, int code) const {
@@ -46,7 +53,8 @@ bool is_of_device(const Driver& driver, const void* memory) {
   unsigned type = 0, managed = 0;
   if (driver.attribute(&type, kAttributeMemoryType, address) != kSuccess) return false;
   if (type != kMemoryOfDevice) return false;
-  return driver.attribute(&managed, kAttributeIsManaged, address) != kSuccess || managed == 0;
+  const bool known = driver.attribute(&managed, kAttributeIsManaged, address) == kSuccess;
+  return !known || managed == 0 || !shares_managed_memory(driver);
 }
 
 }  // namespace weft::gpu

@@ -22,6 +22,7 @@ inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
+inline constexpr int kDeviceSharesManagedMemory = 89;  // with the processor, while kernels run
 inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;  // the latter by MPS
 inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
@@ -96,7 +97,7 @@ struct Driver {
 // The process's, loaded at the first call. An error says what this machine lacks.
 Result<const Driver*> driver();
 
-// Memory of a device that the processor cannot reach.
+// Memory of a device that the processor cannot reach, or not while kernels run there.
 bool is_of_device(const Driver& driver, const void* memory);
 
 // While it lives, this thread may do what a capture forbids: it concerns no captured stream.

@@ -62,7 +62,8 @@ int unmap_block(Address address, bool mapped) {
   if (found == all.end() || found->second.mapped != mapped) return kInvalidValue;
   const Block& gone = found->second;
   munmap(reinterpret_cast<void*>(address), gone.bytes);
-  if (!gone.managed) munmap(gone.data, gone.bytes);
+  const bool apart = reinterpret_cast<Address>(gone.data) != address;
+  if (apart) munmap(gone.data, gone.bytes);
   close(gone.file);
   all.erase(found);
   return kSuccess;
@@ -248,13 +249,22 @@ DRIVER int cuMemFree_v2(Address address) {
   return unmap_block(address, false);
 }
 
-// Processor and device reach it.
+static bool shares_managed_memory() {
+  constexpr int kConcurrentManagedAccess = 89;
+  int shares = 0;
+  return cuDeviceGetAttribute(&shares, kConcurrentManagedAccess, 0) == kSuccess && shares != 0;
+}
+
+// Processor and device reach it. Where the device does not share it while kernels run, the
+// processor never does here.
 DRIVER int cuMemAllocManaged(Address* address, std::size_t bytes, unsigned) {
   if (const int code = stopped("cuMemAllocManaged")) return code;
   if (const int code = cuMemAlloc_v2(address, bytes)) return code;
+  const bool shares = shares_managed_memory();
   const std::lock_guard lock(standin::mutex);
   Block& made = all[*address];
   made.managed = true;
+  if (!shares) return kSuccess;
   mprotect(reinterpret_cast<void*>(*address), bytes, PROT_READ | PROT_WRITE);
   munmap(made.data, bytes);
   made.data =

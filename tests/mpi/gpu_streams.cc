@@ -53,6 +53,7 @@ DRIVER_CALLS(DECLARE)
 // Of the stand-in alone: a device does not fail when it is told to.
 void (*standin_fail)(const char* call, int nth, int code);
 void (*standin_forget_errors)();
+void (*standin_set_attribute)(int which, int value);
 void (*standin_add_kernel)(const char* name, int parameters, const std::size_t* sizes,
                            void (*run)(void* const* parameters));
 
@@ -67,6 +68,7 @@ bool load(const char* path) {
 #define FIND_OF_STANDIN(name) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
   FIND_OF_STANDIN(standin_fail)
   FIND_OF_STANDIN(standin_forget_errors)
+  FIND_OF_STANDIN(standin_set_attribute)
   FIND_OF_STANDIN(standin_add_kernel)
   return true;
 }
@@ -271,6 +273,18 @@ void run(const Case& one, int n, Where from_device, Where to_device) {
   good(cuGraphExecDestroy(exec), "destroy");
   good(cuStreamSynchronize(stream), "synchronize");
   check(one, "in a graph", n, to, twice);
+}
+
+// Of a device where the processor may not touch it while a kernel runs.
+void managed_memory_that_is_not_shared() {
+  if (!standin_set_attribute) return;
+  constexpr int kConcurrentManagedAccess = 89;
+  standin_set_attribute(kConcurrentManagedAccess, 0);
+  for (const Case& one : all_cases()) {
+    expected_way = nullptr;
+    run(one, 1000, kManaged, kManaged);
+  }
+  standin_set_attribute(kConcurrentManagedAccess, 1);
 }
 
 bool travels_in_parts(const Case& one) {
@@ -534,6 +548,7 @@ int main(int argc, char** argv) {
     run(one, 1000, kManaged, kManaged);
     if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
+  managed_memory_that_is_not_shared();
   many_in_one_kernel();
   a_huge_type();
   prepared_beside_a_late_stream();
