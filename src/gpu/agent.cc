@@ -12,8 +12,10 @@ namespace {
 
 using std::chrono::microseconds;
 
-// After this time without anything it sleeps in between: an eighth of the time, within bounds.
+// After this time without anything it sleeps in between: an eighth of the time, within bounds. It
+// stays attentive for longer while graphs hold collectives, since their launches are not announced.
 constexpr auto kAttentive = std::chrono::milliseconds(1);
+constexpr auto kAttentiveToGraphs = std::chrono::milliseconds(50);
 constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
 // How often it asks whether a rank has given up what kernels carry out.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
@@ -99,13 +101,20 @@ void Agent::run() {
     }
     const auto now = Clock::now();
     if (scan() || expected_.exchange(false, std::memory_order_relaxed)) last_change = now;
-    const auto passed = std::chrono::duration_cast<microseconds>(now - last_change);
-    if (passed < kAttentive) {
+    const auto idle = std::chrono::duration_cast<microseconds>(now - last_change);
+    const auto sleeping = nap(idle, has_graphs());
+    if (sleeping == microseconds::zero()) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(std::clamp(passed / 8, kShortestNap, kLongestNap));
+      std::this_thread::sleep_for(sleeping);
     }
   }
+}
+
+microseconds Agent::nap(microseconds idle, bool graphs) {
+  const microseconds attentive = graphs ? kAttentiveToGraphs : kAttentive;
+  if (idle < attentive) return microseconds::zero();
+  return std::clamp(idle / 8, kShortestNap, kLongestNap);
 }
 
 void Agent::wait_for_work(std::unique_lock<std::mutex>& lock) {

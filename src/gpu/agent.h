@@ -33,6 +33,11 @@ class Agent {
   void forget(Operation* operation);
   // Something will become ready soon.
   void expect() { expected_.store(true, std::memory_order_relaxed); }
+  // A graph holds a collective, which a launch starts without a word to this process; +1 or -1.
+  void count_graphs(int more) { graphs_.fetch_add(more, std::memory_order_relaxed); }
+  bool has_graphs() const { return graphs_.load(std::memory_order_relaxed) > 0; }
+  // How long it sleeps between two looks, when nothing has happened for this time; 0: not at all.
+  static std::chrono::microseconds nap(std::chrono::microseconds idle, bool graphs);
   // Ends the thread and gives up all that has not ended, so that no stream waits for ever. Returns
   // how many were under way.
   int stop();
@@ -54,6 +59,7 @@ class Agent {
   std::vector<Operation*> kept_;
   bool stopping_ = false;
   std::atomic<bool> expected_{false};
+  std::atomic<int> graphs_{0};
   Clock::time_point next_look_{};    // the thread's: at the kept ones
   std::vector<Operation*> watched_;  // the thread's
   std::vector<const Order*> held_;   // the thread's, for one scan: orders in which one is not ready

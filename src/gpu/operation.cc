@@ -153,12 +153,14 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   kernels_count_ = true;
   const auto gone = [](void* data) {
     auto* const self = static_cast<Operation*>(data);
+    self->runtime_->agent().count_graphs(-1);
     self->runtime_->release(self);
   };
   void* object = nullptr;
   code = driver.create_user_object(&object, this, gone, 1, kNoDestructorSync);
   if (code != kSuccess) return driver.error("cuUserObjectCreate", code);
   retain();
+  runtime_->agent().count_graphs(1);
   code = driver.retain_user_object(graph, object, 1, kMoveReference);
   if (code == kSuccess) return true;
   driver.release_user_object(object, 1);  // which gives its reference back

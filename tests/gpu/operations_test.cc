@@ -152,6 +152,25 @@ TEST_F(Operations, UsesMemoryAgain) {
   EXPECT_LE(standin_allocated(), before + 20);
 }
 
+TEST_F(Operations, TheAgentIsAttentiveForLongerWhileThereAreGraphs) {
+  using std::chrono::microseconds;
+  EXPECT_EQ(Agent::nap(microseconds(900), false), microseconds(0));
+  EXPECT_EQ(Agent::nap(microseconds(1000), false), microseconds(125));
+  EXPECT_EQ(Agent::nap(microseconds(900'000), false), microseconds(200));
+  EXPECT_EQ(Agent::nap(microseconds(49'000), true), microseconds(0));
+  EXPECT_EQ(Agent::nap(microseconds(50'000), true), microseconds(200));
+}
+
+TEST_F(Operations, TheAgentKnowsWhetherThereAreGraphs) {
+  EXPECT_FALSE(runtime_.agent().has_graphs());
+  Operation* const operation = made().operation;
+  void* const exec = captured(operation);
+  EXPECT_TRUE(runtime_.agent().has_graphs());
+  cuGraphExecDestroy(exec);
+  EXPECT_FALSE(runtime_.agent().has_graphs());
+  runtime_.release(operation);
+}
+
 TEST_F(Operations, AKernelStartsItItself) {
   Buffer from(counting(10), false), to(Numbers(10), false);
   Operation* const operation =
