@@ -60,8 +60,11 @@ WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request);
  * with it has ended, and when no graph that has captured it is left. Sets it to NULL. */
 WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request);
 
-/* For kernels that start the collective themselves (weft_gpu_device.h). Its buffers must be memory
- * that the processor reaches, and shorter than a part (1 MiB), since one start serves all. */
+/* For kernels that start a persistent collective themselves (weft_gpu_device.h). Its buffers must
+ * be memory that the processor reaches, and shorter than a part (1 MiB), since one start serves
+ * all. Weft does not see these kernels: the request is given back when the last one of them has
+ * ended.
+ */
 WEFT_GPU_API int weft_gpu_flags_of(weft_gpu_request request, weft_gpu_flags* flags);
 
 /* Elements of a reduction on the device. */

@@ -122,6 +122,7 @@ Result<weft_gpu_flags> Operation::flags() {
     return Error{
         "a kernel of Weft's carries this collective out, and waits for it (WEFT_GPU_ONE_KERNEL)"};
   }
+  if (!is_persistent()) return Error{"a kernel can start only a persistent collective"};
   if (parts_.size() != 1 || !parts_[0].in.empty() || !parts_[0].out.empty()) {
     return Error{
         "a kernel can start this collective not by itself: its buffers are copied, or travel"

@@ -194,8 +194,14 @@ TEST_F(Operations, AKernelStartsItItself) {
   Operation* const copied = made().operation;
   EXPECT_NE(message(copied->flags() ? Result<bool>(true) : copied->flags().error()).find("copied"),
             std::string::npos);
+  Operation* const once = make_collective(&runtime_, &library_, 0, -1, What::sum, 0, from, to, 1, 1,
+                                          std::make_shared<Order>())
+                              .operation;
+  EXPECT_NE(message(once->flags() ? Result<bool>(true) : once->flags().error()).find("persistent"),
+            std::string::npos);
   runtime_.release(operation);
   runtime_.release(copied);
+  runtime_.release(once);
 }
 
 // ---- Failures
