@@ -283,10 +283,12 @@ DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, u
 
 DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   if (const int code = stopped_without_context("cuMemcpyAsync")) return code;
-  for (const Address one : {to, from}) {
-    if (!is_of_device(one) && !is_pinned(one, bytes)) return kInvalidValue;
-  }
-  return enqueue(stream, [=] { std::memcpy(reachable(to), reachable(from), bytes); });
+  const auto there = [bytes](Address one) { return is_of_device(one) || is_pinned(one, bytes); };
+  if (!there(to) || !there(from)) return kInvalidValue;
+  return enqueue(stream, [=] {
+    if (!there(to) || !there(from)) return fail_for_good(kIllegalAddress);  // freed since
+    std::memcpy(reachable(to), reachable(from), bytes);
+  });
 }
 
 DRIVER int cuMemsetD8Async(Address to, unsigned char with, std::size_t bytes, void* stream) {

@@ -310,6 +310,23 @@ TEST_F(Operations, AnErrorInAnEarlierKernelIsSaidAtTheNextCall) {
   runtime_.release(operation);
 }
 
+TEST_F(Operations, ABufferThatIsFreedWhileAGraphHoldsItIsSaidAtTheNextCall) {
+  auto gone = std::make_unique<Buffer>(counting(100), true);
+  Operation* const operation =
+      make_collective(&runtime_, &library_, 0, 0, What::sum, 0, from_, *gone, 2, 1, nullptr)
+          .operation;
+  void* const exec = captured(operation);
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  gone = nullptr;
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+  EXPECT_EQ(cuStreamSynchronize(stream_), standin::kIllegalAddress);
+  EXPECT_NE(message(operation->start(stream_)).find("CUDA_ERROR_ILLEGAL_ADDRESS"),
+            std::string::npos);
+  runtime_.release(operation);
+  cuGraphExecDestroy(exec);
+}
+
 TEST_F(Operations, OneThatNobodyWaitedForIsNotStartedAgain) {
   // In a library of two ranks, the other of which never comes.
   Buffer from(counting(10), false), to(Numbers(10), false);
