@@ -53,13 +53,22 @@ Context::~Context() {
   for (const auto& [handle, region] : mapped_) driver_.close_memory(region);
 }
 
+std::string Context::why_not_loaded() const {
+  if (!weft_kernel_image_there) return "this build of Weft has no kernels, since there was no nvcc";
+  int version = 0;
+  driver_.version(&version);
+  if (version / 1000 >= weft_kernel_image_cuda / 1000) {
+    return "Weft's kernels are for devices of compute capability 7.5 or later";
+  }
+  return "the driver is that of CUDA " + std::to_string(version / 1000) + "." +
+         std::to_string(version % 1000 / 10) + "; Weft's kernels need that of CUDA " +
+         oldest_cuda() + " or later";
+}
+
 Result<bool> Context::load_kernels() {
   void* module = nullptr;
   if (const int code = driver_.load_module(&module, weft_kernel_image); code != kSuccess) {
-    const char* const why = weft_kernel_image_there
-                                ? " (the driver may be older than the compiler of Weft's kernels)"
-                                : " (this build of Weft has no kernels, since there was no nvcc)";
-    return Error{driver_.error("cuModuleLoadData", code).message + why};
+    return Error{driver_.error("cuModuleLoadData", code).message + " (" + why_not_loaded() + ")"};
   }
   const auto find = [&](const char* name, void** function) {
     return driver_.function(function, module, name);

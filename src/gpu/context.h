@@ -101,6 +101,7 @@ class Context {
 
   explicit Context(const Driver& driver) : driver_(driver) {}
   Result<bool> load_kernels();
+  std::string why_not_loaded() const;
   void ask_device();
   Result<bool> read(void* to, Address from, std::size_t bytes);
   bool is_closed(const Retired& one);

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "gpu/image.h"
+
 namespace weft::gpu {
 namespace {
 
@@ -22,7 +24,7 @@ Result<Driver> load() {
   lacking = needed;
   if (lacking) {
     return Error{std::string("CUDA's driver is too old: it lacks ") + lacking +
-                 "; Weft needs that of CUDA 11.4 or later"};
+                 "; Weft needs that of CUDA " + oldest_cuda() + " or later"};
   }
   return found;
 }
@@ -35,6 +37,12 @@ bool shares_managed_memory(const Driver& driver) {
 }
 
 }  // namespace
+
+std::string oldest_cuda() {
+  constexpr int kOfFunctions = 11;
+  const int major = weft_kernel_image_cuda / 1000;
+  return major > kOfFunctions ? std::to_string(major) + ".0" : "11.4";
+}
 
 Error Driver::error(const char* call, int code) const {
   const char* name = nullptr;

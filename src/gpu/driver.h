@@ -61,6 +61,7 @@ enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
   X(retain_user_object, cuGraphRetainUserObject,                                                   \
     (void* graph, void* object, unsigned references, unsigned flags))                              \
   X(release_user_object, cuUserObjectRelease, (void* object, unsigned references))                 \
+  X(version, cuDriverGetVersion, (int* version))                                                   \
   X(set_current_context, cuCtxSetCurrent, (void* context))                                         \
   X(current_device, cuCtxGetDevice, (int* device))                                                 \
   X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))
@@ -93,6 +94,10 @@ struct Driver {
   // "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE"
   Error error(const char* call, int code) const;
 };
+
+// The oldest CUDA whose driver has all functions, and takes Weft's kernels: those of a compiler
+// need a driver of its major version. "13.0".
+std::string oldest_cuda();
 
 // The process's, loaded at the first call. An error says what this machine lacks.
 Result<const Driver*> driver();

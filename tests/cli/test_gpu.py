@@ -225,6 +225,38 @@ def test_generated_code_is_up_to_date():
     assert check.returncode == 0, check.stderr
 
 
+def test_says_which_driver_is_lacking(tmp_path):
+    """There is none, and one that lacks most functions."""
+    library = mpi_libraries.implementation("mpich")
+    mpicc = library.mpiexec.parent / "mpicc"
+    if not mpicc.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    program, old = tmp_path / "program", tmp_path / "old"
+    source = installation.ROOT / "tests/cli/programs/gpu_driver.c"
+    path = gpu_library("mpich")
+    words = [mpicc, f"-I{installation.ROOT / 'include'}", source, path, f"-Wl,-rpath,{path.parent}"]
+    subprocess.run([*words, "-o", program], check=True)
+    old.mkdir()
+    (tmp_path / "old.c").write_text("int cuGetErrorName(void) { return 0; }\n")
+    words = ["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", tmp_path / "old.c"]
+    subprocess.run([*words, "-o", old / "libcuda.so.1"], check=True)
+
+    def said(**variables):
+        done = subprocess.run(
+            [str(word) for word in [*library.launcher(1), program]],
+            env={**os.environ, **library.environment(), **variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert "there is no driver of CUDA's here (libcuda.so.1)" in said()
+    lacking = r"CUDA's driver is too old: it lacks cu\w+; Weft needs that of CUDA \d+\.\d or later"
+    assert re.search(lacking, said(LD_LIBRARY_PATH=str(old)))
+
+
 def test_headers_are_c(tmp_path):
     source = tmp_path / "use.c"
     source.write_text('#include <mpi.h>\n#include "weft_gpu.h"\nint main(void) { return 0; }\n')

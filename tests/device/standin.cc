@@ -36,6 +36,7 @@ std::map<std::string, std::pair<int, int>> planted;  // by call: how many until 
 int context;                                         // whose address is the only one
 thread_local void* current = nullptr;
 std::atomic<int> error{kSuccess};
+std::atomic<int> driver_version{12040};
 
 // As the driver's: passed by value.
 struct MemoryHandle {
@@ -153,6 +154,10 @@ __attribute__((visibility("default"))) void standin_set_attribute(int which, int
   attributes[which] = value;
 }
 
+__attribute__((visibility("default"))) void standin_set_version(int version) {
+  driver_version = version;
+}
+
 __attribute__((visibility("default"))) void* standin_data(const void* address) {
   return reachable(reinterpret_cast<Address>(address));
 }
@@ -168,7 +173,7 @@ DRIVER int cuInit(unsigned) {
 }
 
 DRIVER int cuDriverGetVersion(int* version) {
-  *version = 12040;
+  *version = driver_version;
   return kSuccess;
 }
 

@@ -46,6 +46,8 @@ void standin_fail(const char* call, int nth, int code);
 void standin_forget_errors();
 // What cuDeviceGetAttribute says of this one; negative: that there is none.
 void standin_set_attribute(int which, int value);
+// Whose driver it is: 12040 for CUDA 12.4, which it is at first.
+void standin_set_version(int version);
 // A kernel by this name, whose parameters have these sizes. It gets their copies; what they point
 // to is found by standin_data.
 void standin_add_kernel(const char* name, int parameters, const std::size_t* sizes,

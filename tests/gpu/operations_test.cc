@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "gpu/image.h"
 #include "ranks.h"
 
 namespace weft::gpu {
@@ -269,6 +270,27 @@ TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
     EXPECT_NE(said.find("CUDA_ERROR_OUT_OF_MEMORY"), std::string::npos) << call << ": " << said;
     standin_forget_errors();
   }
+}
+
+TEST_F(Operations, ADriverThatIsOlderThanTheKernelsIsNamed) {
+  if (!weft_kernel_image_there) GTEST_SKIP() << "this build has no kernels";
+  const auto said = [](int version) {
+    constexpr int kNoBinaryForDevice = 209;
+    Runtime fresh(**driver());
+    standin_set_version(version);
+    standin_fail("cuModuleLoadData", 1, kNoBinaryForDevice);
+    const auto context = fresh.context();
+    standin_set_version(12040);
+    return context ? "" : context.error().message;
+  };
+  EXPECT_EQ(said(10020),
+            "cuModuleLoadData: an unknown error (the driver is that of CUDA 10.2; Weft's kernels"
+            " need that of CUDA " +
+                oldest_cuda() + " or later)");
+  EXPECT_EQ(
+      said(weft_kernel_image_cuda),
+      "cuModuleLoadData: an unknown error (Weft's kernels are for devices of compute capability"
+      " 7.5 or later)");
 }
 
 TEST_F(Operations, AFailedCollectiveLetsTheStreamGoOn) {
