@@ -70,8 +70,15 @@ Result<bool> Context::load_kernels() {
   if (const int code = driver_.load_module(&module, weft_kernel_image); code != kSuccess) {
     return Error{driver_.error("cuModuleLoadData", code).message + " (" + why_not_loaded() + ")"};
   }
+  const char* call = nullptr;
+  // The driver may put a kernel's loading off until its first launch, which then waits for those
+  // that run: perhaps for one that waits for this one.
   const auto find = [&](const char* name, void** function) {
-    return driver_.function(function, module, name);
+    call = "cuModuleGetFunction";
+    const int code = driver_.function(function, module, name);
+    if (code != kSuccess || !driver_.load_function) return code;
+    call = "cuFuncLoad";
+    return driver_.load_function(*function);
   };
   int code = find("weft_start", &start_);
   if (code == kSuccess) code = find("weft_wait", &wait_);
@@ -80,7 +87,7 @@ Result<bool> Context::load_kernels() {
     code = find(kReductions[type], &reductions_[type]);
     if (code == kSuccess) code = find(kAllreduces[type], &allreduces_[type]);
   }
-  if (code != kSuccess) return driver_.error("cuModuleGetFunction", code);
+  if (code != kSuccess) return driver_.error(call, code);
   return true;
 }
 

@@ -259,6 +259,10 @@ DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
   return kSuccess;
 }
 
+DRIVER int cuFuncLoad(void*) {
+  return stopped_without_context("cuFuncLoad");
+}
+
 DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, unsigned, void* stream, void** parameters, void**) {
   if (const int code = stopped_without_context("cuLaunchKernel")) return code;

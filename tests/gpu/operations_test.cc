@@ -254,7 +254,7 @@ TEST_F(Operations, AGraphThatCannotKeepItKeepsNothing) {
 }
 
 TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
-  for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc",
+  for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction", "cuFuncLoad", "cuMemAlloc",
                            "cuMemHostAlloc", "cuMemHostGetDevicePointer", "cuStreamCreate",
                            "cuMemsetD8Async", "cuStreamSynchronize", "cuEventCreate"}) {
     Runtime fresh(**driver());
