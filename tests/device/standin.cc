@@ -278,12 +278,14 @@ DRIVER int cuMemAllocManaged(Address* address, std::size_t bytes, unsigned) {
   return kSuccess;
 }
 
-DRIVER int cuIpcGetMemHandle(MemoryHandle* handle, Address address) {
+// handle: bytes at any address, as in cuda.h.
+DRIVER int cuIpcGetMemHandle(void* handle, Address address) {
   if (const int code = stopped_without_context("cuIpcGetMemHandle")) return code;
   const std::lock_guard lock(standin::mutex);
   const auto found = all.find(address);
   if (found == all.end() || found->second.managed) return kInvalidValue;
-  *handle = {getpid(), found->second.file, found->second.bytes, {}};
+  const MemoryHandle made{getpid(), found->second.file, found->second.bytes, {}};
+  std::memcpy(handle, &made, sizeof made);
   return kSuccess;
 }
 
