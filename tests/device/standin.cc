@@ -142,6 +142,11 @@ __attribute__((visibility("default"))) void standin_fail(const char* call, int n
   planted[call] = {nth, code};
 }
 
+__attribute__((visibility("default"))) int standin_planted() {
+  const std::lock_guard lock(standin::mutex);
+  return static_cast<int>(standin::planted.size());
+}
+
 __attribute__((visibility("default"))) void standin_forget_errors() {
   const std::lock_guard lock(standin::mutex);
   planted.clear();

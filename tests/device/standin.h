@@ -42,6 +42,8 @@ bool failed_for_good();
 extern "C" {
 // The nth call of this name from now on (1: the next) returns `code`.
 void standin_fail(const char* call, int nth, int code);
+// How many of these have not struck yet.
+int standin_planted();
 // Ends the errors of kernels, and forgets attributes.
 void standin_forget_errors();
 // What cuDeviceGetAttribute says of this one; negative: that there is none.

@@ -49,7 +49,7 @@ Operation* sum_by_kernel(Runtime* runtime, const Group& group, int rank, int spo
   by_kernel.call.in = reinterpret_cast<const void*>(from.address());
   by_kernel.call.out = reinterpret_cast<void*>(to.address());
   by_kernel.call.count = from.count();
-  by_kernel.call.type = WEFT_GPU_INT64;
+  by_kernel.call.type = from.type();
   return add_by_kernel(runtime, std::move(by_kernel));
 }
 

@@ -1,149 +1,27 @@
 // Random programs of streams against an oracle: computations, reductions and collectives on several
 // streams of several ranks, plain, persistent, in one kernel, and captured into graphs that are
-// launched again and again. Every rank has its own streams and its own order of waits; all start
-// the same collectives. WEFT_GPU_PROGRAMS: how many (500 otherwise); WEFT_GPU_SEED: the first one's
-// number.
+// launched again and again. Every rank has a thread, streams and an order of waits of its own; all
+// start the same collectives. Into some programs a failure is planted: of a call of the driver's,
+// of a kernel, of a collective. Such a job must end, and say why. WEFT_GPU_PROGRAMS: how many (500
+// otherwise, and a fifth as many with a failure), each way of notice; WEFT_GPU_SEED: the first
+// one's number.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <list>
+#include <thread>
 
 #include "group.h"
+#include "program.h"
 
 namespace weft::gpu {
 namespace {
-
-using Random = std::minstd_rand;
-
-int below(Random* random, int bound) {
-  return static_cast<int>((*random)() % static_cast<unsigned>(bound));
-}
-
-enum class Kind { affine, add, collective };
-
-struct Step {
-  Kind kind;
-  int from, to;           // buffers
-  Number factor, addend;  // of affine, on `to`
-  What what;
-  int root;
-  std::size_t parts;
-  int number;      // of a persistent collective; -1: it is none
-  bool in_kernel;  // it is an allreduce in one kernel
-};
-
-// Steps that run once, or as a graph that is launched so many times.
-struct Section {
-  std::vector<Step> steps;
-  int launches;  // 0: no graph
-};
-
-struct Program {
-  int ranks, streams, buffers;
-  std::size_t count;
-  std::vector<Section> sections;
-  std::vector<Step> persistent;
-};
-
-Step random_step(Random* random, const Program& program) {
-  Step step{};
-  step.kind = static_cast<Kind>(below(random, 3));
-  step.from = below(random, program.buffers);
-  step.to = (step.from + 1 + below(random, program.buffers - 1)) % program.buffers;
-  step.factor = below(random, 7) - 3;
-  step.addend = below(random, 100);
-  step.what = static_cast<What>(below(random, 3));
-  step.root = below(random, program.ranks);
-  step.parts = 1 + static_cast<std::size_t>(below(random, 4));
-  step.number = -1;
-  step.in_kernel = step.what == What::sum && below(random, 2) == 0;
-  return step;
-}
-
-Program random_program(Random* random) {
-  Program program;
-  program.ranks = 1 + below(random, 3);
-  program.streams = 1 + below(random, 3);
-  program.buffers = 2 + below(random, 4);
-  program.count = 1 + static_cast<std::size_t>(below(random, 40));
-  const auto persistent = [&](Step step) {
-    step.number = static_cast<int>(program.persistent.size());
-    program.persistent.push_back(step);
-    return step;
-  };
-  const int sections = 1 + below(random, 4);
-  for (int section = 0; section < sections; ++section) {
-    Section made;
-    made.launches = below(random, 2) * (1 + below(random, 4));
-    const int steps = 1 + below(random, 8);
-    for (int i = 0; i < steps; ++i) {
-      Step step = random_step(random, program);
-      const bool again = !program.persistent.empty() && below(random, 3) == 0;
-      if (step.kind != Kind::collective) {
-        made.steps.push_back(step);
-      } else if (again) {
-        made.steps.push_back(program.persistent[static_cast<std::size_t>(
-            below(random, static_cast<int>(program.persistent.size())))]);
-      } else if (made.launches > 0 || below(random, 3) == 0) {
-        made.steps.push_back(persistent(step));
-      } else {
-        made.steps.push_back(step);
-      }
-    }
-    program.sections.push_back(made);
-  }
-  return program;
-}
-
-Numbers initial(const Program& program, int rank, int buffer) {
-  Numbers content(program.count);
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    content[i] = rank * 1000 + buffer * 100 + static_cast<Number>(i);
-  }
-  return content;
-}
-
-// ---- The oracle
-// -----------------------------------------------------------------------------------
-
-using State = std::vector<std::vector<Numbers>>;  // by rank and buffer
-
-void apply(const Step& step, State* state) {
-  const auto from = static_cast<std::size_t>(step.from), to = static_cast<std::size_t>(step.to);
-  std::vector<Numbers> given;
-  for (const auto& buffers : *state) given.push_back(buffers[from]);
-  for (std::size_t rank = 0; rank < state->size(); ++rank) {
-    Numbers& target = (*state)[rank][to];
-    if (step.kind == Kind::collective) {
-      target = outcome(step.what, step.root, static_cast<int>(rank), given);
-      continue;
-    }
-    for (std::size_t i = 0; i < target.size(); ++i) {
-      target[i] = static_cast<Number>(
-          step.kind == Kind::add
-              ? static_cast<std::uint64_t>(target[i]) + static_cast<std::uint64_t>(given[rank][i])
-              : static_cast<std::uint64_t>(target[i]) * static_cast<std::uint64_t>(step.factor) +
-                    static_cast<std::uint64_t>(step.addend));
-    }
-  }
-}
-
-State expected(const Program& program) {
-  State state;
-  for (int rank = 0; rank < program.ranks; ++rank) {
-    state.emplace_back();
-    for (int buffer = 0; buffer < program.buffers; ++buffer) {
-      state.back().push_back(initial(program, rank, buffer));
-    }
-  }
-  for (const Section& section : program.sections) {
-    for (int run = 0; run < std::max(1, section.launches); ++run) {
-      for (const Step& step : section.steps) apply(step, &state);
-    }
-  }
-  return state;
-}
 
 // What the ranks have from their first program on, so that channels, memory and spots are used
 // again.
@@ -167,76 +45,180 @@ struct World {
     return group;
   }
 
-  static constexpr int kMostRanks = 3;
   std::vector<std::unique_ptr<Runtime>> runtimes;
   Group groups[kMostRanks];
 };
 
 // For each persistent collective a spot; -1: it is none in one kernel, or spots are taken.
-std::vector<int> spots_of(const Program& program, const Group& group) {
+std::vector<int> spots_of(const Program& program, World* world) {
   std::vector<int> spots;
   std::uint32_t taken = 0;
   for (const Step& step : program.persistent) {
+    spots.push_back(-1);
+    if (!step.in_kernel) continue;
     std::uint32_t free = ~taken;
-    for (const auto& one : group.peers) free &= one->free_spots();
-    spots.push_back(step.in_kernel && free != 0 ? __builtin_ctz(free) : -1);
-    if (spots.back() >= 0) taken |= 1U << spots.back();
+    for (const auto& one : world->group(program.ranks).peers) free &= one->free_spots();
+    if (free == 0) continue;
+    spots.back() = __builtin_ctz(free);
+    taken |= 1U << spots.back();
   }
   return spots;
 }
 
+// ---- Failures
+// -------------------------------------------------------------------------------------
+
+struct Failure {
+  enum class Of { nothing, call, kernel, collective } of = Of::nothing;
+  const char* call = "";
+  int code = 0;
+  int rank = 0;  // of a kernel or collective: whose
+  int nth = 0;   // call of this name, step or collective of the rank's
+  bool at_start = false;
+  std::atomic<bool> struck{false};
+};
+
+// Those whose failure a program must come to know.
+constexpr const char* kCalls[] = {
+    "cuLaunchKernel",       "cuMemcpyAsync",        "cuEventRecord",
+    "cuEventCreate",        "cuStreamWaitEvent",    "cuStreamGetCaptureInfo",
+    "cuStreamBeginCapture", "cuUserObjectCreate",   "cuGraphRetainUserObject",
+    "cuGraphInstantiate",   "cuGraphLaunch",        "cuMemAlloc",
+    "cuMemHostAlloc",       "cuMemsetD8Async",      "cuMemHostGetDevicePointer",
+    "cuStreamSynchronize",  "cuStreamWriteValue64", "cuStreamWaitValue64",
+    "cuCtxGetCurrent"};
+constexpr int kCodes[] = {1 /* invalid value */, 2 /* out of memory */, 719 /* launch failed */};
+
+void plan_failure(const Program& program, Random* random, Failure* failure) {
+  failure->of = static_cast<Failure::Of>(1 + below(random, 3));
+  failure->call = kCalls[below(random, std::size(kCalls))];
+  failure->code = kCodes[below(random, std::size(kCodes))];
+  failure->rank = below(random, program.ranks);
+  failure->nth = 1 + below(random, 1 + below(random, 30));
+  failure->at_start = below(random, 2) == 0;
+}
+
+// All that the ranks of one program share.
+class Job {
+ public:
+  Job(const Program& program, World* world, Failure* failure)
+      : program(program),
+        library(program.ranks),
+        spots(spots_of(program, world)),
+        world(*world),
+        failure(*failure) {}
+
+  void fail(int rank, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (why_.empty()) why_ = "rank " + std::to_string(rank) + ": " + why;
+    failed_.store(true);
+  }
+  bool has_failed() const { return failed_.load(); }
+  const std::string& why() const { return why_; }  // when all ranks have ended
+  // As the end of a job does: nothing waits any more.
+  void end() {
+    for (const auto& one : world.runtimes) one->agent().stop();
+  }
+
+  const Program& program;
+  Library library;
+  const std::vector<int> spots;
+  World& world;
+  Failure& failure;
+
+ private:
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;  // guards the next
+  std::string why_;
+};
+
 // ---- One rank
 // -------------------------------------------------------------------------------------
 
+// Thrown where a call fails: a program that checks its calls ends there.
+struct Stopped {
+  std::string why;
+};
+
+void good(int code, const char* call) {
+  if (code != kSuccess) throw Stopped{(*driver())->error(call, code).message};
+}
+template <class T>
+T taken(const Result<T>& result) {
+  if (!result) throw Stopped{result.error().message};
+  return *result;
+}
+
+using Handle = std::unique_ptr<void, int (*)(void*)>;
+
+// Ends also where the capture fails.
+class Capturing {
+ public:
+  explicit Capturing(Stream stream) : stream_(stream) {
+    good(cuStreamBeginCapture_v2(stream, 0), "cuStreamBeginCapture");
+  }
+  ~Capturing() {
+    if (stream_) end();
+  }
+  Capturing(const Capturing&) = delete;
+  Capturing& operator=(const Capturing&) = delete;
+
+  Handle graph() {
+    Handle made = end();
+    good(code_, "cuStreamEndCapture");
+    return made;
+  }
+
+ private:
+  Handle end() {
+    void* graph = nullptr;
+    code_ = cuStreamEndCapture(std::exchange(stream_, nullptr), &graph);
+    return Handle(graph, cuGraphDestroy);
+  }
+
+  Stream stream_;
+  int code_ = kSuccess;
+};
+
 class Rank {
  public:
-  Rank(const Program& program, Library* library, World* world, const std::vector<int>& spots,
-       int rank, unsigned seed)
-      : program_(program),
-        library_(*library),
+  Rank(Job* job, int rank, unsigned seed)
+      : job_(*job),
+        program_(job->program),
         rank_(rank),
         random_(seed),
-        runtime_(*world->runtimes[static_cast<std::size_t>(rank)]) {
-    for (int i = 0; i < program.buffers; ++i) {
+        runtime_(*job->world.runtimes[static_cast<std::size_t>(rank)]) {
+    for (int i = 0; i < program_.buffers; ++i) {
       const bool on_device = below(&random_, 4) > 0;
-      buffers_.push_back(std::make_unique<Buffer>(initial(program, rank, i), on_device));
+      buffers_.push_back(
+          std::make_unique<Buffer>(program_.type, initial(program_, rank, i), on_device));
     }
-    for (int i = 0; i < program.streams; ++i) {
+    for (int i = 0; i < program_.streams; ++i) {
       Stream made = nullptr;
       EXPECT_EQ(cuStreamCreate(&made, 1), kSuccess);
       streams_.push_back(made);
     }
-    const Group& group = world->group(program.ranks);
-    for (const Step& step : program.persistent) {
-      const int spot = spots[static_cast<std::size_t>(step.number)];
-      persistent_.push_back(spot < 0 ? made(step).operation
-                                     : sum_by_kernel(&runtime_, group, rank, spot,
-                                                     buffer(step.from), buffer(step.to)));
-    }
+    EXPECT_EQ(cuModuleGetFunction(&fault_, nullptr, "standin_fault"), kSuccess);
+    for (const Step& step : program_.persistent) persistent_.push_back(prepared(step));
   }
   ~Rank() {
     for (Stream one : streams_) cuStreamDestroy_v2(one);
     for (Event one : events_) cuEventDestroy_v2(one);
+    while (!held_.empty()) release(held_.front());
   }
 
+  // On a thread of this rank's.
   void run() {
-    for (const Section& section : program_.sections) {
-      if (section.launches > 0) {
-        launch(section);
-      } else {
-        for (const Step& step : section.steps) perform(step);
-      }
+    use_device();
+    try {
+      carry_out();
+    } catch (const Stopped& stopped) {
+      job_.fail(rank_, stopped.why);
     }
-    while (!pending_.empty()) wait(pending_.begin());
-    for (Operation* one : persistent_) runtime_.release(one);
   }
 
-  std::vector<Numbers> finish() {
-    for (Stream one : streams_) EXPECT_EQ(cuStreamSynchronize(one), kSuccess);
-    std::vector<Numbers> all;
-    for (const auto& one : buffers_) all.push_back(one->content());
-    return all;
-  }
+  // Of its buffers, at its end.
+  const std::vector<Bytes>& content() const { return content_; }
 
  private:
   // The last use of each buffer: an event, which the next use waits for.
@@ -247,12 +229,75 @@ class Rank {
     Event started;
   };
 
+  void carry_out() {
+    for (const Section& section : program_.sections) {
+      if (section.launches > 0) {
+        launch(section);
+      } else {
+        for (const Step& step : section.steps) perform(step);
+      }
+      if (below(&random_, 3) == 0) synchronise(any_stream());
+    }
+    while (!pending_.empty()) wait(pending_.begin());
+    for (Stream one : streams_) synchronise(one);
+    for (const auto& one : buffers_) content_.push_back(one->bytes());
+    if (job_.failure.of == Failure::Of::collective) ask_all();
+    while (!held_.empty()) release(held_.front());
+  }
+
+  // Of a collective that has failed the next call with it says so. This one copies once more.
+  void ask_all() {
+    for (Operation* one : held_) taken(one->wait(streams_[0]));
+  }
+
+  // As a program that looks after its job and its collectives meanwhile: what it waits for may wait
+  // for the one that has failed.
+  void synchronise(Stream stream) {
+    const Event reached = recorded(stream);
+    const OutsideCapture now(**driver());
+    while (true) {
+      const int code = (*driver())->query(reached);
+      if (code == kSuccess) return;
+      if (code != kNotReady) good(code, "cuEventQuery");
+      go_on();
+      if (job_.failure.rank == rank_ && job_.failure.struck) ask_all();
+      std::this_thread::yield();
+    }
+  }
+  void go_on() const {
+    if (job_.has_failed()) throw Stopped{"another rank has failed"};
+  }
+
   void set_accesses(Event last) { accesses_.assign(buffers_.size(), last); }
 
-  Made made(const Step& step) {
-    return make_collective(&runtime_, &library_, rank_, step.number, step.what, step.root,
-                           buffer(step.from), buffer(step.to), step.parts,
-                           static_cast<unsigned>(random_()), step.number < 0 ? order_ : nullptr);
+  Operation* held(Operation* operation) {
+    held_.push_back(operation);
+    return operation;
+  }
+  void release(Operation* operation) {
+    held_.remove(operation);
+    runtime_.release(operation);
+  }
+  Operation* prepared(const Step& step) {
+    const int spot = job_.spots[static_cast<std::size_t>(step.number)];
+    if (spot < 0) return made(step);
+    return held(sum_by_kernel(&runtime_, job_.world.group(program_.ranks), rank_, spot,
+                              buffer(step.from), buffer(step.to)));
+  }
+  Operation* made(const Step& step) {
+    const Made made =
+        taken(try_collective(&runtime_, &job_.library, rank_, step.number, step.what, step.root,
+                             buffer(step.from), buffer(step.to), step.parts,
+                             static_cast<unsigned>(random_()), step.number < 0 ? order_ : nullptr));
+    if (strikes(Failure::Of::collective, &collectives_)) {
+      made.collective->plant("a planted failure", job_.failure.at_start, &job_.failure.struck);
+    }
+    return held(made.operation);
+  }
+  // The nth of this rank's.
+  bool strikes(Failure::Of of, int* number) const {
+    const Failure& failure = job_.failure;
+    return failure.of == of && failure.rank == rank_ && ++*number == failure.nth;
   }
   const Buffer& buffer(int which) const { return *buffers_[static_cast<std::size_t>(which)]; }
   Stream any_stream() {
@@ -262,14 +307,13 @@ class Rank {
 
   Event recorded(Stream stream) {
     Event made = nullptr;
-    EXPECT_EQ(cuEventCreate(&made, 2), kSuccess);
-    EXPECT_EQ(cuEventRecord(made, stream), kSuccess);
+    good(cuEventCreate(&made, 2), "cuEventCreate");
     events_.push_back(made);
+    good(cuEventRecord(made, stream), "cuEventRecord");
     return made;
   }
-  void wait_for(Event event, Stream stream) {
-    if (!event) return;
-    EXPECT_EQ(cuStreamWaitEvent(stream, event, 0), kSuccess);
+  static void wait_for(Event event, Stream stream) {
+    if (event) good(cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
   }
 
   bool in_use(int which) const {
@@ -280,41 +324,48 @@ class Rank {
   }
 
   void perform(const Step& step) {
+    go_on();
     // What is under way keeps its buffers.
     while (in_use(step.from) || in_use(step.to)) wait(pending_.begin());
     const Stream stream = any_stream();
+    if (strikes(Failure::Of::kernel, &steps_)) {
+      good(cuLaunchKernel(fault_, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), "cuLaunchKernel");
+      job_.failure.struck.store(true);
+    }
     wait_for(access(step.from), stream);
     wait_for(access(step.to), stream);
     if (step.kind == Kind::collective) {
       start(step, stream);
-    } else if (step.kind == Kind::affine) {
-      enqueue_affine(buffer(step.to), step.factor, step.addend, stream);
-      access(step.to) = recorded(stream);
     } else {
-      const auto context = runtime_.context();
-      const auto done =
-          (*context)->launch_reduction(reinterpret_cast<void*>(buffer(step.from).address()),
-                                       reinterpret_cast<void*>(buffer(step.to).address()),
-                                       program_.count, WEFT_GPU_INT64, WEFT_GPU_SUM, stream);
-      EXPECT_TRUE(done);
-      access(step.from) = access(step.to) = recorded(stream);
+      compute(step, stream);
     }
     if (!pending_.empty() && below(&random_, 2) == 0) {
       wait(std::next(pending_.begin(), below(&random_, static_cast<int>(pending_.size()))));
     }
   }
 
+  void compute(const Step& step, Stream stream) {
+    if (step.kind == Kind::affine) {
+      good(launch_affine(buffer(step.to), step.factor, step.addend, stream), "cuLaunchKernel");
+      access(step.to) = recorded(stream);
+      return;
+    }
+    Context* const context = taken(runtime_.context());
+    taken(context->launch_reduction(reinterpret_cast<void*>(buffer(step.from).address()),
+                                    reinterpret_cast<void*>(buffer(step.to).address()),
+                                    program_.count, program_.type, WEFT_GPU_SUM, stream));
+    access(step.from) = access(step.to) = recorded(stream);
+  }
+
   void start(const Step& step, Stream stream) {
     Operation* const operation =
-        step.number < 0 ? made(step).operation : persistent_[static_cast<std::size_t>(step.number)];
+        step.number < 0 ? made(step) : persistent_[static_cast<std::size_t>(step.number)];
     if (step.number >= 0 && below(&random_, 3) == 0) {
-      const auto run = operation->run(stream);
-      EXPECT_TRUE(run) << run.error().message;
+      taken(operation->run(stream));
       access(step.from) = access(step.to) = recorded(stream);
       return;
     }
-    const auto started = operation->start(stream);
-    EXPECT_TRUE(started) << started.error().message;
+    taken(operation->start(stream));
     pending_.push_back({operation, step, recorded(stream)});
   }
 
@@ -323,9 +374,9 @@ class Rank {
     pending_.erase(which);
     const Stream stream = any_stream();
     wait_for(one.started, stream);
-    const auto waited = one.operation->wait(stream);
-    EXPECT_TRUE(waited) << waited.error().message;
-    if (one.step.number < 0) runtime_.release(one.operation);
+    taken(one.operation->wait(stream));
+    const bool is_asked = job_.failure.of == Failure::Of::collective;
+    if (one.step.number < 0 && !is_asked) release(one.operation);
     access(one.step.from) = access(one.step.to) = recorded(stream);
   }
 
@@ -333,7 +384,19 @@ class Rank {
     while (!pending_.empty()) wait(pending_.begin());
     const Stream first = streams_[0];
     for (Event one : accesses_) wait_for(one, first);
-    EXPECT_EQ(cuStreamBeginCapture_v2(first, 0), kSuccess);
+    const Handle graph = captured(section);
+    void* made = nullptr;
+    good(cuGraphInstantiateWithFlags(&made, graph.get(), 0), "cuGraphInstantiate");
+    const Handle exec(made, cuGraphExecDestroy);
+    for (int i = 0; i < section.launches; ++i) {
+      good(cuGraphLaunch(exec.get(), first), "cuGraphLaunch");
+    }
+    set_accesses(recorded(first));
+  }
+
+  Handle captured(const Section& section) {
+    const Stream first = streams_[0];
+    Capturing capture(first);
     const Event forked = recorded(first);
     for (Stream one : streams_) {
       if (one != first) wait_for(forked, one);
@@ -344,45 +407,115 @@ class Rank {
     for (Stream one : streams_) {
       if (one != first) wait_for(recorded(one), first);
     }
-    void *graph = nullptr, *exec = nullptr;
-    EXPECT_EQ(cuStreamEndCapture(first, &graph), kSuccess);
-    EXPECT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), kSuccess);
-    cuGraphDestroy(graph);
-    for (int i = 0; i < section.launches; ++i) EXPECT_EQ(cuGraphLaunch(exec, first), kSuccess);
-    cuGraphExecDestroy(exec);
-    set_accesses(recorded(first));
+    return capture.graph();
   }
 
+  Job& job_;
   const Program& program_;
-  Library& library_;
   const int rank_;
   Random random_;
   Runtime& runtime_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<Stream> streams_;
   std::vector<Event> events_;
+  void* fault_ = nullptr;
+  std::list<Operation*> held_;  // with a reference of this rank's
   std::vector<Operation*> persistent_;
   std::list<Pending> pending_;
+  int steps_ = 0, collectives_ = 0;  // so many until now
+  std::vector<Bytes> content_;
   Accesses accesses_ = Accesses(static_cast<std::size_t>(program_.buffers), nullptr);
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
 };
 
+// ---- Jobs
+// -----------------------------------------------------------------------------------------
+
+// Ends the test where a program hangs, and says which.
+class TimeLimit {
+ public:
+  explicit TimeLimit(unsigned seed) {
+    constexpr unsigned kSeconds = 120;
+    std::snprintf(said_, sizeof said_, "the program of seed %u does not end\n", seed);
+    std::signal(SIGALRM, [](int) {
+      if (write(STDERR_FILENO, said_, std::strlen(said_)) >= 0) std::abort();
+    });
+    alarm(kSeconds);
+  }
+  ~TimeLimit() { alarm(0); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  static inline char said_[80];
+};
+
+using Ranks = std::vector<std::unique_ptr<Rank>>;
+
+Ranks ranks_of(Job* job, unsigned seed) {
+  Ranks ranks;
+  for (int rank = 0; rank < job->program.ranks; ++rank) {
+    ranks.push_back(std::make_unique<Rank>(job, rank, seed * 16 + static_cast<unsigned>(rank)));
+  }
+  return ranks;
+}
+
+void run_all(Ranks* ranks) {
+  std::vector<std::thread> threads;
+  for (auto& one : *ranks) threads.emplace_back([&one] { one->run(); });
+  for (std::thread& one : threads) one.join();
+}
+
+void check_results(const Job& job, const Ranks& ranks) {
+  const State right = expected(job.program);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::vector<Bytes>& found = ranks[rank]->content();
+    for (std::size_t buffer = 0; buffer < found.size(); ++buffer) {
+      ASSERT_EQ(first_difference(job.program.type, found[buffer], right[rank][buffer]), "")
+          << "rank " << rank << ", buffer " << buffer;
+    }
+  }
+}
+
 void check_program(unsigned seed, World* world) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const TimeLimit limit(seed);
   Random random(seed);
   const Program program = random_program(&random);
-  Library library(program.ranks);
-  const std::vector<int> spots = spots_of(program, world->group(program.ranks));
-  std::vector<std::unique_ptr<Rank>> ranks;
-  for (int rank = 0; rank < program.ranks; ++rank) {
-    const auto own = seed * 16 + static_cast<unsigned>(rank);
-    ranks.push_back(std::make_unique<Rank>(program, &library, world, spots, rank, own));
+  Failure none;
+  Job job(program, world, &none);
+  Ranks ranks = ranks_of(&job, seed);
+  run_all(&ranks);
+  if (job.has_failed()) job.end();
+  ASSERT_EQ(job.why(), "");
+  check_results(job, ranks);
+  ASSERT_EQ(job.library.problem(), "");
+}
+
+// False: nothing of this world's may be used again.
+bool check_failure(unsigned seed, World* world, int* struck) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const TimeLimit limit(seed);
+  Random random(seed);
+  const Program program = random_program(&random);
+  Failure failure;
+  plan_failure(program, &random, &failure);
+  Job job(program, world, &failure);
+  Ranks ranks = ranks_of(&job, seed);
+  const bool of_call = failure.of == Failure::Of::call;
+  if (of_call) standin_fail(failure.call, failure.nth, failure.code);
+  run_all(&ranks);
+  if (of_call) failure.struck.store(standin_planted() == 0);
+  *struck += failure.struck;
+  EXPECT_EQ(job.has_failed(), failure.struck.load()) << "of " << failure.call << ": " << job.why();
+  if (job.has_failed()) {
+    job.end();
+  } else {
+    check_results(job, ranks);
   }
-  for (auto& one : ranks) one->run();
-  const State right = expected(program);
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    ASSERT_EQ(ranks[rank]->finish(), right[rank]) << "seed " << seed << ", rank " << rank;
-  }
-  ASSERT_EQ(library.problem(), "") << "seed " << seed;
+  ranks.clear();
+  standin_forget_errors();
+  return !job.has_failed();
 }
 
 int number_in(const char* variable, int otherwise) {
@@ -390,15 +523,33 @@ int number_in(const char* variable, int otherwise) {
   return given ? std::atoi(given) : otherwise;
 }
 
-class Programs : public ::testing::TestWithParam<Notify> {};
+class Programs : public ::testing::TestWithParam<Notify> {
+ protected:
+  const int first_ = number_in("WEFT_GPU_SEED", 1);
+  const int count_ = number_in("WEFT_GPU_PROGRAMS", 500);
+};
 
 TEST_P(Programs, GiveTheOraclesResults) {
   use_device();
   World world(GetParam());
-  const int first = number_in("WEFT_GPU_SEED", 1), count = number_in("WEFT_GPU_PROGRAMS", 500);
-  for (int seed = first; seed < first + count && !HasFatalFailure(); ++seed) {
+  for (int seed = first_; seed < first_ + count_ && !HasFailure(); ++seed) {
     check_program(static_cast<unsigned>(seed), &world);
   }
+}
+
+TEST_P(Programs, EndWithAnErrorWhereOneIsPlanted) {
+  use_device();
+  const int before = standin_allocated(), count = (count_ + 4) / 5;
+  auto world = std::make_unique<World>(GetParam());
+  int struck = 0;
+  for (int seed = first_; seed < first_ + count && !HasFailure(); ++seed) {
+    if (check_failure(static_cast<unsigned>(seed), world.get(), &struck)) continue;
+    world.reset();
+    ASSERT_EQ(standin_allocated(), before) << "seed " << seed;
+    world = std::make_unique<World>(GetParam());
+  }
+  std::printf("%d of %d planted failures have struck\n", struck, count);
+  EXPECT_GE(struck, count / 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Programs, ::testing::Values(Notify::kernel, Notify::stream));

@@ -4,13 +4,40 @@
 #include <cstring>
 
 namespace weft::gpu {
+namespace {
 
-Numbers outcome(What what, int root, int rank, const std::vector<Numbers>& given) {
+// Found before any test plants a failure.
+void* affine_kernel() {
+  static void* const kernel = [] {
+    constexpr std::size_t sizes[] = {sizeof(Address), sizeof(std::size_t), sizeof(weft_gpu_type),
+                                     sizeof(Number), sizeof(Number)};
+    standin_add_kernel("test_affine", 5, sizes, [](void* const* parameters) {
+      void* address;
+      std::size_t count;
+      weft_gpu_type type;
+      Number by, plus;
+      std::memcpy(&address, parameters[0], sizeof address);
+      std::memcpy(&count, parameters[1], sizeof count);
+      std::memcpy(&type, parameters[2], sizeof type);
+      std::memcpy(&by, parameters[3], sizeof by);
+      std::memcpy(&plus, parameters[4], sizeof plus);
+      affine_elements(type, static_cast<std::byte*>(standin_data(address)), count, by, plus);
+    });
+    void* found = nullptr;
+    cuModuleGetFunction(&found, nullptr, "test_affine");
+    return found;
+  }();
+  return kernel;
+}
+
+}  // namespace
+
+Bytes outcome(weft_gpu_type type, What what, int root, int rank, const std::vector<Bytes>& given) {
   if (what == What::broadcast) return given[static_cast<std::size_t>(root)];
   if (what == What::rotate) return given[(static_cast<std::size_t>(rank) + 1) % given.size()];
-  Numbers sum(given[0].size());
-  for (const Numbers& one : given) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i];
+  Bytes sum = given[0];
+  for (std::size_t one = 1; one < given.size(); ++one) {
+    add_elements(type, given[one].data(), sum.data(), sum.size() / element_bytes(type));
   }
   return sum;
 }
@@ -20,7 +47,7 @@ Library::Key Library::next_ordered(int rank) {
   return {-1, 0, ordered_[static_cast<std::size_t>(rank)]++};
 }
 
-void Library::contribute(const Key& key, int rank, const std::string& description, Numbers given) {
+void Library::contribute(const Key& key, int rank, const std::string& description, Bytes given) {
   const std::lock_guard lock(mutex_);
   Meeting& meeting = meetings_[key];
   if (meeting.given.empty()) meeting.description = description;
@@ -31,11 +58,11 @@ void Library::contribute(const Key& key, int rank, const std::string& descriptio
   meeting.given[rank] = std::move(given);
 }
 
-std::vector<Numbers> Library::all_of(const Key& key) {
+std::vector<Bytes> Library::all_of(const Key& key) {
   const std::lock_guard lock(mutex_);
   Meeting& meeting = meetings_.at(key);
   if (meeting.given.size() < static_cast<std::size_t>(ranks_)) return {};
-  std::vector<Numbers> all;
+  std::vector<Bytes> all;
   for (const auto& [rank, given] : meeting.given) all.push_back(given);
   if (++meeting.asked == ranks_) meetings_.erase(key);
   return all;
@@ -47,39 +74,38 @@ std::string Library::problem() {
 }
 
 Result<bool> Planned::start(std::size_t part) {
-  if (!planted_.empty() && fails_at_start_) return Error{planted_};
+  if (!planted_.empty() && fails_at_start_) return failure();
   if (random_() % 8 == 0) return false;  // not yet
   keys_[part] =
       number_ < 0 ? library_.next_ordered(rank_) : Library::Key{number_, part, rounds_[part]++};
   const Range& range = parts_[part];
   std::string description = std::to_string(static_cast<int>(what_)) + " of " +
-                            std::to_string(range.count) + ", part " + std::to_string(part);
-  library_.contribute(keys_[part], rank_, description,
-                      Numbers(range.from, range.from + range.count));
+                            std::to_string(range.bytes) + " bytes of type " +
+                            std::to_string(type_) + ", part " + std::to_string(part);
+  library_.contribute(keys_[part], rank_, description, Bytes(range.from, range.from + range.bytes));
   return true;
 }
 
 Result<bool> Planned::test(std::size_t part) {
-  if (!planted_.empty()) return Error{planted_};
+  if (!planted_.empty()) return failure();
   if (random_() % 4 == 0) return false;
   const auto given = library_.all_of(keys_[part]);
   if (given.empty()) return false;
-  const Numbers result = outcome(what_, root_, rank_, given);
+  const Bytes result = outcome(type_, what_, root_, rank_, given);
   std::copy(result.begin(), result.end(), parts_[part].to);
   return true;
 }
 
-Buffer::Buffer(const Numbers& content, bool on_device)
-    : count_(content.size()), on_device_(on_device) {
-  const std::size_t bytes = count_ * sizeof(Number);
+Buffer::Buffer(weft_gpu_type type, const Bytes& content, bool on_device)
+    : type_(type), bytes_(content.size()), on_device_(on_device) {
   if (on_device) {
-    EXPECT_EQ(cuMemAlloc_v2(&address_, bytes), kSuccess);
+    EXPECT_EQ(cuMemAlloc_v2(&address_, bytes_), kSuccess);
   } else {
     void* memory = nullptr;
-    EXPECT_EQ(cuMemHostAlloc(&memory, bytes, 0), kSuccess);
+    EXPECT_EQ(cuMemHostAlloc(&memory, bytes_, 0), kSuccess);
     address_ = reinterpret_cast<Address>(memory);
   }
-  std::memcpy(standin_data(reinterpret_cast<void*>(address_)), content.data(), bytes);
+  std::memcpy(standin_data(reinterpret_cast<void*>(address_)), content.data(), bytes_);
 }
 
 Buffer::~Buffer() {
@@ -90,77 +116,76 @@ Buffer::~Buffer() {
   }
 }
 
+Bytes Buffer::bytes() const {
+  const auto* data = static_cast<const std::byte*>(standin_data(reinterpret_cast<void*>(address_)));
+  return Bytes(data, data + bytes_);
+}
+
 Numbers Buffer::content() const {
-  const auto* data = static_cast<const Number*>(standin_data(reinterpret_cast<void*>(address_)));
-  return Numbers(data, data + count_);
+  EXPECT_EQ(type_, WEFT_GPU_INT64);
+  const Bytes found = bytes();
+  Numbers numbers(count());
+  std::memcpy(numbers.data(), found.data(), found.size());
+  return numbers;
 }
 
 void use_device() {
   void* context = nullptr;
   cuDevicePrimaryCtxRetain(&context, 0);
   cuCtxSetCurrent(context);
+  affine_kernel();
+}
+
+Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
+                            int root, const Buffer& from, const Buffer& to, std::size_t parts,
+                            unsigned seed, std::shared_ptr<Order> order) {
+  const auto context = runtime->context();
+  if (!context) return context.error();
+  const std::size_t count = from.count(), element = element_bytes(from.type());
+  const std::size_t bytes = count * element;
+  const std::size_t needed = bytes * (std::size_t(from.on_device()) + std::size_t(to.on_device()));
+  const auto pinned = (*context)->pinned(needed);
+  if (!pinned) return pinned.error();
+  auto* const sent =
+      from.on_device() ? pinned->memory : reinterpret_cast<std::byte*>(from.address());
+  auto* const received = to.on_device() ? pinned->memory + (from.on_device() ? bytes : 0)
+                                        : reinterpret_cast<std::byte*>(to.address());
+  std::vector<Part> cut(parts);
+  std::vector<Range> ranges;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t offset = count * part / parts * element;
+    const std::size_t length = count * (part + 1) / parts * element - offset;
+    ranges.push_back({sent + offset, received + offset, length});
+    if (from.on_device()) cut[part].in.push_back({from.address() + offset, sent + offset, length});
+    if (to.on_device()) cut[part].out.push_back({to.address() + offset, received + offset, length});
+  }
+  auto collective =
+      std::make_unique<Planned>(library, rank, number, what, root, ranges, seed, from.type());
+  Planned* const seen = collective.get();
+  auto made = runtime->add(*context, std::move(cut), std::move(collective), *pinned, order);
+  if (!made) return made.error();
+  return Made{*made, seen};
 }
 
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
                      const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
                      std::shared_ptr<Order> order) {
-  const auto context = runtime->context();
-  EXPECT_TRUE(context) << context.error().message;
-  const std::size_t count = from.count();
-  const std::size_t bytes = count * sizeof(Number);
-  const std::size_t needed = bytes * (std::size_t(from.on_device()) + std::size_t(to.on_device()));
-  const auto pinned = (*context)->pinned(needed);
-  EXPECT_TRUE(pinned) << pinned.error().message;
-  auto* const sent = from.on_device() ? reinterpret_cast<Number*>(pinned->memory)
-                                      : reinterpret_cast<Number*>(from.address());
-  auto* const received =
-      to.on_device() ? reinterpret_cast<Number*>(pinned->memory) + (from.on_device() ? count : 0)
-                     : reinterpret_cast<Number*>(to.address());
-  std::vector<Part> cut(parts);
-  std::vector<Range> ranges;
-  for (std::size_t part = 0; part < parts; ++part) {
-    const std::size_t first = count * part / parts, end = count * (part + 1) / parts;
-    const std::size_t length = (end - first) * sizeof(Number), offset = first * sizeof(Number);
-    ranges.push_back({sent + first, received + first, end - first});
-    if (from.on_device()) {
-      cut[part].in.push_back(
-          {from.address() + offset, reinterpret_cast<std::byte*>(sent + first), length});
-    }
-    if (to.on_device()) {
-      cut[part].out.push_back(
-          {to.address() + offset, reinterpret_cast<std::byte*>(received + first), length});
-    }
-  }
-  auto collective = std::make_unique<Planned>(library, rank, number, what, root, ranges, seed);
-  Planned* const seen = collective.get();
-  auto made = runtime->add(*context, std::move(cut), std::move(collective), *pinned, order);
+  const auto made =
+      try_collective(runtime, library, rank, number, what, root, from, to, parts, seed, order);
   EXPECT_TRUE(made) << made.error().message;
-  return {*made, seen};
+  return *made;
+}
+
+int launch_affine(const Buffer& buffer, Number factor, Number addend, Stream stream) {
+  Address address = buffer.address();
+  std::size_t count = buffer.count();
+  weft_gpu_type type = buffer.type();
+  void* parameters[] = {&address, &count, &type, &factor, &addend};
+  return cuLaunchKernel(affine_kernel(), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
 }
 
 void enqueue_affine(const Buffer& buffer, Number factor, Number addend, Stream stream) {
-  static void* const kernel = [] {
-    constexpr std::size_t sizes[] = {sizeof(Address), sizeof(std::size_t), sizeof(Number),
-                                     sizeof(Number)};
-    standin_add_kernel("test_affine", 4, sizes, [](void* const* parameters) {
-      void* address;
-      std::size_t count;
-      Number by, plus;
-      std::memcpy(&address, parameters[0], sizeof address);
-      std::memcpy(&count, parameters[1], sizeof count);
-      std::memcpy(&by, parameters[2], sizeof by);
-      std::memcpy(&plus, parameters[3], sizeof plus);
-      auto* const data = static_cast<Number*>(standin_data(address));
-      for (std::size_t i = 0; i < count; ++i) data[i] = data[i] * by + plus;
-    });
-    void* found = nullptr;
-    cuModuleGetFunction(&found, nullptr, "test_affine");
-    return found;
-  }();
-  Address address = buffer.address();
-  std::size_t count = buffer.count();
-  void* parameters[] = {&address, &count, &factor, &addend};
-  EXPECT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), kSuccess);
+  EXPECT_EQ(launch_affine(buffer, factor, addend, stream), kSuccess);
 }
 
 }  // namespace weft::gpu

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,17 +17,15 @@
 #include <vector>
 
 #include "driver_calls.h"
+#include "elements.h"
 #include "gpu/runtime.h"
 
 namespace weft::gpu {
 
-using Number = std::int64_t;
-using Numbers = std::vector<Number>;
-
 enum class What { sum, broadcast, rotate };  // rotate: from the next rank
 
 // What one rank gets of all ranks' contributions.
-Numbers outcome(What what, int root, int rank, const std::vector<Numbers>& given);
+Bytes outcome(weft_gpu_type type, What what, int root, int rank, const std::vector<Bytes>& given);
 
 class Library {
  public:
@@ -36,15 +35,15 @@ class Library {
   // Which of all collectives: number, part, round. Ordered ones are numbered as they start.
   using Key = std::tuple<int, std::size_t, int>;
   Key next_ordered(int rank);
-  void contribute(const Key& key, int rank, const std::string& description, Numbers given);
+  void contribute(const Key& key, int rank, const std::string& description, Bytes given);
   // Empty: somebody is missing.
-  std::vector<Numbers> all_of(const Key& key);
+  std::vector<Bytes> all_of(const Key& key);
   std::string problem();
 
  private:
   struct Meeting {
     std::string description;
-    std::map<int, Numbers> given;
+    std::map<int, Bytes> given;
     int asked = 0;
   };
   const int ranks_;
@@ -56,19 +55,20 @@ class Library {
 
 // A range of a collective's buffers, in memory of the processor's.
 struct Range {
-  const Number* from;
-  Number* to;
-  std::size_t count;
+  const std::byte* from;
+  std::byte* to;
+  std::size_t bytes;
 };
 
 class Planned : public Collective {
  public:
   // number: -1 for an ordered one.
   Planned(Library* library, int rank, int number, What what, int root, std::vector<Range> parts,
-          unsigned seed)
+          unsigned seed, weft_gpu_type type = WEFT_GPU_INT64)
       : library_(*library),
         rank_(rank),
         number_(number),
+        type_(type),
         what_(what),
         root_(root),
         parts_(std::move(parts)),
@@ -78,14 +78,20 @@ class Planned : public Collective {
 
   Result<bool> start(std::size_t part) override;
   Result<bool> test(std::size_t part) override;
-  // Before it is started: what it fails with, when it starts or later.
-  void plant(const std::string& error, bool at_start) {
-    planted_ = error, fails_at_start_ = at_start;
+  // Before it is started: what it fails with, when it starts or later. struck: is told.
+  void plant(const std::string& error, bool at_start, std::atomic<bool>* struck = nullptr) {
+    planted_ = error, fails_at_start_ = at_start, struck_ = struck;
   }
 
  private:
+  Error failure() const {
+    if (struck_) struck_->store(true);
+    return {planted_};
+  }
+
   Library& library_;
   const int rank_, number_;
+  const weft_gpu_type type_;
   const What what_;
   const int root_;
   const std::vector<Range> parts_;
@@ -94,23 +100,29 @@ class Planned : public Collective {
   std::minstd_rand random_;
   std::string planted_;
   bool fails_at_start_ = false;
+  std::atomic<bool>* struck_ = nullptr;
 };
 
-// Memory of a device or pinned, in Numbers.
+// Memory of a device or pinned, with elements of one type: Numbers, unless another one is said.
 class Buffer {
  public:
-  Buffer(const Numbers& content, bool on_device);
+  Buffer(const Numbers& content, bool on_device)
+      : Buffer(WEFT_GPU_INT64, elements_of(WEFT_GPU_INT64, content), on_device) {}
+  Buffer(weft_gpu_type type, const Bytes& content, bool on_device);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
   Address address() const { return address_; }
   bool on_device() const { return on_device_; }
-  std::size_t count() const { return count_; }
+  weft_gpu_type type() const { return type_; }
+  std::size_t count() const { return bytes_ / element_bytes(type_); }
+  Bytes bytes() const;
   Numbers content() const;
 
  private:
-  const std::size_t count_;
+  const weft_gpu_type type_;
+  const std::size_t bytes_;
   const bool on_device_;
   Address address_ = 0;
 };
@@ -125,8 +137,13 @@ struct Made {
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
                      const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
                      std::shared_ptr<Order> order);
+// The same, where it may fail.
+Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
+                            int root, const Buffer& from, const Buffer& to, std::size_t parts,
+                            unsigned seed, std::shared_ptr<Order> order);
 
-// to = to * factor + addend, for all elements.
+// to = to * factor + addend, for all elements; the driver's code, or a test of it.
+int launch_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);
 void enqueue_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);
 
 }  // namespace weft::gpu
