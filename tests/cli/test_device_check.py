@@ -81,25 +81,126 @@ def test_what_does_not_fit_into_the_time_is_left_out(tool, tmp_path, capsys):
     assert "its time is up" in capsys.readouterr().out
 
 
+# ---- On a GPU: its jobs are scripts here
+
+
+def names(part):
+    return [Path(str(word)).name for word in part.command]
+
+
 def test_all_programs_on_gpus_are_run(tool, monkeypatch):
     """And those that need kernels of several ranks at one time run where these are."""
-    jobs = []
+    monkeypatch.setattr(tool.shutil, "which", lambda name: name)
+    parts = tool.gpu_parts({"CUDA_MPS_PIPE_DIRECTORY": "anywhere"})
+    assert {word for part in parts for word in names(part)} >= set(tool.GPU_PROGRAMS)
+    streams = [part for part in parts if "gpu_streams" in names(part)]
+    assert len(streams) == 4
+    for part in streams:
+        takes_turns = "CUDA_MPS_PIPE_DIRECTORY" not in part.variables
+        assert (names(part)[-1] == "by calls of MPI's") == takes_turns
 
+
+@pytest.mark.parametrize("shared", [None, {"CUDA_MPS_PIPE_DIRECTORY": "anywhere"}])
+def test_a_graph_is_launched_by_ranks_that_are_neighbours(tool, shared):
+    launched = [part for part in tool.gpu_parts(shared) if "launches of a graph" in part.what]
+    assert [part.ranks for part in launched] == [2]
+    if shared:
+        assert "10,000" in launched[0].what and "20000" in map(str, launched[0].command)
+        assert launched[0].variables == shared
+
+
+def test_whether_it_is_right_comes_before_how_fast_it_is(tool, monkeypatch):
+    monkeypatch.setattr(tool.shutil, "which", lambda name: name)
+    measures = [
+        not {"--check", "gpu_streams", "racecheck", "memcheck"} & set(names(part))
+        and "small" not in part.what
+        for part in tool.gpu_parts({})
+    ]
+    assert measures == sorted(measures)
+
+
+def test_what_lacks_something_is_named(tool, monkeypatch, capsys):
+    monkeypatch.setattr(tool.shutil, "which", lambda name: None)
+    parts = tool.gpu_parts(None)
+    run = []
+    monkeypatch.setattr(tool, "run_part", lambda part, limit_s: run.append(part))
+    tool.run_parts(parts, time.monotonic() + 500)
+    tool.show_parts(parts)
+    table = capsys.readouterr().out
+    assert len(run) < len(parts)
+    assert "left out: MPS does not start" in table
+    assert "left out: there is no compute-sanitizer" in table
+
+
+@pytest.fixture
+def jobs(tool, tmp_path, monkeypatch):
+    """In place of mpiexec a script that carries out what follows the number of ranks."""
+    launcher = tmp_path / "bin" / "mpiexec"
+    launcher.parent.mkdir()
+    launcher.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    launcher.chmod(0o755)
+    monkeypatch.setattr(tool, "MPICH", tmp_path)
+    return tool
+
+
+def test_jobs_that_hang_leave_time_for_the_others(jobs, monkeypatch, capsys):
+    """Though what they started keeps their output open."""
+    monkeypatch.setattr(jobs, "LEAST_GPU_JOB_S", 0.05)
+    hangs = ("sh", "-c", "trap '' TERM; sleep 60 & sleep 60")
+    parts = [
+        jobs.Part("hangs", 2, hangs),
+        jobs.Part("fails", 2, ("sh", "-c", "echo why; exit 3")),
+        jobs.Part("is right", 2, ("echo", "fast")),
+    ]
+    began = time.monotonic()
+    jobs.run_parts(parts, began + 8)
+    assert time.monotonic() - began < 8
+    assert jobs.show_parts(parts) == 2
+    said = capsys.readouterr().out
+    assert "why" in said and "fast" in said
+    table = said[said.index("what came of each") :]
+    assert "did not end within 2 s" in table
+    assert "ended with status 3" in table
+    assert table.rstrip().endswith("2 of 3 failed, or had no time")
+
+
+def test_what_has_no_time_is_named(jobs, capsys):
+    parts = [jobs.Part("late", 1, ("true",))]
+    jobs.run_parts(parts, time.monotonic() + 1)
+    assert jobs.show_parts(parts) == 1
+    assert "left out: the time is up" in capsys.readouterr().out
+
+
+def test_all_of_it_ends_within_its_time(tool, monkeypatch):
+    """Even where each job takes all that it may."""
+    now = 100.0
+    monkeypatch.setattr(tool, "monotonic", lambda: now)
+
+    def run(part, limit_s):
+        nonlocal now
+        now += limit_s
+        part.status = "right"
+
+    monkeypatch.setattr(tool, "run_part", run)
+    parts = tool.gpu_parts({})
+    tool.run_parts(parts, now + tool.LIMIT_S)
+    assert now < 100 + tool.LIMIT_S < 100 + 600
+    assert parts[0].status == "right" and parts[-1].status.startswith("left out")
+
+
+def test_the_gpu_is_checked_within_the_limit(tool, monkeypatch, capsys):
     @contextmanager
     def shared_device():
         yield {"CUDA_MPS_PIPE_DIRECTORY": "anywhere"}
 
-    def run(self, what, ranks, *command, **variables):
-        jobs.append(([Path(str(word)).name for word in command], variables))
+    def run(part, limit_s):
+        part.status = "right"
 
+    limits = []
     monkeypatch.setattr(tool.shutil, "which", lambda name: name)
     monkeypatch.setattr(tool, "shared_device", shared_device)
-    monkeypatch.setattr(tool, "build", lambda *targets, **options: None)
-    monkeypatch.setattr(tool.Gpu, "run", run)
-    assert tool.check_gpu() == 0
-    assert {word for words, _ in jobs for word in words} >= set(tool.GPU_PROGRAMS)
-    streams = [(words, variables) for words, variables in jobs if "gpu_streams" in words]
-    assert len(streams) == 4
-    for words, variables in streams:
-        takes_turns = "CUDA_MPS_PIPE_DIRECTORY" not in variables
-        assert (words[-1] == "by calls of MPI's") == takes_turns
+    monkeypatch.setattr(tool, "build", lambda *targets, **options: limits.append(options))
+    monkeypatch.setattr(tool, "run_part", run)
+    assert tool.check_gpu(time.monotonic() + 500) == 0
+    assert limits[0]["limit_s"] <= 500
+    assert "0 of" in capsys.readouterr().out
