@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -16,6 +18,7 @@
 namespace standin {
 namespace {
 
+constexpr int kProcessors = 16;  // of what devices are asked for
 constexpr int kOfContext = 1, kOfMemoryType = 2, kOfManaged = 8;
 constexpr unsigned kDevice = 2, kHost = 1;
 
@@ -28,10 +31,11 @@ struct Block {
   bool mapped = false;  // another process's
 };
 
-std::mutex mutex;               // guards the next four
+std::mutex mutex;               // guards the next five
 std::map<int, int> attributes;  // those that are not 1
 std::map<Address, Block> all;   // the device's, by address
 std::map<Address, Block> pinned;
+std::deque<std::pair<Address, std::size_t>> freed;
 std::map<std::string, std::pair<int, int>> planted;  // by call: how many until it fails, and how
 int context;                                         // whose address is the only one
 thread_local void* current = nullptr;
@@ -46,6 +50,13 @@ struct MemoryHandle {
 };
 static_assert(sizeof(MemoryHandle) == 64);
 
+// WEFT_STANDIN_MOST_AT_ONCE: bytes of a copy that the processor waits for; more are refused, so
+// that a test sees who makes a large one.
+std::size_t most_at_once() {
+  const char* const given = std::getenv("WEFT_STANDIN_MOST_AT_ONCE");
+  return given ? std::strtoull(given, nullptr, 10) : ~std::size_t{0};
+}
+
 // Pages that nobody can touch, whose content is that of the file.
 int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -57,12 +68,24 @@ int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
   return kSuccess;
 }
 
+// The addresses of the last blocks that were freed are nobody else's, so that a use of them is
+// seen.
+void keep_apart(Address address, std::size_t bytes) {
+  constexpr std::size_t kMost = 64;
+  mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  freed.push_back({address, bytes});
+  if (freed.size() <= kMost) return;
+  munmap(reinterpret_cast<void*>(freed.front().first), freed.front().second);
+  freed.pop_front();
+}
+
 int unmap_block(Address address, bool mapped) {
   const std::lock_guard lock(mutex);
   const auto found = all.find(address);
   if (found == all.end() || found->second.mapped != mapped) return kInvalidValue;
   const Block& gone = found->second;
-  munmap(reinterpret_cast<void*>(address), gone.bytes);
+  keep_apart(address, gone.bytes);
   const bool apart = reinterpret_cast<Address>(gone.data) != address;
   if (apart) munmap(gone.data, gone.bytes);
   close(gone.file);
@@ -116,11 +139,29 @@ static bool is_managed(Address address) {
   return block && block->managed;
 }
 
-bool is_pinned(Address address, std::size_t bytes) {
+static bool is_within(const std::map<Address, Block>& blocks, Address address, std::size_t bytes) {
   const std::lock_guard lock(mutex);
   std::size_t inside = 0;
-  const Block* const block = block_of(pinned, address, &inside);
-  return block && inside + bytes <= block->bytes;
+  const Block* const block = block_of(blocks, address, &inside);
+  return block && bytes <= block->bytes - inside;
+}
+
+bool is_block_of_device(Address address, std::size_t bytes) {
+  return is_within(all, address, bytes);
+}
+
+bool is_pinned(Address address, std::size_t bytes) {
+  return is_within(pinned, address, bytes);
+}
+
+// Of the processor's, as far as the driver knows.
+static bool is_unknown(Address address) {
+  const std::lock_guard lock(mutex);
+  std::size_t inside = 0;
+  const auto lies_in = [&](const std::pair<Address, std::size_t>& gone) {
+    return address - gone.first < gone.second;
+  };
+  return !block_of(all, address, &inside) && std::none_of(freed.begin(), freed.end(), lies_in);
 }
 
 void fail_for_good(int code) {
@@ -201,7 +242,8 @@ DRIVER int cuDeviceGetName(char* name, int bytes, int) {
 DRIVER int cuDeviceGetAttribute(int* value, int which, int) {
   const std::lock_guard lock(standin::mutex);
   const auto found = attributes.find(which);
-  *value = found == attributes.end() ? 1 : found->second;
+  const int otherwise = which == kProcessors ? all_places() : 1;
+  *value = found == attributes.end() ? otherwise : found->second;
   return *value < 0 ? kInvalidValue : kSuccess;
 }
 
@@ -363,6 +405,10 @@ DRIVER int cuCtxPopCurrent_v2(void** popped) {
 
 DRIVER int cuMemcpy(Address to, Address from, std::size_t bytes) {
   if (const int code = stopped_without_context("cuMemcpy")) return code;
+  if (bytes > most_at_once()) return kInvalidValue;
+  for (const Address one : {to, from}) {
+    if (!is_unknown(one) && !is_block_of_device(one, bytes)) return kInvalidValue;
+  }
   std::memmove(reachable(to), reachable(from), bytes);
   return kSuccess;
 }

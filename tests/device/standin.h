@@ -16,6 +16,7 @@ constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext
 constexpr int kInvalidHandle = 400, kNotFound = 500, kNotReady = 600, kIllegalAddress = 700;
 constexpr int kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureUnjoined = 904;
 constexpr int kCaptureIsolation = 905, kCaptureWrongThread = 908;
+constexpr int kTooLargeToCooperate = 720;
 
 // What a call returns at once: a planted failure, the error of an earlier kernel, or that no
 // context is current; 0: it goes on.
@@ -25,10 +26,17 @@ int stopped_without_context(const char* call);
 // Where the bytes of an address lie: the device's elsewhere, others there.
 std::byte* reachable(Address address);
 bool is_of_device(Address address);
+// All of these bytes lie in one block.
+bool is_block_of_device(Address address, std::size_t bytes);
 bool is_pinned(Address address, std::size_t bytes);
 
 // While any stream is captured, a thread allocates only where it has said that this is meant.
 bool may_allocate();
+
+// Of the blocks of cooperative kernels (places.cc).
+int all_places();
+void take_places(unsigned blocks);
+void give_places_back(unsigned blocks);
 
 // A kernel has failed: nothing runs from here on.
 void fail_for_good(int code);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -263,41 +264,82 @@ DRIVER int cuFuncLoad(void*) {
   return stopped_without_context("cuFuncLoad");
 }
 
-DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                          unsigned, unsigned, void* stream, void** parameters, void**) {
-  if (const int code = stopped_without_context("cuLaunchKernel")) return code;
+namespace {
+
+// What a launch of it does, with copies of its parameters.
+Task task_of(void* function, void** parameters) {
   const auto* const kernel = static_cast<const Kernel*>(function);
   auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
   for (std::size_t i = 0; i < kernel->sizes.size(); ++i) {
     const auto* const begin = static_cast<const std::byte*>(parameters[i]);
     copies->emplace_back(begin, begin + kernel->sizes[i]);
   }
-  return enqueue(stream, [kernel, copies] {
+  return [kernel, copies] {
     std::vector<void*> given;
     for (auto& one : *copies) given.push_back(one.data());
     kernel->run(given.data());
+  };
+}
+
+}  // namespace
+
+DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, unsigned, void* stream, void** parameters, void**) {
+  if (const int code = stopped_without_context("cuLaunchKernel")) return code;
+  return enqueue(stream, task_of(function, parameters));
+}
+
+// It starts when there is a place for each of its blocks.
+DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
+                                     unsigned, unsigned, unsigned, unsigned, void* stream,
+                                     void** parameters) {
+  if (const int code = stopped_without_context("cuLaunchCooperativeKernel")) return code;
+  const unsigned blocks = gx * gy * gz;
+  if (blocks > static_cast<unsigned>(all_places())) return kTooLargeToCooperate;
+  return enqueue(stream, [blocks, task = task_of(function, parameters)] {
+    take_places(blocks);
+    task();
+    give_places_back(blocks);
   });
 }
 
-DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
-                                     unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                     void* stream, void** parameters) {
-  return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, nullptr);
+namespace {
+
+struct Range {
+  Address begin;
+  std::size_t bytes;
+};
+
+// What a graph copies may have been freed since it was captured.
+bool may_run(const std::vector<Range>& ranges) {
+  for (const Range& one : ranges) {
+    if (is_block_of_device(one.begin, one.bytes) || is_pinned(one.begin, one.bytes)) continue;
+    fail_for_good(kIllegalAddress);
+    return false;
+  }
+  return true;
 }
+
+}  // namespace
 
 DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   if (const int code = stopped_without_context("cuMemcpyAsync")) return code;
-  const auto there = [bytes](Address one) { return is_of_device(one) || is_pinned(one, bytes); };
-  if (!there(to) || !there(from)) return kInvalidValue;
+  for (const Address one : {to, from}) {
+    if (!is_block_of_device(one, bytes) && !is_pinned(one, bytes)) return kInvalidValue;
+  }
   return enqueue(stream, [=] {
-    if (!there(to) || !there(from)) return fail_for_good(kIllegalAddress);  // freed since
-    std::memcpy(reachable(to), reachable(from), bytes);
+    if (may_run({{to, bytes}, {from, bytes}})) {
+      std::memcpy(reachable(to), reachable(from), bytes);
+    }
   });
 }
 
 DRIVER int cuMemsetD8Async(Address to, unsigned char with, std::size_t bytes, void* stream) {
   if (const int code = stopped_without_context("cuMemsetD8Async")) return code;
-  return enqueue(stream, [=] { std::memset(reachable(to), with, bytes); });
+  if (!is_block_of_device(to, bytes)) return kInvalidValue;
+  return enqueue(stream, [=] {
+    if (may_run({{to, bytes}})) std::memset(reachable(to), with, bytes);
+  });
 }
 
 DRIVER int cuStreamWriteValue64_v2(void* stream, Address to, std::uint64_t value, unsigned) {
@@ -477,8 +519,10 @@ DRIVER int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long l
   return kSuccess;
 }
 
+// WEFT_STANDIN_IDLE_GRAPHS: they do nothing, so that a test sees who looks at what they do.
 DRIVER int cuGraphLaunch(void* exec, void* stream) {
   if (const int code = stopped_without_context("cuGraphLaunch")) return code;
+  if (std::getenv("WEFT_STANDIN_IDLE_GRAPHS")) return kSuccess;
   return enqueue(stream,
                  [graph = *static_cast<std::shared_ptr<Graph>*>(exec)] { Launch(*graph).run(); });
 }

@@ -1,0 +1,81 @@
+// The stand-in is as strict as the driver about copies: they stay within one block that is there.
+#include <gtest/gtest.h>
+
+#include "ranks.h"
+
+namespace weft::gpu {
+namespace {
+
+class StandIn : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kBytes = 800, kInside = 792;
+
+  void SetUp() override {
+    use_device();
+    EXPECT_EQ(cuStreamCreate(&stream_, 1), kSuccess);
+  }
+  void TearDown() override {
+    cuStreamDestroy_v2(stream_);
+    standin_forget_errors();
+  }
+  int copied(Address to, Address from, std::size_t bytes) {
+    return (*driver())->copy(to, from, bytes, stream_);
+  }
+  static Address freed() {
+    const Buffer gone(Numbers(100), true);
+    return gone.address();
+  }
+
+  Buffer device_{Numbers(100), true}, other_{Numbers(100), true}, pinned_{Numbers(100), false};
+  Stream stream_ = nullptr;
+};
+
+TEST_F(StandIn, CopiesWithinOneBlock) {
+  for (const Buffer* one : {&other_, &pinned_}) {
+    EXPECT_EQ(copied(device_.address(), one->address(), kBytes), kSuccess);
+    EXPECT_EQ(copied(one->address() + kInside, device_.address(), kBytes - kInside), kSuccess);
+    EXPECT_EQ(cuMemcpy(device_.address(), one->address(), kBytes), kSuccess);
+  }
+  EXPECT_EQ((*driver())->fill(device_.address(), 1, kBytes, stream_), kSuccess);
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+}
+
+TEST_F(StandIn, RefusesCopiesBeyondIt) {
+  const int refused = standin::kInvalidValue;
+  EXPECT_EQ(copied(device_.address(), other_.address() + 8, kBytes), refused);
+  EXPECT_EQ(copied(device_.address() + kInside, pinned_.address(), 9), refused);
+  EXPECT_EQ(copied(pinned_.address() + kInside, device_.address(), 9), refused);
+  EXPECT_EQ(cuMemcpy(device_.address() + 8, other_.address(), kBytes), refused);
+  Numbers here(200);
+  EXPECT_EQ(cuMemcpy(reinterpret_cast<Address>(here.data()), device_.address(), kBytes + 8),
+            refused);
+  EXPECT_EQ((*driver())->fill(device_.address() + 8, 1, kBytes, stream_), refused);
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+}
+
+TEST_F(StandIn, RefusesCopiesOfFreedMemory) {
+  const int refused = standin::kInvalidValue;
+  const Address gone = freed();
+  EXPECT_EQ(copied(gone, device_.address(), 8), refused);
+  EXPECT_EQ(copied(device_.address(), gone, 8), refused);
+  EXPECT_EQ(cuMemcpy(device_.address(), gone, 8), refused);
+  EXPECT_EQ((*driver())->fill(gone, 1, 8, stream_), refused);
+}
+
+TEST_F(StandIn, AGraphThatCopiesFreedMemoryIsAnErrorOfTheDevice) {
+  void *graph = nullptr, *exec = nullptr;
+  {
+    const Buffer gone(Numbers(100), true);
+    ASSERT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);
+    EXPECT_EQ(copied(device_.address(), gone.address(), kBytes), kSuccess);
+    ASSERT_EQ(cuStreamEndCapture(stream_, &graph), kSuccess);
+  }
+  ASSERT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), kSuccess);
+  EXPECT_EQ(cuGraphLaunch(exec, stream_), kSuccess);
+  EXPECT_EQ(cuStreamSynchronize(stream_), standin::kIllegalAddress);
+  cuGraphExecDestroy(exec);
+  cuGraphDestroy(graph);
+}
+
+}  // namespace
+}  // namespace weft::gpu
