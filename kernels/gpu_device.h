@@ -113,15 +113,17 @@ class Device {
  public:
   explicit Device(const void* image) {
     MPI_Comm node;
-    int place = 0, devices = 0;
+    int place = 0, neighbours = 1, devices = 0;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &place);
+    MPI_Comm_size(node, &neighbours);
     MPI_Comm_free(&node);
     GPU_GOOD(cuDeviceGetCount, &devices);
     GPU_GOOD(cuDeviceGet, &device_, place % devices);
     char name[128] = "";
     GPU_GOOD(cuDeviceGetName, name, sizeof name, device_);
     name_ = name, alone_ = devices > place;
+    sharing_ = (neighbours - place % devices + devices - 1) / devices;
     void* context = nullptr;
     GPU_GOOD(cuDevicePrimaryCtxRetain, &context, device_);
     GPU_GOOD(cuCtxSetCurrent, context);
@@ -129,6 +131,7 @@ class Device {
   }
   const std::string& name() const { return name_; }
   bool is_alone() const { return alone_; }  // no rank before this one has the same device
+  int sharing() const { return sharing_; }  // so many ranks have this device
   int attribute(int which) const {
     int value = 0;
     GPU_GOOD(cuDeviceGetAttribute, &value, which, device_);
@@ -144,6 +147,7 @@ class Device {
   int device_ = 0;
   std::string name_;
   bool alone_ = true;
+  int sharing_ = 1;
   void* module_ = nullptr;
 };
 

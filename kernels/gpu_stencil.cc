@@ -7,8 +7,6 @@
 // project jh250041 that graphs with notification are best.
 //   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
 //   FILE]
-#include "gpu_stencil.h"
-
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "gpu_device.h"
+#include "gpu_stencil.h"
 #include "trials.h"
 
 extern "C" {
@@ -79,7 +78,9 @@ class Grid {
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &apart, 0, &line_);
     int blocks = 1;
     GPU_GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, all_, kThreads, 0);
-    resident_blocks_ = static_cast<unsigned>(place_.attribute(kProcessors) * blocks);
+    // All blocks of all ranks that share the device must run at one time.
+    const int resident = place_.attribute(kProcessors) * blocks / place_.sharing();
+    resident_blocks_ = static_cast<unsigned>(std::max(1, resident));
     for (Address* one : {&a_, &b_}) good(cuMemAlloc_v2(one, bytes(rows_)), "cuMemAlloc");
     for (Address* one : {&halo_, &edge_}) good(cuMemAlloc_v2(one, bytes(2)), "cuMemAlloc");
     for (double** one : {&near_halo_, &near_edge_}) {

@@ -6,6 +6,7 @@ In place of CUDA's driver there is a stand-in (tests/device). No process gets CU
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -55,7 +56,7 @@ def test_equal(mpi, engine, tmp_path):
             assert calls[name]["handled"] > 0, calls[name]
 
 
-def run(name, *options, ranks=3, **variables):
+def run(name, *options, ranks=3, limit_s=180, **variables):
     """One of the programs on GPUs."""
     library = mpi_libraries.implementation("mpich")
     program = library.program(name)
@@ -66,7 +67,7 @@ def run(name, *options, ranks=3, **variables):
         env={**os.environ, **library.environment(), **variables},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=limit_s,
     )
 
 
@@ -118,6 +119,16 @@ def test_stencil_is_right_by_every_method():
     said = measured("gpu_stencil", *small, "--check", "--methods", ",".join(methods))
     assert "0 wrong values" in said
     assert set(methods) <= {line.split()[0] for line in said.splitlines()[1:]}
+
+
+def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_path):
+    """The stand-in has four places for blocks, and starts a kernel when there is one for each."""
+    device = tmp_path / "device"
+    device.write_bytes(struct.pack("qq", 4, 0))
+    small = ("--order", 24, "--steps", 6, "--repetitions", 1, "--check", "--methods", "coop")
+    said = measured("gpu_stencil", *small, ranks=2, limit_s=40, WEFT_STANDIN_DEVICE=str(device))
+    assert "0 wrong values" in said
+    assert struct.unpack("qq", device.read_bytes()) == (4, 0)
 
 
 def test_notify_measures_both():
