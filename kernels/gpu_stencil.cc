@@ -64,10 +64,6 @@ bool read(int argc, char** argv, Settings* settings) {
   return settings->steps > 0 && settings->steps % 2 == 0 && settings->repetitions > 0;
 }
 
-double initial(int row, int column) {
-  return row < 0 ? 0 : (row * 31 + column * 17) % 101;
-}
-
 class Grid {
  public:
   explicit Grid(const Settings& settings)
@@ -103,13 +99,13 @@ class Grid {
   Grid& operator=(const Grid&) = delete;
 
   void fill() {
-    std::vector<double> rows, halo;
-    for (int row = 0; row < rows_; ++row) add_row(first_ + row, &rows);
+    std::vector<double> halo;
+    gpu::launch(fill_, blocks_for(rows_), kThreads, stream_, pointer(a_), first_, rows_, columns_);
     add_row(first_ - 1, &halo);
     add_row(first_ + rows_ < columns_ ? first_ + rows_ : -1, &halo);
-    good(cuMemcpy(a_, address_of(rows.data()), bytes(rows_)), "cuMemcpy");
     good(cuMemcpy(halo_, address_of(halo.data()), bytes(2)), "cuMemcpy");
     std::copy(halo.begin(), halo.end(), near_halo_);
+    synchronise(stream_);
   }
 
   // Time of all steps, in seconds.
@@ -164,7 +160,7 @@ class Grid {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns_) * sizeof(double);
   }
   void add_row(int row, std::vector<double>* to) const {
-    for (int column = 0; column < columns_; ++column) to->push_back(initial(row, column));
+    for (int column = 0; column < columns_; ++column) to->push_back(stencil_initial(row, column));
   }
 
   Stencil stencil(int step) const {
@@ -176,10 +172,12 @@ class Grid {
             columns_,
             rows_};
   }
-  void launch(void* kernel, Stencil s, int rows) {
+  unsigned blocks_for(int rows) const {
     const long blocks = (static_cast<long>(rows) * columns_ + kThreads - 1) / kThreads;
-    const auto grid = static_cast<unsigned>(std::clamp<long>(blocks, 1, kMostBlocks));
-    gpu::launch(kernel, grid, kThreads, stream_, s);
+    return static_cast<unsigned>(std::clamp<long>(blocks, 1, kMostBlocks));
+  }
+  void launch(void* kernel, Stencil s, int rows) {
+    gpu::launch(kernel, blocks_for(rows), kThreads, stream_, s);
   }
 
   void synchronised_step(int step) {
@@ -268,6 +266,7 @@ class Grid {
   MPI_Comm line_ = MPI_COMM_NULL;
   const Device place_;
   const Stream stream_ = new_stream();
+  void* const fill_ = place_.kernel("stencil_fill");
   void* const edges_ = place_.kernel("stencil_first_and_last");
   void* const between_ = place_.kernel("stencil_between");
   void* const all_ = place_.kernel("stencil_cooperative");

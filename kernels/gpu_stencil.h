@@ -13,6 +13,20 @@ struct Stencil {
   int columns, rows;
 };
 
+WEFT_DEVICE double stencil_initial(int row, int column) {
+  return row < 0 ? 0 : (row * 31 + column * 17) % 101;
+}
+
+// Of rows from `first` on, this thread's share of the points.
+WEFT_DEVICE void stencil_fill_share(double* to, int first, int rows, int columns, long thread,
+                                    long threads) {
+  const long points = static_cast<long>(rows) * columns;
+  for (long i = thread; i < points; i += threads) {
+    const int row = static_cast<int>(i / columns), column = static_cast<int>(i % columns);
+    to[i] = stencil_initial(first + row, column);
+  }
+}
+
 // The first and the last column stay as they are.
 WEFT_DEVICE void stencil_point(const Stencil& s, int row, int column) {
   const auto at = [&s](int r, int c) { return static_cast<long>(r) * s.columns + c; };

@@ -131,6 +131,13 @@ def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_pa
     assert struct.unpack("qq", device.read_bytes()) == (4, 0)
 
 
+def test_stencil_begins_on_the_device():
+    """Of N x N numbers none is copied from the processor, but the two rows beside the ranks'."""
+    small = ("--order", 64, "--steps", 2, "--repetitions", 1, "--methods", "default,notify,graphs")
+    two_rows = str(2 * 64 * 8)
+    measured("gpu_stencil", *small, ranks=2, WEFT_STANDIN_MOST_AT_ONCE=two_rows)
+
+
 def test_notify_measures_both():
     small = ("--turns", 5, "--bytes", 3 << 20, "--repetitions", 1, "--blocks", 4)
     said = measured("gpu_notify", *small, ranks=2)

@@ -18,6 +18,15 @@ Stencil stencil_in(void* const* parameters) {
 
 const bool added = [] {
   constexpr std::size_t sizes[] = {sizeof(Stencil), sizeof(int), sizeof(weft_gpu_flags)};
+  constexpr std::size_t fill[] = {sizeof(double*), sizeof(int), sizeof(int), sizeof(int)};
+  standin_add_kernel("stencil_fill", 4, fill, [](void* const* parameters) {
+    double* to;
+    int numbers[3];
+    std::memcpy(&to, parameters[0], sizeof to);
+    for (int i = 0; i < 3; ++i) std::memcpy(&numbers[i], parameters[i + 1], sizeof(int));
+    to = static_cast<double*>(standin_data(to));
+    stencil_fill_share(to, numbers[0], numbers[1], numbers[2], 0, 1);
+  });
   standin_add_kernel("stencil_first_and_last", 1, sizes,
                      [](void* const* parameters) { stencil_edges(stencil_in(parameters), 0, 1); });
   standin_add_kernel("stencil_between", 1, sizes, [](void* const* parameters) {
