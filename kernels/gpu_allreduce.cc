@@ -137,6 +137,9 @@ class Program {
     if (blas_.is_there()) blas_.use(stream_);
   }
 
+  // So that no way is taken for right by what another one has left.
+  static void clear(Doubles& data) { data.set(std::vector<double>(data.count())); }
+
   int run() {
     if (gpu::rank == 0) {
       std::printf("%s, %d ranks; microseconds for a sum of doubles over the ranks\n",
@@ -168,7 +171,9 @@ class Program {
   }
   void check(const Doubles& found, const std::vector<double>& right) {
     wrong_ += gpu::total(differences(found.content(), right));
+      clear(to);
   }
+      check(to, right);
 
   void* captured(weft_gpu_request request, int times) {
     void *graph = nullptr, *exec = nullptr;
@@ -184,7 +189,9 @@ class Program {
     const std::size_t bytes = count * sizeof(double);
     const int n = static_cast<int>(count);
     const std::vector<double> right = sum_of_all(count);
-    const Doubles from(contribution(gpu::rank, count)), to(count);
+    const Doubles from(contribution(gpu::rank, count));
+    Doubles to(count);
+      clear(to);
     const Doubles gathered(count * static_cast<std::size_t>(gpu::ranks));
     const Doubles ones(std::vector<double>(static_cast<std::size_t>(gpu::ranks), 1));
     weft_gpu_request sum = nullptr, gather = nullptr;
@@ -193,6 +200,7 @@ class Program {
     const std::string way = weft_gpu_path_of(sum);
     if (way_.empty() || bytes <= kMostInOneKernel) way_ = way;
     const bool in_one_kernel = way == "in one kernel";
+      clear(to);
 
     double kernel = 0, in_graph = 0, nccl = 0, gemv = 0;
     if (in_one_kernel) {
@@ -233,6 +241,7 @@ class Program {
     gpu::synchronise(stream_);
     if (in_one_kernel) {
       ++judged_;
+      clear(result);
       met_ = met_ && kernel <= kBar * copy;
     }
     if (gpu::rank != 0) return;
@@ -251,9 +260,11 @@ class Program {
       const std::vector<double> column = contribution(one, count);
       matrix.insert(matrix.end(), column.begin(), column.end());
     }
+      std::fill(sum.begin(), sum.end(), 0);
     const std::vector<double> right = sum_of_all(count);
     std::vector<double> sum(count), ones(columns, 1);
-    const Doubles on_device(matrix), result(count), device_ones(ones);
+    const Doubles on_device(matrix), device_ones(ones);
+    Doubles result(count);
     const double kernel = microseconds([&] {
       GPU_GOOD(cuMemcpyAsync, result.address(), on_device.address(), count * sizeof(double),
                stream_);

@@ -146,6 +146,16 @@ def test_notify_measures_both():
     assert "0 wrong values; it travels by calls of MPI's, not in one kernel: it has more" in said
 
 
+def test_a_graph_that_sums_nothing_is_found():
+    """Other ways leave the right sum behind, before and after."""
+    if not weft_gpu.has_kernels():
+        pytest.skip("this machine had no nvcc for the build, and could not fetch it")
+    small = ("--driver", STANDIN, "--bytes", "4096", "--turns", 3, "--blas", STANDIN)
+    done = run("gpu_allreduce", *small, WEFT_STANDIN_IDLE_GRAPHS="1")
+    assert done.returncode != 0
+    assert f"{3 * 512} wrong values" in done.stdout
+
+
 @pytest.mark.parametrize("way", ["in one kernel", "by calls of MPI's"])
 def test_allreduce_is_right_by_every_way(way):
     chosen = "auto" if way == "in one kernel" else "off"
