@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_device.h"
+#include "gpu_nccl.h"
 #include "trials.h"
 
 extern "C" {
@@ -69,39 +69,6 @@ class Blas {
   void* handle_ = nullptr;
 };
 
-// NCCL, where it is and no two ranks have the same device.
-class Nccl {
- public:
-  Nccl(const std::string& path, bool alone) {
-    int all_alone = alone ? 1 : 0;
-    void* const found = library(path);
-    get_id_ = reinterpret_cast<decltype(get_id_)>(gpu::symbol_of(found, "ncclGetUniqueId"));
-    join_ = reinterpret_cast<decltype(join_)>(gpu::symbol_of(found, "ncclCommInitRank"));
-    allreduce_ = reinterpret_cast<decltype(allreduce_)>(gpu::symbol_of(found, "ncclAllReduce"));
-    if (!get_id_ || !join_ || !allreduce_ || gpu::ranks < 2) all_alone = 0;
-    MPI_Allreduce(MPI_IN_PLACE, &all_alone, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!all_alone) return;
-    Id id{};
-    if (gpu::rank == 0) gpu::good(get_id_(&id), "ncclGetUniqueId");
-    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-    gpu::good(join_(&comm_, gpu::ranks, id, gpu::rank), "ncclCommInitRank");
-  }
-  bool is_there() const { return comm_ != nullptr; }
-  void sum(const double* from, double* to, std::size_t count, Stream stream) const {
-    constexpr int kDouble = 8, kSum = 0;
-    gpu::good(allreduce_(from, to, count, kDouble, kSum, comm_, stream), "ncclAllReduce");
-  }
-
- private:
-  struct Id {
-    char bytes[128];
-  };
-  int (*get_id_)(Id*) = nullptr;
-  int (*join_)(void**, int, Id, int) = nullptr;
-  int (*allreduce_)(const void*, void*, std::size_t, int, int, void*, Stream) = nullptr;
-  void* comm_ = nullptr;
-};
-
 double value_of(int rank, std::size_t i) {
   return static_cast<double>(i % 97) + 1000 * rank;
 }
@@ -137,9 +104,6 @@ class Program {
     if (blas_.is_there()) blas_.use(stream_);
   }
 
-  // So that no way is taken for right by what another one has left.
-  static void clear(Doubles& data) { data.set(std::vector<double>(data.count())); }
-
   int run() {
     if (gpu::rank == 0) {
       std::printf("%s, %d ranks; microseconds for a sum of doubles over the ranks\n",
@@ -171,9 +135,10 @@ class Program {
   }
   void check(const Doubles& found, const std::vector<double>& right) {
     wrong_ += gpu::total(differences(found.content(), right));
-      clear(to);
   }
-      check(to, right);
+
+  // So that no way is taken for right by what another one has left.
+  static void clear(Doubles& data) { data.set(std::vector<double>(data.count())); }
 
   void* captured(weft_gpu_request request, int times) {
     void *graph = nullptr, *exec = nullptr;
@@ -191,7 +156,6 @@ class Program {
     const std::vector<double> right = sum_of_all(count);
     const Doubles from(contribution(gpu::rank, count));
     Doubles to(count);
-      clear(to);
     const Doubles gathered(count * static_cast<std::size_t>(gpu::ranks));
     const Doubles ones(std::vector<double>(static_cast<std::size_t>(gpu::ranks), 1));
     weft_gpu_request sum = nullptr, gather = nullptr;
@@ -200,7 +164,6 @@ class Program {
     const std::string way = weft_gpu_path_of(sum);
     if (way_.empty() || bytes <= kMostInOneKernel) way_ = way;
     const bool in_one_kernel = way == "in one kernel";
-      clear(to);
 
     double kernel = 0, in_graph = 0, nccl = 0, gemv = 0;
     if (in_one_kernel) {
@@ -208,7 +171,9 @@ class Program {
       check(to, right);
       constexpr int kRuns = 10;
       void* const exec = captured(sum, kRuns);
+      clear(to);
       in_graph = microseconds([&] { GPU_GOOD(cuGraphLaunch, exec, stream_); }) / kRuns;
+      check(to, right);
       GPU_GOOD(cuGraphExecDestroy, exec);
     }
     const double copy = microseconds([&] {
@@ -226,6 +191,7 @@ class Program {
     if (blas_.is_there()) {
       gpu::weft_good(weft_allgather_init(from.data(), n, MPI_DOUBLE, gathered.data(), n, MPI_DOUBLE,
                                          MPI_COMM_WORLD, &gather));
+      clear(to);
       gemv = microseconds([&] {
         gpu::weft_good(weft_run_enqueue(gather, stream_));
         blas_.product(n, gpu::ranks, gathered.data(), ones.data(), to.data());
@@ -234,6 +200,7 @@ class Program {
       gpu::weft_good(weft_gpu_request_free(&gather));
     }
     if (nccl_.is_there()) {
+      clear(to);
       nccl = microseconds([&] { nccl_.sum(from.data(), to.data(), count, stream_); });
       check(to, right);
     }
@@ -241,7 +208,6 @@ class Program {
     gpu::synchronise(stream_);
     if (in_one_kernel) {
       ++judged_;
-      clear(result);
       met_ = met_ && kernel <= kBar * copy;
     }
     if (gpu::rank != 0) return;
@@ -260,7 +226,6 @@ class Program {
       const std::vector<double> column = contribution(one, count);
       matrix.insert(matrix.end(), column.begin(), column.end());
     }
-      std::fill(sum.begin(), sum.end(), 0);
     const std::vector<double> right = sum_of_all(count);
     std::vector<double> sum(count), ones(columns, 1);
     const Doubles on_device(matrix), device_ones(ones);
@@ -276,6 +241,7 @@ class Program {
     check(result, right);
     double gemv = 0, cpu_gemv = 0;
     if (blas_.is_there()) {
+      clear(result);
       gemv = microseconds(
           [&] { blas_.product(n, rows, on_device.data(), device_ones.data(), result.data()); });
       check(result, right);
@@ -294,6 +260,7 @@ class Program {
     int all_have = cpu_product != nullptr;
     MPI_Allreduce(MPI_IN_PLACE, &all_have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all_have) {
+      std::fill(sum.begin(), sum.end(), 0);
       constexpr int kByColumns = 102, kAsItIs = 111;
       cpu_gemv = microseconds([&] {
         cpu_product(kByColumns, kAsItIs, n, rows, 1, matrix.data(), n, ones.data(), 1, 0,
@@ -319,7 +286,7 @@ class Program {
   const Stream stream_ = gpu::new_stream();
   void* const nothing_;
   Blas blas_;
-  const Nccl nccl_;
+  const gpu::Nccl nccl_;
   long wrong_ = 0;
   int judged_ = 0;
   bool met_ = true;

@@ -1,12 +1,15 @@
 // gpu_stencil: the mean of four points on an N x N grid whose rows lie on the ranks' GPUs in
-// blocks, the halo exchanged in five ways: `default` synchronises processor and device before each
+// blocks, the halo exchanged in six ways: `default` synchronises processor and device before each
 // MPI call, `notify` starts and waits for the exchange in the stream, `coop` does so from within
 // one cooperative kernel for all steps, `graphs` launches `notify`'s steps as a captured CUDA
 // graph, and `acx` follows the pattern of MPI-ACX without Weft: the driver writes and waits for
-// values in the stream, and a thread of the program's makes the MPI calls. Why: the finding of
-// project jh250041 that graphs with notification are best.
+// values in the stream, and a thread of the program's makes the MPI calls. `nccl` exchanges by NCCL
+// in a stream beside the interior, where each rank has a GPU. Why: the finding of project jh250041
+// that graphs with notification are best.
 //   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
-//   FILE]
+//   FILE] [--nccl FILE]
+#include "gpu_stencil.h"
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -14,8 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu_device.h"
-#include "gpu_stencil.h"
+#include "gpu_nccl.h"
 #include "trials.h"
 
 extern "C" {
@@ -31,7 +33,8 @@ constexpr unsigned kThreads = 256, kMostBlocks = 4096;
 
 struct Settings {
   int order = 1024, steps = 100, repetitions = 5;
-  std::string methods = "default,notify,coop,graphs", driver = "libcuda.so.1", json;
+  std::string methods = "default,notify,coop,graphs,acx,nccl";
+  std::string driver = "libcuda.so.1", nccl = "libnccl.so.2", json;
   bool check = false;
 };
 
@@ -55,6 +58,8 @@ bool read(int argc, char** argv, Settings* settings) {
       settings->methods = value;
     } else if (word == "--json") {
       settings->json = value;
+    } else if (word == "--nccl") {
+      settings->nccl = value;
     } else if (word == "--driver") {
       settings->driver = value;
     } else {
@@ -67,7 +72,10 @@ bool read(int argc, char** argv, Settings* settings) {
 class Grid {
  public:
   explicit Grid(const Settings& settings)
-      : settings_(settings), columns_(settings.order), place_(weft_stencil_image) {
+      : settings_(settings),
+        columns_(settings.order),
+        place_(weft_stencil_image),
+        nccl_(settings.nccl, place_.is_alone()) {
     first_ = static_cast<int>(static_cast<long>(columns_) * rank / ranks);
     rows_ = static_cast<int>(static_cast<long>(columns_) * (rank + 1) / ranks) - first_;
     const int apart = 0;
@@ -108,6 +116,14 @@ class Grid {
     synchronise(stream_);
   }
 
+  // Empty, or why this method cannot run here; the same on all ranks.
+  std::string lacking(const std::string& method) const {
+    if (method == "nccl" && !nccl_.is_there()) return "NCCL and a GPU for each of several ranks";
+    const bool has_values = place_.attribute(kStreamValues) != 0;
+    if (method == "acx" && total(!has_values) > 0) return "a device that has values in streams";
+    return "";
+  }
+
   // Time of all steps, in seconds.
   double run(const std::string& method) {
     void* exec = nullptr;
@@ -123,7 +139,7 @@ class Grid {
         good(cuGraphLaunch(exec, stream_), "cuGraphLaunch");
     } else {
       for (int i = 0; i < settings_.steps; ++i) {
-        method == "default" ? synchronised_step(i) : notifying_step(i);
+        step(method, i);
       }
     }
     good(cuStreamSynchronize(stream_), "cuStreamSynchronize");
@@ -180,6 +196,12 @@ class Grid {
     gpu::launch(kernel, blocks_for(rows), kThreads, stream_, s);
   }
 
+  void step(const std::string& method, int number) {
+    if (method == "default") return synchronised_step(number);
+    if (method == "nccl") return step_by_nccl(number);
+    notifying_step(number);
+  }
+
   void synchronised_step(int step) {
     launch(edges_, stencil(step), 2);
     launch(between_, stencil(step), rows_ - 2);
@@ -197,6 +219,14 @@ class Grid {
     weft_good(weft_wait_enqueue(exchange_, stream_));
   }
 
+  void step_by_nccl(int step) {
+    launch(edges_, stencil(step), 2);
+    join(stream_, beside_, edges_done_);
+    nccl_.exchange(pointer(edge_), pointer(halo_), static_cast<std::size_t>(columns_), beside_);
+    launch(between_, stencil(step), rows_ - 2);
+    join(beside_, stream_, halo_there_);
+  }
+
   // The thread sees the number that the stream has written, makes the calls, and writes it back.
   void carry_out(std::uint64_t first, MPI_Request* messages) {
     for (std::uint64_t number = first; number < first + settings_.steps; ++number) {
@@ -208,7 +238,6 @@ class Grid {
   }
 
   void proxied() {
-    if (place_.attribute(kStreamValues) == 0) stop("acx: this device has no values in streams");
     int above = MPI_PROC_NULL, below = MPI_PROC_NULL;
     MPI_Cart_shift(line_, 0, 1, &above, &below);
     MPI_Request messages[kMessages];
@@ -265,7 +294,9 @@ class Grid {
   int first_ = 0, rows_ = 0;
   MPI_Comm line_ = MPI_COMM_NULL;
   const Device place_;
-  const Stream stream_ = new_stream();
+  const Nccl nccl_;
+  const Stream stream_ = new_stream(), beside_ = new_stream();
+  void *const edges_done_ = new_event(), *const halo_there_ = new_event();
   void* const fill_ = place_.kernel("stencil_fill");
   void* const edges_ = place_.kernel("stencil_first_and_last");
   void* const between_ = place_.kernel("stencil_between");
@@ -302,13 +333,26 @@ bool write(const Settings& settings, const std::vector<std::string>& methods,
   return trials::write_json(settings.json, "gpu_stencil", order + " x " + order, all);
 }
 
+// Of the others it is said what they need.
+Words those_that_run(const Grid& grid, const Settings& settings) {
+  Words found;
+  for (const std::string& method : words_of(settings.methods)) {
+    const std::string lacking = grid.lacking(method);
+    if (lacking.empty()) found.push_back(method);
+    if (rank == 0 && !lacking.empty()) {
+      std::printf("%-8s left out: it needs %s\n", method.c_str(), lacking.c_str());
+    }
+  }
+  return found;
+}
+
 int measure(const Settings& settings) {
-  const std::vector<std::string> methods = words_of(settings.methods);
   Grid grid(settings);
   if (rank == 0) {
     std::printf("%s, %d ranks, %d x %d, %d steps; microseconds for a step: median [all]\n",
                 grid.device().c_str(), ranks, settings.order, settings.order, settings.steps);
   }
+  const Words methods = those_that_run(grid, settings);
   std::vector<std::vector<double>> times(methods.size());
   long wrong = 0;
   for (int repetition = 0; repetition <= settings.repetitions; ++repetition) {
@@ -343,10 +387,11 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "usage: gpu_stencil [--order N] [--steps S (even)] [--repetitions R]"
-        " [--methods default,notify,coop,graphs,acx] [--check] [--json FILE] [--driver FILE]\n");
+        " [--methods default,notify,coop,graphs,acx,nccl] [--check] [--json FILE] [--driver FILE]"
+        " [--nccl FILE]\n");
     return 2;
   }
-  const Words known{"default", "notify", "coop", "graphs", "acx"};
+  const Words known{"default", "notify", "coop", "graphs", "acx", "nccl"};
   for (const std::string& method : words_of(settings.methods)) {
     if (std::find(known.begin(), known.end(), method) == known.end()) {
       std::fprintf(stderr, "gpu_stencil: there is no method %s\n", method.c_str());

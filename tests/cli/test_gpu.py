@@ -121,6 +121,15 @@ def test_stencil_is_right_by_every_method():
     assert set(methods) <= {line.split()[0] for line in said.splitlines()[1:]}
 
 
+def test_stencil_says_which_methods_cannot_run_here():
+    """By itself it runs all others."""
+    small = ("--order", 24, "--steps", 2, "--repetitions", 1)
+    said = measured("gpu_stencil", *small, ranks=2).splitlines()
+    assert "nccl     left out: it needs NCCL and a GPU for each of several ranks" in said
+    shown = [line.split()[0] for line in said if "[" in line and "left out" not in line]
+    assert shown[-5:] == ["default", "notify", "coop", "graphs", "acx"]
+
+
 def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_path):
     """The stand-in has four places for blocks, and starts a kernel when there is one for each."""
     device = tmp_path / "device"

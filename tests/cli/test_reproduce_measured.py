@@ -61,6 +61,7 @@ OUTPUT |= {"rank 0 behind steps, auto": 700.0, "nothing written": 600.0}
         ("gpu-stencil", {"notify": 60.0, "graphs": 40.0}, HOLDS),
         ("gpu-stencil", {"notify": 30.0, "graphs": 40.0}, DOES_NOT_HOLD),
         ("gpu-stencil", {"notify": 30.0}, CANNOT),
+        ("gpu-stencil", {"acx": 30.0, "nccl": 20.0, "graphs": 40.0}, HOLDS),
         ("atmosphere", {"auto": 800.0, **SECTIONS}, HOLDS),
         ("atmosphere", {"auto": 800.0, **OUTPUT}, HOLDS),
         ("atmosphere", {"auto": 800.0, **dict.fromkeys(SECTIONS, 1001.0)}, DOES_NOT_HOLD),

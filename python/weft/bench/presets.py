@@ -352,6 +352,10 @@ def stencil() -> Preset:
     )
 
 
+# N and steps
+GPU_STENCILS = ((1024, 1000), (2048, 500), (4096, 400), (8192, 200), (16384, 100), (32768, 40))
+
+
 def gpu_stencil() -> Preset:
     return Preset(
         name="gpu-stencil",
@@ -366,10 +370,10 @@ def gpu_stencil() -> Preset:
         fixed=frozenset({"engines", "lab"}),
         runs=[
             {"arguments": f"--order {order} --steps {steps}", "lab": None, "ranks": "2"}
-            for order, steps in ((1024, 1000), (4096, 400), (16384, 100), (32768, 40))
+            for order, steps in GPU_STENCILS
         ],
         judge=judge_gpu_stencil,
-        not_available="4 GPUs; MPI-ACX and NCCL, beside which nothing was run.",
+        not_available="4 GPUs; MPI-ACX itself, whose pattern `acx` follows.",
     )
 
 
