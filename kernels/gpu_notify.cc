@@ -1,8 +1,11 @@
 // gpu_notify: how long a stream's notice takes, and how much of a large allreduce runs beside
 // computation. Notice: from the last thing that a kernel does to the return of the MPI_Start that
 // posts the collective's first message; this program has an MPI_Start of its own, which takes the
-// time. Overlap: of an allreduce through pinned memory and a computation that takes as long.
-//   gpu_notify [--turns N] [--bytes B] [--repetitions R] [--blocks N] [--driver FILE]
+// time. Once more where the agent has not been told to expect anything: a graph is launched after a
+// gap in which nothing happens. Overlap: of an allreduce through pinned memory and a computation
+// that takes as long.
+//   gpu_notify [--turns N] [--gap-ms T (0: none)] [--bytes B] [--repetitions R] [--blocks N]
+//   [--driver FILE]
 #include "gpu_notify.h"
 
 #include <algorithm>
@@ -29,7 +32,7 @@ constexpr unsigned kThreads = 256;
 constexpr double kNoticeBar_us = 5, kOverlapBar = 0.9;
 
 struct Settings {
-  int turns = 200, bytes = 64 << 20, repetitions = 5, blocks = 2048;
+  int turns = 200, gap_ms = 10, bytes = 64 << 20, repetitions = 5, blocks = 2048;
   std::string driver = "libcuda.so.1";
 };
 
@@ -38,29 +41,81 @@ double microseconds(Clock::rep from, Clock::rep to) {
 }
 
 // The stream has everything before the gate opens, so that no launch is measured.
-std::vector<double> notices(const gpu::Device& device, int turns) {
-  void* const gate_kernel = device.kernel("notify_gate_kernel");
-  const gpu::Stream stream = gpu::new_stream();
-  const gpu::Mapped<std::uint64_t> gate(1), passed(1);
-  weft_gpu_request barrier = nullptr;
-  gpu::weft_good(weft_barrier_init(MPI_COMM_WORLD, &barrier));
-  std::vector<double> all;
-  for (int turn = 1; turn <= turns + 1; ++turn) {
-    const std::uint64_t before = posted.load(), number = static_cast<std::uint64_t>(turn);
-    gpu::launch(gate_kernel, 1, 1, stream, gate.device, passed.device, number);
-    gpu::weft_good(weft_start_enqueue(barrier, stream));
-    gpu::weft_good(weft_wait_enqueue(barrier, stream));
-    weft_device_store(gate.host, number);
-    while (weft_device_load(passed.host) < number) std::this_thread::yield();
+class Notices {
+ public:
+  Notices(const gpu::Device& device, int turns)
+      : turns_(turns), gate_kernel_(device.kernel("notify_gate_kernel")) {
+    for (weft_gpu_request* one : {&barrier_, &captured_}) {
+      gpu::weft_good(weft_barrier_init(MPI_COMM_WORLD, one));
+    }
+  }
+  ~Notices() {
+    for (weft_gpu_request* one : {&barrier_, &captured_}) {
+      gpu::weft_good(weft_gpu_request_free(one));
+    }
+  }
+  Notices(const Notices&) = delete;
+  Notices& operator=(const Notices&) = delete;
+
+  // Just after the calls that start and wait.
+  std::vector<double> at_once() {
+    return all([this](std::uint64_t number) {
+      enqueue(barrier_, number);
+      return opened(number);
+    });
+  }
+
+  // After a time without anything, and no call but the launch of a graph.
+  std::vector<double> after(std::chrono::milliseconds gap) {
+    void *graph = nullptr, *exec = nullptr;
+    GPU_GOOD(cuStreamBeginCapture_v2, stream_, gpu::kThreadLocalCapture);
+    enqueue(captured_, 1);
+    GPU_GOOD(cuStreamEndCapture, stream_, &graph);
+    GPU_GOOD(cuGraphInstantiateWithFlags, &exec, graph, 0);
+    GPU_GOOD(cuGraphDestroy, graph);
+    const std::vector<double> took = all([&](std::uint64_t) {
+      *gate_.host = *passed_.host = 0;
+      std::this_thread::sleep_for(gap);
+      GPU_GOOD(cuGraphLaunch, exec, stream_);
+      return opened(1);
+    });
+    GPU_GOOD(cuGraphExecDestroy, exec);
+    return took;
+  }
+
+ private:
+  // Sorted, without the first.
+  template <class Turn>
+  std::vector<double> all(const Turn& turn) {
+    std::vector<double> times;
+    for (int i = 1; i <= turns_ + 1; ++i) {
+      const double time = turn(static_cast<std::uint64_t>(i));
+      if (i > 1) times.push_back(time);
+      gpu::synchronise(stream_);
+    }
+    std::sort(times.begin(), times.end());
+    return times;
+  }
+  void enqueue(weft_gpu_request request, std::uint64_t number) {
+    gpu::launch(gate_kernel_, 1, 1, stream_, gate_.device, passed_.device, number);
+    gpu::weft_good(weft_start_enqueue(request, stream_));
+    gpu::weft_good(weft_wait_enqueue(request, stream_));
+  }
+  double opened(std::uint64_t number) {
+    const std::uint64_t before = posted.load();
+    weft_device_store(gate_.host, number);
+    while (weft_device_load(passed_.host) < number) std::this_thread::yield();
     const Clock::rep seen = Clock::now().time_since_epoch().count();
     while (posted.load() == before) std::this_thread::yield();
-    if (turn > 1) all.push_back(std::max(0.0, microseconds(seen, posted_at.load())));
-    gpu::synchronise(stream);
+    return std::max(0.0, microseconds(seen, posted_at.load()));
   }
-  gpu::weft_good(weft_gpu_request_free(&barrier));
-  std::sort(all.begin(), all.end());
-  return all;
-}
+
+  const int turns_;
+  void* const gate_kernel_;
+  const gpu::Stream stream_ = gpu::new_stream();
+  const gpu::Mapped<std::uint64_t> gate_{1}, passed_{1};
+  weft_gpu_request barrier_ = nullptr, captured_ = nullptr;
+};
 
 class Overlap {
  public:
@@ -118,17 +173,27 @@ const char* word(bool met) {
   return met ? "met" : "missed";
 }
 
-int measure(const Settings& settings) {
-  const gpu::Device device(weft_programs_image);
-  const std::vector<double> took = notices(device, settings.turns);
+void show_notice(const std::string& what, const std::vector<double>& took) {
   const double notice = gpu::slowest(took[took.size() / 2]);
   const double late = gpu::slowest(took[took.size() * 9 / 10]);
-  if (gpu::rank == 0) {
-    std::printf("%s, %d ranks\n", device.name().c_str(), gpu::ranks);
-    std::printf(
-        "notice: %.2f us from a kernel's end to the first message, 90 %% below %.2f us; bar %.0f "
-        "us: %s\n",
-        notice, late, kNoticeBar_us, word(notice <= kNoticeBar_us));
+  if (gpu::rank != 0) return;
+  std::printf(
+      "%s: %.2f us from a kernel's end to the first message, 90 %% below %.2f us; bar %.0f us: "
+      "%s\n",
+      what.c_str(), notice, late, kNoticeBar_us, word(notice <= kNoticeBar_us));
+}
+
+int measure(const Settings& settings) {
+  const gpu::Device device(weft_programs_image);
+  if (gpu::rank == 0) std::printf("%s, %d ranks\n", device.name().c_str(), gpu::ranks);
+  {
+    Notices notices(device, settings.turns);
+    show_notice("notice", notices.at_once());
+    const std::chrono::milliseconds gap(settings.gap_ms);
+    if (settings.gap_ms > 0) {
+      show_notice("notice after " + std::to_string(settings.gap_ms) + " ms of nothing",
+                  notices.after(gap));
+    }
   }
   Overlap overlap(device, settings);
   overlap.time(true, false);
@@ -171,6 +236,7 @@ int main(int argc, char** argv) {
   Settings settings;
   trials::Options options;
   options.number("turns", &settings.turns);
+  options.number("gap-ms", &settings.gap_ms, 0);
   options.number("bytes", &settings.bytes, sizeof(float));
   options.number("repetitions", &settings.repetitions);
   options.number("blocks", &settings.blocks);

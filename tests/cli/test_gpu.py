@@ -150,9 +150,15 @@ def test_stencil_begins_on_the_device():
 def test_notify_measures_both():
     small = ("--turns", 5, "--bytes", 3 << 20, "--repetitions", 1, "--blocks", 4)
     said = measured("gpu_notify", *small, ranks=2)
-    assert re.search(r"^notice: \d+\.\d\d us .* bar 5 us: (met|missed)$", said, re.M), said
+    for row in ("notice", "notice after 10 ms of nothing"):
+        assert re.search(rf"^{row}: \d+\.\d\d us .* bar 5 us: (met|missed)$", said, re.M), said
     assert re.search(r"^overlap: .* of 3145728 bytes .* bar 90 %: (met|missed)$", said, re.M), said
     assert "0 wrong values; it travels by calls of MPI's, not in one kernel: it has more" in said
+
+
+def test_a_gap_may_be_left_out():
+    small = ("--turns", 2, "--gap-ms", 0, "--bytes", 4096, "--repetitions", 1, "--blocks", 1)
+    assert "of nothing" not in measured("gpu_notify", *small, ranks=1)
 
 
 def test_a_graph_that_sums_nothing_is_found():
