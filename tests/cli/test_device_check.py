@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from weft import installation
+from weft.bench import presets
 
 TOOL = installation.ROOT / "tools" / "device-check"
 
@@ -107,6 +108,12 @@ def test_a_graph_is_launched_by_ranks_that_are_neighbours(tool, shared):
     if shared:
         assert "10,000" in launched[0].what and "20000" in map(str, launched[0].command)
         assert launched[0].variables == shared
+
+
+def test_the_stencil_has_the_sizes_of_its_preset(tool):
+    """Which are all of the published ones."""
+    assert tool.STENCILS == presets.GPU_STENCILS
+    assert [order for order, _ in presets.GPU_STENCILS] == [1024 << i for i in range(6)]
 
 
 def test_whether_it_is_right_comes_before_how_fast_it_is(tool, monkeypatch):
