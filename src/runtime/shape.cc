@@ -3,6 +3,7 @@
 #include "runtime/shape.h"
 
 #include <array>
+#include <cstdint>
 
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
@@ -19,6 +20,9 @@ struct KnownType {
 thread_local std::array<KnownType, 4> known_types{};
 thread_local unsigned next_known = 0;
 
+// Of more bytes than an int counts nobody asks how many: they are more than Weft carries.
+constexpr std::int64_t kBeyondInt = std::int64_t{INT32_MAX} + 1;
+
 Layout ask_layout(MPI_Datatype type) {
   int size = 0;
   MPI_Aint lb = 0, extent = 0, true_lb = 0, true_extent = 0;
@@ -28,7 +32,8 @@ Layout ask_layout(MPI_Datatype type) {
   int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
   library_calls.Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
   const bool plain = combiner == MPI_COMBINER_NAMED && extent == size;
-  const Layout layout{0, size, extent, true_lb, true_extent, plain};
+  const std::int64_t bytes = size == MPI_UNDEFINED ? kBeyondInt : size;
+  const Layout layout{0, bytes, extent, true_lb, true_extent, plain};
   if (combiner == MPI_COMBINER_NAMED)
     known_types[next_known++ % known_types.size()] = {type, layout};
   return layout;

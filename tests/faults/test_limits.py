@@ -224,3 +224,10 @@ def test_weft_makes_nothing_that_could_be_left():
         names = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
         for call in ("shm_open", "shmget", "semget", "msgget", "mkfifo", "sem_open"):
             assert call not in names
+
+
+@pytest.mark.parametrize("engine", ["auto", "function", "thread"])
+def test_a_type_of_more_than_2_gib_is_left_to_the_library(mpi, engine):
+    done = Job(mpi, ["huge-type"], engine, options=["--summary"]).right()
+    assert done.out.count("a huge type: right") == 2
+    assert "more than 2 GiB" in done.err

@@ -220,6 +220,24 @@ void waits_for_rank_0() {
     MPI_Recv(&token, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+// One element has more bytes than an int counts; nothing of it is ever moved.
+void huge_type() {
+  MPI_Datatype huge;
+  MPI_Type_create_hvector(1 << 29, 1, 0, MPI_DOUBLE, &huge);
+  MPI_Type_commit(&huge);
+  std::vector<double> sent(1), received(static_cast<std::size_t>(size_of(MPI_COMM_WORLD)));
+  MPI_Request request;
+  for (const int count : {0, 1}) {
+    MPI_Allgather_init(sent.data(), count, huge, received.data(), count, huge, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &request);
+    MPI_Request_free(&request);
+  }
+  MPI_Ibcast(sent.data(), 0, huge, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Type_free(&huge);
+  tell_all("a huge type: right");
+}
+
 }  // namespace
 
 const std::vector<Case>& limit_cases() {
@@ -235,6 +253,7 @@ const std::vector<Case>& limit_cases() {
       {"list-threads", list_threads},
       {"work", start_and_work, true},
       {"waits-for-rank-0", waits_for_rank_0},
+      {"huge-type", huge_type},
   };
   return cases;
 }
