@@ -1,5 +1,6 @@
 // Only of the process that `weft run` itself has become, and only where that has waited for no
-// child: a shell or a script lets others call MPI. Of several ranks the first one says it.
+// child: a shell or a script lets others call MPI. Of several ranks the first one says it. Without
+// a summary to miss, a program that has an MPI library may do without it as it likes.
 #include "interpose/nothing_called.h"
 
 #include <sys/resource.h>
@@ -12,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/started.h"
+#include "library/search.h"
 
 namespace weft::interpose {
 namespace {
@@ -43,8 +45,13 @@ bool wants_summary() {
   return is_set("WEFT_SUMMARY") && std::strcmp(std::getenv("WEFT_SUMMARY"), "0") != 0;
 }
 
+bool has_mpi_library() {
+  return find_behind_weft("PMPI_Finalize") != nullptr;
+}
+
 [[gnu::destructor]] void say_that_there_was_nothing_to_do() {
   if (has_begun || !started_by_weft_run() || !is_first_rank() || had_children()) return;
+  if (!wants_summary() && has_mpi_library()) return;
   const std::string program = program_invocation_name;
   say((wants_summary() ? "no summary: " : "nothing to do: ") + program +
       " has not called MPI_Init of a shared MPI library; see with 'ldd " + program +
