@@ -13,9 +13,9 @@ from weft.bench.statistics import FASTER, SAME, SLOWER
 from weft.trying.rounds import PLACE, UNDECIDED, Trial, Way, with_weft
 
 WORDS = {
-    FASTER: "faster with Weft",
-    SAME: "no difference that matters",
-    SLOWER: "slower with Weft",
+    FASTER: "faster",
+    SAME: "no difference",
+    SLOWER: "slower",
     UNDECIDED: "cannot tell",
 }
 
@@ -31,20 +31,17 @@ def progress(trial: Trial) -> str:
 
 def table(trial: Trial) -> Table:
     shown = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    shown.add_column("weft run …", no_wrap=True)
-    for name in ("median", "between", "times as fast", "between"):
+    shown.add_column("weft run …", overflow="fold")
+    for name in ("seconds, median", "times as fast"):
         shown.add_column(name, no_wrap=True, justify="right")
     shown.add_column("", no_wrap=True)
     for way in trial.ways:
         time = statistics.of(trial.seconds(way))
-        cells = [way.name, seconds(time.median), f"{seconds(time.low)}–{seconds(time.high)}"]
+        cells = [way.name, f"{time.median:.3g} ({time.low:.3g}–{time.high:.3g})"]
         if way is not trial.ways[0]:
             gain = trial.gain(way)
-            cells += [
-                f"{gain.median:.2f}",
-                f"{gain.low:.2f}–{gain.high:.2f}",
-                WORDS[trial.verdict(way)],
-            ]
+            interval = f"{gain.median:.2f} ({gain.low:.2f}–{gain.high:.2f})"
+            cells += [interval, WORDS[trial.verdict(way)]]
         shown.add_row(*cells)
     return shown
 
