@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -151,3 +153,17 @@ def test_a_program_that_fails_ends_it_with_its_status(call, compiled):
     done = call("try", "--", "sh", "-c", "echo broken; exit 7")
     assert done.returncode == 7 and "broken" in done.stdout
     assert "weft try: sh -c 'echo broken; exit 7' ended with status 7" in done.stderr
+
+
+def test_each_run_reads_the_input_from_its_beginning(weft, environment, tmp_path):
+    """The program fails where it is given nothing."""
+    given = tmp_path / "input"
+    given.write_text("some input\n")
+    command = [weft, "try", "--runs", "2", "--", "grep", "input"]
+    for source, status in ((given, 0), (Path("/dev/null"), 1)):
+        with source.open() as stdin:
+            done = subprocess.run(
+                command, env=environment, stdin=stdin, capture_output=True, text=True, timeout=100
+            )
+        assert done.returncode == status, done.stderr
+        assert done.stdout.count("some input") == 1 - status

@@ -6,6 +6,8 @@ divided by each other, and the interval of the median ratio says whether another
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import tempfile
 import time
@@ -13,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, BinaryIO
 
 from weft import installation, stored
 from weft.bench import statistics
@@ -23,6 +25,7 @@ from weft.bench.statistics import FASTER, SAME, SLOWER
 PLACE = "{}"
 UNDECIDED = "undecided"
 SUMMARY = "weft-summary/1"
+MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
 
 
 class TryError(Exception):
@@ -165,26 +168,32 @@ def with_weft(command: Sequence[str], front: Sequence[str]) -> list[str]:
     return [*front, *words]
 
 
+def standard_input() -> BinaryIO:
+    """A file that was handed on is read anew by each run; all else is nothing."""
+    try:
+        is_file = stat.S_ISREG(os.fstat(0).st_mode)
+    except OSError:  # there is none
+        is_file = False
+    return Path("/dev/stdin" if is_file else os.devnull).open("rb")
+
+
 def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> Run:
     """One run; its output is kept from the terminal, but for the first."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory) / "summary.json"
+    with tempfile.TemporaryDirectory() as directory, standard_input() as given:
+        file, output = Path(directory) / "summary.json", Path(directory) / "output"
         front = [str(installation.weft_command()), "run", *options, f"--summary=json:{file}", "--"]
         words = with_weft(command, front)
-        to = None if shown else subprocess.PIPE
-        begin = time.monotonic()
-        # Launchers talk to their ranks by inherited descriptors.
-        done = subprocess.run(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=to,
-            stderr=subprocess.STDOUT if to else None,
-            close_fds=False,
-        )
-        wall_s = time.monotonic() - begin
-        if done.returncode:
-            status = done.returncode if done.returncode > 0 else 128 - done.returncode
-            raise CommandFailed(status, (done.stdout or b"").decode(errors="replace"))
+        with output.open("wb") as kept:
+            to = None if shown else kept
+            begin = time.monotonic()
+            # Launchers talk to their ranks by inherited descriptors.
+            status = subprocess.run(
+                words, stdin=given, stdout=to, stderr=to, close_fds=False
+            ).returncode
+            wall_s = time.monotonic() - begin
+        if status:
+            said = output.read_bytes()[-MOST_SAID:].decode(errors="replace")
+            raise CommandFailed(status if status > 0 else 128 - status, said)
         # A program without MPI_Finalize leaves none, nor one whose first rank is elsewhere.
         summary = stored.read(Summary, file, SUMMARY) if file.exists() else None
         return Run(wall_s, summary)
