@@ -245,8 +245,12 @@ class Rank {
     while (!held_.empty()) release(held_.front());
   }
 
-  // Of a collective that has failed the next call with it says so. This one copies once more.
+  // Of a collective that has failed the next call with it says so. This one copies once more,
+  // behind all that the streams have.
   void ask_all() {
+    for (Stream one : streams_) {
+      if (one != streams_[0]) wait_for(recorded(one), streams_[0]);
+    }
     for (Operation* one : held_) taken(one->wait(streams_[0]));
   }
 
