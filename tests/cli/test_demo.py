@@ -266,7 +266,7 @@ def test_the_advice_names_three_commands(gain):
     commands = [line for line in text.splitlines() if line.startswith("    ")]
     assert len(commands) == 3
     assert commands[0].endswith("run --summary -- ./app")
-    assert "run --engine native --summary -- ./app" in commands[1]
+    assert re.search(r"weft try -- \S+ -n 2 \./app$", commands[1])
     assert "lab run --nodes 2 -- " in commands[2] and "weft run --summary -- ./app" in commands[2]
     assert "doctor" in show.advice([gain], mpi, False)
     assert "still wide" not in text

@@ -186,7 +186,10 @@ def advice(
             f"{start} --summary -- ./app",
             "with Weft, which chooses the engine; says at the end what was hidden",
         ),
-        (f"{start} --engine native --summary -- ./app", "without Weft's engines, to compare"),
+        (
+            f"{weft} try -- {launcher} -n {RANKS} ./app",
+            "without Weft and with it in turn, until it is clear whether it is faster",
+        ),
     ]
     if is_lab:
         commands.append(
