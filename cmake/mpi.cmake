@@ -120,7 +120,7 @@ function(weft_mpi_program name)
   cmake_parse_arguments(PARSE_ARGV 1 own "GPU" "" "FLAGS;LIBRARIES")
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
        ${CMAKE_SOURCE_DIR}/tests/mpi/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
-       ${CMAKE_SOURCE_DIR}/include/*.h)
+       ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/include/*.h)
   list(TRANSFORM own_UNPARSED_ARGUMENTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   foreach(mpi ${WEFT_IMPLEMENTATIONS})
     set(out ${CMAKE_BINARY_DIR}/bin/${mpi}/${name})

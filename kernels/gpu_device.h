@@ -1,5 +1,5 @@
-// gpu_device.h: what the programs on GPUs share: CUDA's driver, found when the program runs, one
-// device for each rank with a stream and kernels, and memory on it. Nothing is linked to CUDA.
+// gpu_device.h: what the programs on GPUs share: one device for each rank with a stream and
+// kernels, and memory on it.
 #pragma once
 #include <dlfcn.h>
 #include <mpi.h>
@@ -11,53 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "gpu_driver.h"
 #include "weft_gpu.h"
 
 namespace gpu {
 
-using Stream = weft_gpu_stream;
-using Address = std::uintptr_t;
-
-#define GPU_DRIVER_CALLS(X)                                                                        \
-  X(cuInit, (unsigned flags))                                                                      \
-  X(cuDeviceGetCount, (int* count))                                                                \
-  X(cuDeviceGet, (int* device, int number))                                                        \
-  X(cuDeviceGetAttribute, (int* value, int which, int device))                                     \
-  X(cuDeviceGetName, (char* name, int bytes, int device))                                          \
-  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                        \
-  X(cuCtxSetCurrent, (void* context))                                                              \
-  X(cuMemAlloc_v2, (Address * address, std::size_t bytes))                                         \
-  X(cuMemFree_v2, (Address address))                                                               \
-  X(cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                            \
-  X(cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))               \
-  X(cuMemcpy, (Address to, Address from, std::size_t bytes))                                       \
-  X(cuMemcpyAsync, (Address to, Address from, std::size_t bytes, Stream stream))                   \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
-  X(cuStreamSynchronize, (Stream stream))                                                          \
-  X(cuEventCreate, (void** event, unsigned flags))                                                 \
-  X(cuEventRecord, (void* event, Stream stream))                                                   \
-  X(cuStreamWaitEvent, (Stream stream, void* event, unsigned flags))                               \
-  X(cuStreamWriteValue64_v2, (Stream stream, Address to, std::uint64_t value, unsigned flags))     \
-  X(cuStreamWaitValue64_v2, (Stream stream, Address at, std::uint64_t value, unsigned flags))      \
-  X(cuModuleLoadData, (void** module, const void* image))                                          \
-  X(cuModuleGetFunction, (void** function, void* module, const char* name))                        \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                   \
-    (int* blocks, void* function, int threads, std::size_t shared))                                \
-  X(cuLaunchKernel,                                                                                \
-    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
-     unsigned shared, Stream stream, void** parameters, void** extra))                             \
-  X(cuLaunchCooperativeKernel,                                                                     \
-    (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
-     unsigned shared, Stream stream, void** parameters))                                           \
-  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
-  X(cuStreamEndCapture, (Stream stream, void** graph))                                             \
-  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))             \
-  X(cuGraphLaunch, (void* exec, Stream stream))                                                    \
-  X(cuGraphExecDestroy, (void* exec))                                                              \
-  X(cuGraphDestroy, (void* graph))
-
-#define GPU_DECLARE(name, parameters) inline int(*name) parameters = nullptr;
-GPU_DRIVER_CALLS(GPU_DECLARE)
+using namespace driver;
 
 constexpr int kProcessors = 16, kStreamValues = 122;  // of cuda.h: what devices are asked for
 constexpr int kThreadLocalCapture = 1;
@@ -80,18 +39,12 @@ inline void weft_good(int code) {
   if (code != MPI_SUCCESS) stop(weft_gpu_error());
 }
 
-inline void* symbol_of(void* library, const char* name) {
-  return library ? dlsym(library, name) : nullptr;
-}
-
 // Empty, or why there is no device. has_kernels: the build had nvcc.
 inline std::string load_driver(const std::string& path, bool has_kernels) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return "there is no GPU here: CUDA's driver cannot be loaded";
-#define GPU_FIND(name, parameters)                                    \
-  name = reinterpret_cast<decltype(name)>(symbol_of(library, #name)); \
-  if (!name) return "CUDA's driver is too old: it lacks " #name;
-  GPU_DRIVER_CALLS(GPU_FIND)
+  const std::string lacking = lacking_in(library);
+  if (!lacking.empty()) return "CUDA's driver is too old: it lacks " + lacking;
   int devices = 0;
   if (cuInit(0) != 0 || cuDeviceGetCount(&devices) != 0 || devices == 0) {
     return "there is no GPU here: CUDA's driver finds none";

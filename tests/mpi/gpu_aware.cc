@@ -2,7 +2,6 @@
 // part: its MPI_Iallreduce and MPI_Allreduce_init look through the device's addresses, and call the
 // driver as such a library does, which a capture forbids to threads that say nothing. `gpu_aware
 // DRIVER`, where DRIVER is the stand-in of tests/device.
-#include <dlfcn.h>
 #include <mpi.h>
 
 #include <atomic>
@@ -12,50 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "gpu_standin.h"
 #include "weft_gpu.h"
 
 namespace {
 
-using Stream = weft_gpu_stream;
-
-#define DRIVER_CALLS(X)                                                                          \
-  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                      \
-  X(cuCtxSetCurrent, (void* context))                                                            \
-  X(cuCtxGetCurrent, (void** context))                                                           \
-  X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                                \
-  X(cuMemFree_v2, (std::uintptr_t address))                                                      \
-  X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))                       \
-  X(cuModuleGetFunction, (void** function, void* module, const char* name))                      \
-  X(cuLaunchKernel, (void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-                     unsigned, Stream stream, void** parameters, void** extra))                  \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                           \
-  X(cuStreamSynchronize, (Stream stream))                                                        \
-  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                          \
-  X(cuStreamEndCapture, (Stream stream, void** graph))                                           \
-  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))           \
-  X(cuGraphLaunch, (void* exec, Stream stream))                                                  \
-  X(cuGraphExecDestroy, (void* exec))                                                            \
-  X(cuGraphDestroy, (void* graph))
-
-#define DECLARE(name, parameters) int(*name) parameters;
-DRIVER_CALLS(DECLARE)
-void (*standin_add_kernel)(const char*, int, const std::size_t*, void (*)(void* const*));
-void* (*standin_data)(const void* address);
-
-template <class Function>
-bool find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(library ? dlsym(library, name) : nullptr);
-  return function != nullptr;
-}
-
-bool load(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  bool complete = find(library, "standin_data", standin_data) &&
-                  find(library, "standin_add_kernel", standin_add_kernel);
-#define FIND(name, parameters) complete = complete && find(library, #name, name);
-  DRIVER_CALLS(FIND)
-  return complete;
-}
+using namespace gpu::driver;
 
 constexpr int kCount = 200'000;  // which no kernel carries out
 int failures = 0, cases = 0, rank = 0, ranks = 1;
@@ -72,7 +33,7 @@ void* looked_through(const void* address) {
   void* context = nullptr;
   std::uintptr_t scratch = 0;
   void* const reached =
-      address == MPI_IN_PLACE ? const_cast<void*>(address) : standin_data(address);
+      address == MPI_IN_PLACE ? const_cast<void*>(address) : standin::data(address);
   if (reached != address) ++device_calls;
   cuCtxGetCurrent(&context);
   if (!context || cuMemAlloc_v2(&scratch, 64) != 0) {
@@ -147,7 +108,7 @@ void end(weft_gpu_request request, Stream stream) {
 }
 
 void delay(Stream stream) {
-  standin_add_kernel("test_late", 0, nullptr, [](void* const*) {
+  standin::add_kernel("test_late", 0, nullptr, [](void* const*) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   });
   void* late = nullptr;
@@ -203,7 +164,7 @@ void check_all(int sum) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || !load(argv[1])) {
+  if (argc < 2 || !standin::load_driver(argv[1]) || !standin::data) {
     std::fprintf(stderr, "usage: gpu_aware DRIVER\n");
     return 2;
   }

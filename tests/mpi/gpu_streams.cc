@@ -6,7 +6,6 @@
 // must not go in one kernel, is what weft_gpu_path_of begins with then. What must come out is what
 // the MPI library makes of the same data in ordinary memory. Needs two ranks or more; three, for
 // its ring.
-#include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -21,57 +20,12 @@
 #include <thread>
 #include <vector>
 
+#include "gpu_standin.h"
 #include "weft_gpu.h"
 
 namespace {
 
-using Stream = weft_gpu_stream;
-
-#define DRIVER_CALLS(X)                                                                          \
-  X(cuInit, (unsigned flags))                                                                    \
-  X(cuDevicePrimaryCtxRetain, (void** context, int device))                                      \
-  X(cuCtxSetCurrent, (void* context))                                                            \
-  X(cuMemAlloc_v2, (std::uintptr_t * address, std::size_t bytes))                                \
-  X(cuMemAllocManaged, (std::uintptr_t * address, std::size_t bytes, unsigned flags))            \
-  X(cuMemFree_v2, (std::uintptr_t address))                                                      \
-  X(cuMemcpy, (std::uintptr_t to, std::uintptr_t from, std::size_t bytes))                       \
-  X(cuModuleGetFunction, (void** function, void* module, const char* name))                      \
-  X(cuLaunchKernel, (void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-                     unsigned, Stream stream, void** parameters, void** extra))                  \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                           \
-  X(cuStreamSynchronize, (Stream stream))                                                        \
-  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                          \
-  X(cuStreamEndCapture, (Stream stream, void** graph))                                           \
-  X(cuGraphInstantiateWithFlags, (void** exec, void* graph, unsigned long long flags))           \
-  X(cuGraphLaunch, (void* exec, Stream stream))                                                  \
-  X(cuGraphExecDestroy, (void* exec))                                                            \
-  X(cuGraphDestroy, (void* graph))
-
-#define DECLARE(name, parameters) int(*name) parameters;
-DRIVER_CALLS(DECLARE)
-
-// Of the stand-in alone: a device does not fail when it is told to.
-void (*standin_fail)(const char* call, int nth, int code);
-void (*standin_forget_errors)();
-void (*standin_set_attribute)(int which, int value);
-void (*standin_add_kernel)(const char* name, int parameters, const std::size_t* sizes,
-                           void (*run)(void* const* parameters));
-
-bool load(const char* path) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  bool complete = library != nullptr;
-#define FIND(name, parameters)                                                         \
-  name = reinterpret_cast<decltype(name)>(complete ? dlsym(library, #name) : nullptr); \
-  complete = complete && name;
-  DRIVER_CALLS(FIND)
-  if (!complete) return false;
-#define FIND_OF_STANDIN(name) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
-  FIND_OF_STANDIN(standin_fail)
-  FIND_OF_STANDIN(standin_forget_errors)
-  FIND_OF_STANDIN(standin_set_attribute)
-  FIND_OF_STANDIN(standin_add_kernel)
-  return true;
-}
+using namespace gpu::driver;
 
 int failures = 0, cases = 0, rank = 0, ranks = 1;
 const char* expected_way = nullptr;  // of persistent ones that a kernel carries out
@@ -277,14 +231,14 @@ void run(const Case& one, int n, Where from_device, Where to_device) {
 
 // Of a device where the processor may not touch it while a kernel runs.
 void managed_memory_that_is_not_shared() {
-  if (!standin_set_attribute) return;
+  if (!standin::set_attribute) return;
   constexpr int kConcurrentManagedAccess = 89;
-  standin_set_attribute(kConcurrentManagedAccess, 0);
+  standin::set_attribute(kConcurrentManagedAccess, 0);
   for (const Case& one : all_cases()) {
     expected_way = nullptr;
     run(one, 1000, kManaged, kManaged);
   }
-  standin_set_attribute(kConcurrentManagedAccess, 1);
+  standin::set_attribute(kConcurrentManagedAccess, 1);
 }
 
 bool travels_in_parts(const Case& one) {
@@ -300,23 +254,28 @@ void expect_refusal(int code, const char* sentence) {
   std::printf("rank %d: not refused: %s; said is: %s\n", rank, sentence, weft_gpu_error());
 }
 
-// One rank alone cannot share its memory: all are told, and the sum is right.
-void one_rank_is_refused() {
-  if (!standin_fail) return;
-  constexpr int kUnsupported = 801;
-  MPI_Comm own;
-  MPI_Comm_dup(world, &own);
-  if (rank == 1) standin_fail("cuIpcGetMemHandle", 1, kUnsupported);
+// It goes not in one kernel, for rank 1's reason, which all ranks are told; the sum is right.
+void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason) {
   Buffer data(std::vector<int>(5, rank + 1), kDevice);
   weft_gpu_request request = nullptr;
-  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, own, &request), "init");
-  expect_way(weft_gpu_path_of(request),
-             "by calls of MPI's, not in one kernel: rank 1: cuIpcGetMemHandle");
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, comm, &request), "init");
+  const std::string way = "by calls of MPI's, not in one kernel: rank 1: " + reason;
+  expect_way(weft_gpu_path_of(request), way.c_str());
   good(weft_run_enqueue(request, stream), "run");
   good(cuStreamSynchronize(stream), "synchronize");
   ++cases;
   if (data.content() != std::vector<int>(5, ranks * (ranks + 1) / 2)) ++failures;
   good(weft_gpu_request_free(&request), "free");
+}
+
+// One rank alone cannot share its memory.
+void one_rank_is_refused() {
+  if (!standin::fail) return;
+  constexpr int kUnsupported = 801;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  if (rank == 1) standin::fail("cuIpcGetMemHandle", 1, kUnsupported);
+  expect_sum_by_mpi(own, "cuIpcGetMemHandle");
   MPI_Comm_free(&own);
 }
 
@@ -334,24 +293,15 @@ void a_huge_type() {
   MPI_Type_free(&huge);
 }
 
-// One rank lacks what it needs for a collective in one kernel: all are told before they agree.
+// One rank lacks what it needs for a collective in one kernel.
 void one_rank_has_no_event() {
-  if (!standin_fail) return;
+  if (!standin::fail) return;
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
   std::vector<weft_gpu_request> others(500);  // which hold the events that are there
   for (weft_gpu_request& one : others) good(weft_barrier_init(own, &one), "init");
-  if (rank == 1) standin_fail("cuEventCreate", 1, 2);
-  Buffer data(std::vector<int>(5, rank + 1), kDevice);
-  weft_gpu_request request = nullptr;
-  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, own, &request), "init");
-  expect_way(weft_gpu_path_of(request),
-             "by calls of MPI's, not in one kernel: rank 1: cuEventCreate: CUDA_ERROR_OUT_OF");
-  good(weft_run_enqueue(request, stream), "run");
-  good(cuStreamSynchronize(stream), "synchronize");
-  ++cases;
-  if (data.content() != std::vector<int>(5, ranks * (ranks + 1) / 2)) ++failures;
-  good(weft_gpu_request_free(&request), "free");
+  if (rank == 1) standin::fail("cuEventCreate", 1, 2);
+  expect_sum_by_mpi(own, "cuEventCreate: CUDA_ERROR_OUT_OF");
   for (weft_gpu_request& one : others) good(weft_gpu_request_free(&one), "free");
   MPI_Comm_free(&own);
 }
@@ -368,14 +318,14 @@ void pause(int milliseconds) {
 
 // What follows in the stream comes late.
 void delay_stream() {
-  standin_add_kernel("test_late", 0, nullptr, [](void* const*) { pause(100); });
+  standin::add_kernel("test_late", 0, nullptr, [](void* const*) { pause(100); });
   launch("test_late");
 }
 
 // One rank's stream is late, so that what it has enqueued starts behind a call that prepares
 // another collective; on the other ranks it starts before.
 void prepared_beside_a_late_stream() {
-  if (!standin_add_kernel) return;
+  if (!standin::add_kernel) return;
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
   Buffer sum(std::vector<int>(100, rank), kProcessor), most(std::vector<int>(7, rank), kProcessor);
@@ -406,7 +356,7 @@ void prepared_beside_a_late_stream() {
 
 // Data types that are gone when the call is made.
 void types_are_freed_at_once() {
-  if (!standin_add_kernel) return;
+  if (!standin::add_kernel) return;
   MPI_Datatype every_second, pair;
   MPI_Type_vector(3, 1, 2, MPI_INT, &every_second);
   MPI_Type_contiguous(2, MPI_INT, &pair);
@@ -444,7 +394,7 @@ void types_are_freed_at_once() {
 // One rank's kernel has failed, so that nothing runs there any more: it is told, and the others go
 // on.
 void one_rank_is_lost() {
-  if (!standin_fail) return;
+  if (!standin::fail) return;
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
   Buffer data(std::vector<int>(5, rank + 1), kDevice);
@@ -460,7 +410,7 @@ void one_rank_is_lost() {
     good(cuStreamSynchronize(stream), "synchronize");
     expect_refusal(weft_run_enqueue(request, stream), "was given up");
   }
-  if (rank == 1) standin_forget_errors();
+  if (rank == 1) standin::forget_errors();
   good(weft_gpu_request_free(&request), "free");
   MPI_Comm_free(&own);
 }
@@ -519,7 +469,7 @@ void refusals() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || !load(argv[1])) {
+  if (argc < 2 || !standin::load_driver(argv[1])) {
     std::fprintf(stderr, "usage: gpu_streams DRIVER [WAY]\n");
     return 2;
   }

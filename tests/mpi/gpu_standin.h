@@ -1,0 +1,28 @@
+// gpu_standin.h: what programs of the tests call in the stand-in of CUDA's driver (tests/device)
+// beside the driver's own calls.
+#pragma once
+#include "../../kernels/gpu_driver.h"
+
+namespace standin {
+
+// nullptr: the library is a real driver, and a device does not fail when it is told to.
+inline void (*fail)(const char* call, int nth, int code) = nullptr;
+inline void (*forget_errors)() = nullptr;
+inline void (*set_attribute)(int which, int value) = nullptr;
+inline void (*add_kernel)(const char* name, int parameters, const std::size_t* sizes,
+                          void (*run)(void* const* parameters)) = nullptr;
+inline void* (*data)(const void* address) = nullptr;
+
+// Whether the library is a driver at all.
+inline bool load_driver(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  using gpu::driver::find;
+  find(library, "standin_fail", fail);
+  find(library, "standin_forget_errors", forget_errors);
+  find(library, "standin_set_attribute", set_attribute);
+  find(library, "standin_add_kernel", add_kernel);
+  find(library, "standin_data", data);
+  return gpu::driver::lacking_in(library).empty();
+}
+
+}  // namespace standin
