@@ -103,7 +103,7 @@ class Context {
   Result<bool> load_kernels();
   std::string why_not_loaded() const;
   void ask_device();
-  Result<bool> read(void* to, Address from, std::size_t bytes);
+  Result<const std::byte*> read(const std::vector<Address>& from, std::size_t bytes);
   bool is_closed(const Retired& one);
   Result<Stream> own_stream();
   Result<bool> more_channels();

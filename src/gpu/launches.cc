@@ -99,26 +99,33 @@ Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes
   return true;
 }
 
-// By Weft's own stream and through pinned memory, so that it is no part of a capture.
-Result<bool> Context::read(void* to, Address from, std::size_t bytes) {
+// `bytes` of each place, one behind the other; kMostRead in all. By Weft's own stream and through
+// pinned memory, so that it is no part of a capture.
+Result<const std::byte*> Context::read(const std::vector<Address>& from, std::size_t bytes) {
   const auto stream = own_stream();
   if (!stream) return stream.error();
   const auto memory = read_ ? Result<std::byte*>(read_) : allocate_pinned(kMostRead);
   if (!memory) return memory.error();
   read_ = *memory;
-  const auto copied = copy(reinterpret_cast<Address>(read_), from, bytes, *stream);
-  if (!copied) return copied;
+  auto to = reinterpret_cast<Address>(read_);
+  for (const Address one : from) {
+    const auto copied = copy(to, one, bytes, *stream);
+    if (!copied) return copied.error();
+    to += bytes;
+  }
   if (const int code = driver_.synchronise(*stream); code != kSuccess) {
     return driver_.error("cuStreamSynchronize", code);
   }
-  std::memcpy(to, read_, bytes);
-  return true;
+  return read_;
 }
 
 Result<bool> Context::read_now(void* to, Address from, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const OutsideCapture now(driver_);
-  return read(to, from, bytes);
+  const auto found = read({from}, bytes);
+  if (!found) return found.error();
+  std::memcpy(to, *found, bytes);
+  return true;
 }
 
 // Never released while the process runs: the driver would wait for all kernels of this context, and
@@ -165,10 +172,10 @@ Result<Address> Context::mapped(const MemoryHandle& handle) {
 }
 
 bool Context::is_closed(const Retired& one) {
-  return std::all_of(one.bytes.begin(), one.bytes.end(), [this](Address byte) {
-    std::byte mark{};
-    return read(&mark, byte, 1) && mark != std::byte{};
-  });
+  if (one.bytes.empty()) return true;
+  const auto marks = read(one.bytes, 1);
+  return marks && std::all_of(*marks, *marks + one.bytes.size(),
+                              [](std::byte mark) { return mark != std::byte{}; });
 }
 
 }  // namespace weft::gpu

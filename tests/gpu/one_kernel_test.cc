@@ -53,6 +53,20 @@ class OneKernelTest : public ::testing::Test {
   Operation* sum(int rank, int spot, const Buffer& from, const Buffer& to) {
     return sum_by_kernel(&runtime(rank), group_, rank, spot, from, to);
   }
+  // At the first spot, for Ranks.
+  auto sums() {
+    return [this](int rank, const Buffer& from, const Buffer& to) {
+      return sum(rank, 0, from, to);
+    };
+  }
+  // By rank. Each says so at its next call, and is given back.
+  void expect_given_up(const std::vector<Operation*>& operations) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      Operation* const one = operations[static_cast<std::size_t>(rank)];
+      EXPECT_NE(message(one->run(stream(rank))), "");
+      runtime(rank).release(one);
+    }
+  }
   void synchronise() {
     for (Stream one : streams_) EXPECT_EQ(cuStreamSynchronize(one), kSuccess);
   }
@@ -240,8 +254,7 @@ TEST_F(OneKernelTest, RanksStartTheirsInAnyOrder) {
 
 TEST_F(OneKernelTest, AGraphIsLaunchedTwoThousandTimes) {
   meet();
-  Ranks all(
-      10, true, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(10, true, sums(), kRanks);
   std::vector<void*> graphs;
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
     const Stream mine = stream(static_cast<int>(rank));
@@ -364,13 +377,11 @@ TEST(Options, AreReadFromTheEnvironment) {
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "1"), "WEFT_GPU_NOTIFY is kernel, stream or auto");
 }
 
-// ---- Where a rank does not come
-// -------------------------------------------------------------------
+// ---- Where a rank does not come ---------------------------------------------------------------
 
 TEST_F(OneKernelTest, AWaitingKernelEndsWhenItsHostGivesUpAndTheOthersAreTold) {
   meet();
-  Ranks all(
-      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(5000, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
   ASSERT_TRUE(all.operations[1]->run(stream(1)));  // and rank 2 never comes
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -390,40 +401,29 @@ TEST_F(OneKernelTest, AWaitingKernelEndsWhenItsHostGivesUpAndTheOthersAreTold) {
 
 TEST_F(OneKernelTest, ARankThatEndsWithoutAKernelLetsTheOthersGoOn) {
   meet();
-  Ranks all(
-      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(5000, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
   ASSERT_TRUE(all.operations[1]->run(stream(1)));
   EXPECT_EQ(runtime(2).agent().stop(), 0);  // it has launched nothing
   synchronise();
-  for (int rank = 0; rank < kRanks; ++rank) {
-    Operation* const one = all.operations[static_cast<std::size_t>(rank)];
-    EXPECT_NE(message(one->run(stream(rank))), "");
-    runtime(rank).release(one);
-  }
+  expect_given_up(all.operations);
 }
 
 TEST_F(OneKernelTest, ARankThatCannotLaunchLetsTheOthersGoOn) {
   meet();
-  Ranks all(
-      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(5000, false, sums(), kRanks);
   standin_fail("cuLaunchKernel", 1, standin::kOutOfMemory);
   EXPECT_FALSE(all.operations[1]->run(stream(1)));
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
   ASSERT_TRUE(all.operations[2]->run(stream(2)));
   synchronise();
-  for (int rank = 0; rank < kRanks; ++rank) {
-    Operation* const one = all.operations[static_cast<std::size_t>(rank)];
-    EXPECT_NE(message(one->run(stream(rank))), "");
-    runtime(rank).release(one);
-  }
+  expect_given_up(all.operations);
 }
 
 // Whose part the others have already.
 TEST_F(OneKernelTest, ARankThatEndsBehindItsPartSpoilsNothing) {
   meet();
-  Ranks all(
-      5000, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(5000, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
   for (int rank = 1; rank < kRanks; ++rank) {
     ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->start(stream(rank)));
@@ -443,8 +443,7 @@ TEST_F(OneKernelTest, ARankThatEndsBehindItsPartSpoilsNothing) {
 
 TEST_F(OneKernelTest, ASpotThatWasGivenUpIsNotUsedAgain) {
   meet();
-  Ranks all(
-      3, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(3, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->start(stream(0)));
   ASSERT_TRUE(all.operations[0]->start(stream(0)));  // not waited for
   ASSERT_EQ(cuStreamSynchronize(stream(0)), kSuccess);
@@ -501,8 +500,7 @@ TEST_F(OneKernelTest, ASpotThatWasNotWaitedForIsNotUsedAgain) {
 
 TEST_F(OneKernelTest, AFailedLaunchIsSaidByItsCall) {
   meet();
-  Ranks all(
-      3, false, [&](int rank, auto& from, auto& to) { return sum(rank, 0, from, to); }, kRanks);
+  Ranks all(3, false, sums(), kRanks);
   const char* const calls[] = {"cuLaunchKernel", "cuEventRecord", "cuStreamGetCaptureInfo"};
   for (int rank = 0; rank < kRanks; ++rank) {
     Operation* const one = all.operations[static_cast<std::size_t>(rank)];
