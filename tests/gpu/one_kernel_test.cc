@@ -55,9 +55,8 @@ class OneKernelTest : public ::testing::Test {
   }
   // At the first spot, for Ranks.
   auto sums() {
-    return [this](int rank, const Buffer& from, const Buffer& to) {
-      return sum(rank, 0, from, to);
-    };
+    return
+        [this](int rank, const Buffer& from, const Buffer& to) { return sum(rank, 0, from, to); };
   }
   // By rank. Each says so at its next call, and is given back.
   void expect_given_up(const std::vector<Operation*>& operations) {
