@@ -151,6 +151,12 @@ def header_of_metis() -> Path:
     return header
 
 
+def test_no_place_of_metis_is_in_the_program(metis):
+    """It is looked for where the program runs, not where it was built."""
+    program = mpi_libraries.implementation("mpich").program("pipecg").read_bytes()
+    assert b"libmetis.so.5" in program and b"/libmetis" not in program
+
+
 def test_that_metis_fails_is_said(tmp_path):
     """A stand-in for its library, which divides nothing."""
     source, library = tmp_path / "metis.c", tmp_path / "libfails.so"

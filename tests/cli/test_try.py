@@ -149,7 +149,7 @@ def test_a_program_is_tried(call, mpi, tmp_path):
     assert [way.get("verdict") for way in found["ways"]] == [None, UNDECIDED, UNDECIDED]
 
 
-def test_a_program_that_fails_ends_it_with_its_status(call, compiled):
+def test_a_program_that_fails_ends_it_with_its_status(call):
     done = call("try", "--", "sh", "-c", "echo broken; exit 7")
     assert done.returncode == 7 and "broken" in done.stdout
     assert "weft try: sh -c 'echo broken; exit 7' ended with status 7" in done.stderr
