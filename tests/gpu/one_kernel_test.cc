@@ -14,6 +14,31 @@ namespace {
 
 using Runtimes = std::vector<std::unique_ptr<Runtime>>;
 
+Numbers filled(int rank, std::size_t count) {
+  Numbers content(count);
+  for (std::size_t i = 0; i < count; ++i) content[i] = static_cast<Number>(i) * 3 + rank * 100;
+  return content;
+}
+
+// The same kind of operation on all ranks, on their buffers.
+struct Ranks {
+  std::vector<std::unique_ptr<Buffer>> from, to;
+  std::vector<Operation*> operations;
+  Numbers right;
+
+  Ranks(std::size_t count, bool in_place,
+        const std::function<Operation*(int, const Buffer&, const Buffer&)>& make, int ranks)
+      : right(count) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Numbers mine = filled(rank, count);
+      for (std::size_t i = 0; i < count; ++i) right[i] += mine[i];
+      from.push_back(std::make_unique<Buffer>(mine, true));
+      to.push_back(std::make_unique<Buffer>(Numbers(count), true));
+      operations.push_back(make(rank, *from.back(), in_place ? *from.back() : *to.back()));
+    }
+  }
+};
+
 class OneKernelTest : public ::testing::Test {
  protected:
   static constexpr int kRanks = 3;
@@ -58,12 +83,24 @@ class OneKernelTest : public ::testing::Test {
     return
         [this](int rank, const Buffer& from, const Buffer& to) { return sum(rank, 0, from, to); };
   }
-  // By rank. Each says so at its next call, and is given back.
-  void expect_given_up(const std::vector<Operation*>& operations) {
-    for (int rank = 0; rank < kRanks; ++rank) {
-      Operation* const one = operations[static_cast<std::size_t>(rank)];
-      EXPECT_NE(message(one->run(stream(rank))), "");
-      runtime(rank).release(one);
+  // They have ended well, and are given back.
+  void expect_right(const Ranks& all) {
+    synchronise();
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(all.to[rank]->content(), all.right);
+    }
+    release(all);
+  }
+  // Each says so at its next call, and is given back.
+  void expect_given_up(const Ranks& all) {
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_NE(message(all.operations[rank]->run(streams_[rank])), "");
+    }
+    release(all);
+  }
+  void release(const Ranks& all) {
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      runtimes_[rank]->release(all.operations[rank]);
     }
   }
   void synchronise() {
@@ -76,31 +113,6 @@ class OneKernelTest : public ::testing::Test {
   Runtimes runtimes_;
   std::vector<Stream> streams_;
   Group group_;
-};
-
-Numbers filled(int rank, std::size_t count) {
-  Numbers content(count);
-  for (std::size_t i = 0; i < count; ++i) content[i] = static_cast<Number>(i) * 3 + rank * 100;
-  return content;
-}
-
-// The same kind of operation on all ranks, on their buffers.
-struct Ranks {
-  std::vector<std::unique_ptr<Buffer>> from, to;
-  std::vector<Operation*> operations;
-  Numbers right;
-
-  Ranks(std::size_t count, bool in_place,
-        const std::function<Operation*(int, const Buffer&, const Buffer&)>& make, int ranks)
-      : right(count) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Numbers mine = filled(rank, count);
-      for (std::size_t i = 0; i < count; ++i) right[i] += mine[i];
-      from.push_back(std::make_unique<Buffer>(mine, true));
-      to.push_back(std::make_unique<Buffer>(Numbers(count), true));
-      operations.push_back(make(rank, *from.back(), in_place ? *from.back() : *to.back()));
-    }
-  }
 };
 
 TEST_F(OneKernelTest, SumsOfAllLengthsInOneLaunch) {
@@ -242,13 +254,7 @@ TEST_F(OneKernelTest, RanksStartTheirsInAnyOrder) {
       }
     }
   }
-  synchronise();
-  for (Ranks& all : both) {
-    for (std::size_t rank = 0; rank < kRanks; ++rank) {
-      EXPECT_EQ(all.to[rank]->content(), all.right);
-      runtime(static_cast<int>(rank)).release(all.operations[rank]);
-    }
-  }
+  for (const Ranks& all : both) expect_right(all);
 }
 
 TEST_F(OneKernelTest, AGraphIsLaunchedTwoThousandTimes) {
@@ -296,11 +302,7 @@ TEST_F(OneKernelTest, SpotsAndRegionsAreUsedAgain) {
       for (int rank = 0; rank < kRanks; ++rank) {
         ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->run(stream(rank)));
       }
-      synchronise();
-      for (int rank = 0; rank < kRanks; ++rank) {
-        EXPECT_EQ(all.to[static_cast<std::size_t>(rank)]->content(), all.right);
-        runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
-      }
+      expect_right(all);
     }
     group_ = {};
   };
@@ -393,9 +395,7 @@ TEST_F(OneKernelTest, AWaitingKernelEndsWhenItsHostGivesUpAndTheOthersAreTold) {
   ASSERT_TRUE(all.operations[2]->run(stream(2)));
   EXPECT_EQ(cuStreamSynchronize(stream(2)), kSuccess);
   EXPECT_NE(message(all.operations[2]->wait(stream(2))).find("was given up"), std::string::npos);
-  for (int rank = 0; rank < kRanks; ++rank) {
-    runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
-  }
+  release(all);
 }
 
 TEST_F(OneKernelTest, ARankThatEndsWithoutAKernelLetsTheOthersGoOn) {
@@ -405,7 +405,7 @@ TEST_F(OneKernelTest, ARankThatEndsWithoutAKernelLetsTheOthersGoOn) {
   ASSERT_TRUE(all.operations[1]->run(stream(1)));
   EXPECT_EQ(runtime(2).agent().stop(), 0);  // it has launched nothing
   synchronise();
-  expect_given_up(all.operations);
+  expect_given_up(all);
 }
 
 TEST_F(OneKernelTest, ARankThatCannotLaunchLetsTheOthersGoOn) {
@@ -416,7 +416,7 @@ TEST_F(OneKernelTest, ARankThatCannotLaunchLetsTheOthersGoOn) {
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
   ASSERT_TRUE(all.operations[2]->run(stream(2)));
   synchronise();
-  expect_given_up(all.operations);
+  expect_given_up(all);
 }
 
 // Whose part the others have already.
@@ -433,11 +433,7 @@ TEST_F(OneKernelTest, ARankThatEndsBehindItsPartSpoilsNothing) {
   for (int rank = 1; rank < kRanks; ++rank) {
     ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->wait(stream(rank)));
   }
-  synchronise();
-  for (int rank = 0; rank < kRanks; ++rank) {
-    EXPECT_EQ(all.to[static_cast<std::size_t>(rank)]->content(), all.right);
-    runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
-  }
+  expect_right(all);
 }
 
 TEST_F(OneKernelTest, ASpotThatWasGivenUpIsNotUsedAgain) {
@@ -490,11 +486,7 @@ TEST_F(OneKernelTest, ASpotThatWasNotWaitedForIsNotUsedAgain) {
   for (int rank = 0; rank < kRanks; ++rank) {
     ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->run(stream(rank)));
   }
-  synchronise();
-  for (int rank = 0; rank < kRanks; ++rank) {
-    EXPECT_EQ(all.to[static_cast<std::size_t>(rank)]->content(), all.right);
-    runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
-  }
+  expect_right(all);
 }
 
 TEST_F(OneKernelTest, AFailedLaunchIsSaidByItsCall) {
@@ -509,9 +501,7 @@ TEST_F(OneKernelTest, AFailedLaunchIsSaidByItsCall) {
     EXPECT_EQ(message(one->wait(stream(rank))), said);
   }
   synchronise();  // the second one's kernel was there, and waited
-  for (int rank = 0; rank < kRanks; ++rank) {
-    runtime(rank).release(all.operations[static_cast<std::size_t>(rank)]);
-  }
+  release(all);
 }
 
 TEST_F(OneKernelTest, AKernelOfTheUsersCannotStartIt) {
