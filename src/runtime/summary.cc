@@ -86,9 +86,11 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
                   100.0 * waited_s / (seconds * ranks));
     text = line;
   }
-  const char* other = engine == Engine::native ? "without" : "with";
-  return text + "  did it help? run it again " + other +
-         " --engine native, and compare the seconds\n";
+  const bool chosen = engine != Engine::automatic && engine != Engine::native;
+  const std::string with =
+      chosen ? "--with '--engine " + std::string(engine_name(engine)) + "' " : "";
+  return text + "  did it help? weft try " + with +
+         "-- mpiexec ... ./app runs it without Weft and with it, in turn\n";
 }
 
 // Where no call was counted: which are not.

@@ -76,15 +76,17 @@ def test_summary_is_said_once_with_calls_and_hidden_share(observed):
     assert line.rstrip().endswith("%")
 
 
-@pytest.mark.parametrize("engine, other", [("thread", "with"), ("native", "without")])
-def test_summary_says_how_long_it_took_and_what_to_compare_it_with(observed, engine, other):
+@pytest.mark.parametrize(
+    "engine, options", [("thread", "--with '--engine thread' "), ("native", "")]
+)
+def test_summary_says_how_long_it_took_and_how_to_compare_it(observed, engine, options):
     said = observed(engine, "--summary")
     seconds = re.search(r"([0-9.]+) s from MPI_Init to MPI_Finalize", said)
     waited = re.search(r"waiting in these calls took ([0-9.]+) % of the ranks' time", said)
     assert seconds and waited, said
     assert float(seconds[1]) > 0
     assert 0 < float(waited[1]) < 100
-    assert f"run it again {other} --engine native, and compare the seconds" in said
+    assert f"did it help? weft try {options}-- mpiexec ... ./app" in said
 
 
 def test_summary_in_json_has_the_seconds(observed, tmp_path):

@@ -76,7 +76,7 @@ def test_what_has_moved_without_a_look_is_the_window():
 
 @pytest.mark.parametrize("text", ["", "{}", '{"gap_us": 1}', "[1]"])
 def test_other_output_is_refused(text):
-    with pytest.raises(SimError, match="pingpong printed something else"):
+    with pytest.raises(SimError, match="what pingpong has printed: "):
         calibration.parsed(text)
 
 

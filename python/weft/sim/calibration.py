@@ -5,7 +5,6 @@ Only times of single messages between two ranks are looked at, none of a collect
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from weft.lab import Lab, LabError
 from weft.mpi_libraries import Implementation, MpiError
 from weft.probe import how_to_build
 from weft.sim.native import SimError
+from weft.stored import ResultError, parse
 
 KIB = 1024
 WHOLE = 1 << 40  # a window that holds any message: it moves by itself once both sides agree
@@ -43,11 +43,9 @@ class PingPong:
 
 def parsed(text: str) -> PingPong:
     try:
-        facts: dict[str, Any] = json.loads(text)
-        rows = {name: [tuple(row) for row in facts[name]] for name in ("one_way", "core")}
-        found = PingPong(**{**facts, **rows})
-    except (ValueError, KeyError, TypeError) as error:
-        raise SimError(f"pingpong printed something else than its figures: {error}") from None
+        found = parse(PingPong, text, "what pingpong has printed")
+    except ResultError as error:
+        raise SimError(str(error)) from None
     if len([size for size, _ in found.one_way if size >= LONG]) < 2:
         raise SimError("pingpong measured fewer than two lengths of 1 MiB and more")
     return found
