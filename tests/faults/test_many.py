@@ -12,8 +12,9 @@ from job import ENGINES, MPIS, Job
 FULL = os.environ.get("WEFT_FAULTS_FULL") == "1"
 COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (100_000, 1_000)
 MIB = 1 << 20
-# Under assist the library's own non-blocking collectives run; its pools grow when ranks run apart.
-MOST_GROWTH_KIB = dict.fromkeys(ENGINES, 1024) | {"assist": 5120}
+# Under assist, and under auto for so short ones, the library's own non-blocking collectives run; its
+# pools grow when ranks run apart.
+MOST_GROWTH_KIB = dict.fromkeys(ENGINES, 1024) | {"assist": 5120, "auto": 5120}
 
 
 def very_many(mpi, engine, **more):
@@ -41,7 +42,7 @@ def test_weft_keeps_nothing_of_what_is_complete(mpi, tool, engine, transport):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_memory_is_bounded(mpi, engine):
-    """In the node's shared memory, where the library's pools have no part in it."""
+    """In the node's shared memory, where the library's pools have little part in it."""
     growth = [int(kib) for kib in re.findall(r"grew by (-?\d+) KiB", very_many(mpi, engine))]
     assert len(growth) == 2
     assert max(growth) <= MOST_GROWTH_KIB[engine]

@@ -11,33 +11,71 @@ import typer
 from weft.lab.lab import Lab, LabResult, search_path
 from weft.lab.plan import LabError, Plan
 
+NODES, LINKS = "Nodes and ranks", "Links between the nodes"
+
 
 def run(
     command: Annotated[list[str], typer.Argument(help="The MPI program and its arguments.")],
-    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 2,
-    per_node: Annotated[int, typer.Option("--per-node", help="Ranks on each node.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of each node's link, each way.")] = "200mbit",
+    nodes: Annotated[
+        int,
+        typer.Option(help="Number of nodes.", metavar="NUMBER", rich_help_panel=NODES),
+    ] = 2,
+    per_node: Annotated[
+        int,
+        typer.Option(
+            "--per-node", help="Ranks on each node.", metavar="NUMBER", rich_help_panel=NODES
+        ),
+    ] = 1,
+    rate: Annotated[
+        str,
+        typer.Option(
+            help="Rate of each node's link, each way.", metavar="RATE", rich_help_panel=LINKS
+        ),
+    ] = "200mbit",
     burst: Annotated[
-        str, typer.Option(help="What passes at full speed; keep messages above it.")
+        str,
+        typer.Option(
+            help="What passes at full speed; keep messages above it.",
+            metavar="SIZE",
+            rich_help_panel=LINKS,
+        ),
     ] = "256kb",
     delay: Annotated[
-        str, typer.Option(help="How much later everything arrives, such as 1ms or 50us.")
+        str,
+        typer.Option(
+            help="How much later everything arrives, such as 1ms or 50us.",
+            metavar="TIME",
+            rich_help_panel=LINKS,
+        ),
     ] = "0",
     mpi: Annotated[
         Optional[str],
         typer.Option(
             help="The MPI library: mpich, openmpi, intelmpi, or where one is installed.",
             show_default="the first that weft info lists",
+            metavar="NAME",
+            rich_help_panel=NODES,
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Prove that traffic uses the links.")
+        bool,
+        typer.Option(
+            "--check/--no-check", help="Prove that traffic uses the links.", rich_help_panel=LINKS
+        ),
     ] = True,
     counts: Annotated[
-        Optional[Path], typer.Option(help="Write the bytes on the links as JSON.")
+        Optional[Path],
+        typer.Option(
+            help="Write the bytes on the links as JSON.", metavar="FILE", rich_help_panel=LINKS
+        ),
     ] = None,
     cores: Annotated[
-        Optional[str], typer.Option(help="Cores of the nodes in turn: 0,1 or 0-1,2-3.")
+        Optional[str],
+        typer.Option(
+            help="Cores of the nodes in turn: 0,1 or 0-1,2-3.",
+            metavar="CORES",
+            rich_help_panel=NODES,
+        ),
     ] = None,
 ) -> None:
     """Run an MPI program with each node in a network namespace of its own."""

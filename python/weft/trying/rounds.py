@@ -174,7 +174,7 @@ def standard_input() -> BinaryIO:
         is_file = stat.S_ISREG(os.fstat(0).st_mode)
     except OSError:  # there is none
         is_file = False
-    return Path("/dev/stdin" if is_file else os.devnull).open("rb")
+    return Path("/proc/self/fd/0" if is_file else os.devnull).open("rb")
 
 
 def run(command: Sequence[str], options: Sequence[str], shown: bool = False) -> Run:
