@@ -190,7 +190,8 @@ def test_the_timeline_follows_nonblocking_calls(mpi, program, advise, tmp_path):
 def test_the_timeline_has_wefts_threads(mpi, weft, advise, tmp_path, inside):
     """The engine's thread is awake while a collective is in flight, by the clock of the calls."""
     program = [mpi.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
-    program += ["--engines", "thread", "--repetitions", "8", "--pause-us", "0"]
+    # It computes for long, so that a thread that comes late on a loaded machine is still in time.
+    program += ["--engines", "thread", "--repetitions", "8", "--pause-us", "0", "--ratio", "20"]
     command = [weft, "run", "--engine", "thread", "--", *program]
     done = advise(mpi, command, "--trace", "t.json", inside=inside)
     assert done.returncode == 0, done.stderr
