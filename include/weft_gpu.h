@@ -56,8 +56,14 @@ WEFT_GPU_API int weft_run_enqueue(weft_gpu_request request, weft_gpu_stream stre
 /* How the collective travels, and why not in one kernel, in a sentence; as long as the request. */
 WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request);
 
+/* Whether the collective has failed so far: MPI_SUCCESS or the error. It waits for nothing; when
+ * the stream has passed the wait, the answer is final for all starts until then. */
+WEFT_GPU_API int weft_gpu_request_status(weft_gpu_request request);
+
 /* Gives the request back, at any time after its last call: it ends when all that has been enqueued
- * with it has ended, and when no graph that has captured it is left. Sets it to NULL. */
+ * with it has ended, and when no graph that has captured it is left. Sets it to NULL. Returns an
+ * error where the collective has failed, and has given the request back all the same. A failure
+ * that no call has told of is said in MPI_Finalize. */
 WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request);
 
 /* For kernels that start a persistent collective themselves (weft_gpu_device.h). Its buffers must

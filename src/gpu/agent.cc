@@ -53,6 +53,7 @@ void Agent::begin() {
 
 void Agent::forget(Operation* operation) {
   const std::lock_guard lock(mutex_);
+  operation->fail_if_given_up();
   kept_.erase(std::remove(kept_.begin(), kept_.end(), operation), kept_.end());
   operation->left_.store(true, std::memory_order_release);
 }
@@ -69,15 +70,16 @@ int Agent::stop() {
   int under_way = 0;
   for (Operation* one : watched_) {
     if (!idle(*one)) ++under_way;
-    one->fail({"MPI has been finalised"});
+    one->fail({"MPI has been finalised"}, false);
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
   }
   watched_.clear();
   const std::lock_guard lock(mutex_);
   for (Operation* one : kept_) {
+    one->fail_if_given_up();
     if (!one->streams_have_passed()) ++under_way;
-    one->fail({"MPI has been finalised"});
+    one->fail({"MPI has been finalised"}, false);
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
   }
@@ -133,7 +135,7 @@ void Agent::look_at_kept(Clock::time_point now) {
   next_look_ = now + kBetweenLooks;
   for (Operation* one : kept_) {
     const auto& [peers, spot, call] = one->by_kernel_;
-    if (one->was_given_up()) peers->give_up(spot);
+    one->fail_if_given_up();
     if (peers->is_given_up(spot)) give_up(*one);
   }
 }
@@ -147,7 +149,7 @@ bool Agent::scan() {
     if (one->order_) {
       in_turn = std::find(held_.begin(), held_.end(), one->order_.get()) == held_.end();
       if (one->order_->broken.load(std::memory_order_acquire)) {
-        one->fail({"an earlier collective on this communicator has failed"});
+        one->fail({"an earlier collective on this communicator has failed"}, false);
       }
     }
     changed = advance(*one, &in_turn) || changed;

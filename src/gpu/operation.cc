@@ -32,10 +32,14 @@ Result<bool> Operation::start(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   started_.store(true, std::memory_order_relaxed);
   const auto enqueued = enqueue_start(stream);
-  // Other ranks may count on what is not complete here.
-  if (!enqueued) fail(enqueued.error());
   runtime_->agent().expect();
-  return enqueued;
+  return enqueued ? enqueued : failed_with(enqueued.error());
+}
+
+// Other ranks may count on what is not complete here.
+Result<bool> Operation::failed_with(const Error& error) {
+  fail(error);
+  return not_failed();
 }
 
 Result<bool> Operation::run(Stream stream) {
@@ -46,8 +50,7 @@ Result<bool> Operation::run(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   started_.store(true, std::memory_order_relaxed);
   const auto enqueued = enqueue_phases(kBoth, stream);
-  if (!enqueued) fail(enqueued.error());
-  return enqueued;
+  return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
 Result<bool> Operation::enqueue_phases(int phases, Stream stream) {
@@ -183,15 +186,24 @@ bool Operation::streams_have_passed() const {
   return context_->driver().query(holdings_.event) != kNotReady;
 }
 
-void Operation::fail(const Error& error) {
+void Operation::fail(const Error& error, bool is_news) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_.load(std::memory_order_relaxed)) return;
     why_failed_ = error;
+    is_told_ = !is_news;
+    if (is_news) runtime_->untold().add(error.message);
     failed_.store(true, std::memory_order_release);
   }
   if (order_) order_->broken.store(true, std::memory_order_release);
   if (is_by_kernel()) by_kernel_.peers->give_up(by_kernel_.spot);
+}
+
+void Operation::fail_if_given_up() {
+  if (!is_by_kernel() || !was_given_up()) return;
+  fail(
+      {"a collective in one kernel was given up: a rank has ended, or has started it again"
+       " before it had waited for it"});
 }
 
 // A kernel has said so, and lets nobody wait.
@@ -207,14 +219,13 @@ bool Operation::leaves_its_spot_in_order() const {
          by_kernel_.peers->is_finished(by_kernel_.spot);
 }
 
-Result<bool> Operation::not_failed() const {
-  if (!failed_.load(std::memory_order_acquire)) {
-    if (!is_by_kernel() || !was_given_up()) return true;
-    return Error{
-        "a collective in one kernel was given up: a rank has ended, or has started it again"
-        " before it had waited for it"};
-  }
+// What is returned here the user gets.
+Result<bool> Operation::not_failed() {
+  fail_if_given_up();
+  if (!failed_.load(std::memory_order_acquire)) return true;
   const std::lock_guard lock(mutex_);
+  if (!is_told_) runtime_->untold().remove(why_failed_.message);
+  is_told_ = true;
   return why_failed_;
 }
 

@@ -78,6 +78,8 @@ class Operation {
   bool is_persistent() const { return !order_; }
   // For kernels that start it themselves.
   Result<weft_gpu_flags> flags();
+  // Whether it has failed so far.
+  Result<bool> status() { return not_failed(); }
   bool is_by_kernel() const { return by_kernel_.peers != nullptr; }
   // How it travels, in a sentence.
   const std::string& path() const { return path_; }
@@ -101,8 +103,11 @@ class Operation {
   bool was_given_up() const;
   bool leaves_its_spot_in_order() const;
   Result<bool> record(Stream stream);
-  void fail(const Error& error);
-  Result<bool> not_failed() const;
+  // News: nothing has failed before that it follows from.
+  void fail(const Error& error, bool is_news = true);
+  void fail_if_given_up();
+  Result<bool> failed_with(const Error& error);
+  Result<bool> not_failed();
   bool streams_have_passed() const;
 
   Runtime* const runtime_;
@@ -122,8 +127,9 @@ class Operation {
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false}, recorded_{false};
   std::atomic<bool> leaving_{false}, left_{false};  // no stream will start it; the agent knows
-  mutable std::mutex mutex_;                        // guards the next
+  std::mutex mutex_;                                // guards the next two
   Error why_failed_;
+  bool is_told_ = false;  // the user has got the error, or needs not
 
   // The agent's.
   struct Progress {

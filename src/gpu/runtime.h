@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "gpu/agent.h"
@@ -12,6 +14,19 @@
 #include "gpu/operation.h"
 
 namespace weft::gpu {
+
+// Why collectives have failed of which no call has told the user.
+class Untold {
+ public:
+  void add(const std::string& why);
+  void remove(const std::string& why);
+  // A sentence; empty: there are none.
+  std::string sentence();
+
+ private:
+  std::mutex mutex_;  // guards the next
+  std::multiset<std::string> all_;
+};
 
 class Runtime {
  public:
@@ -24,6 +39,7 @@ class Runtime {
   const Driver& driver() const { return driver_; }
   const Options& options() const { return options_; }
   Agent& agent() { return agent_; }
+  Untold& untold() { return untold_; }
 
   // Of the device that is current on the calling thread.
   Result<Context*> context();
@@ -53,6 +69,7 @@ class Runtime {
   std::map<void*, std::unique_ptr<Context>> contexts_;
   std::mutex released_mutex_;  // guards the next; never held while the driver is called
   std::vector<Operation*> released_;
+  Untold untold_;
   Agent agent_;
 };
 

@@ -310,6 +310,28 @@ TEST_F(Operations, AFailedCollectiveLetsTheStreamGoOn) {
   }
 }
 
+TEST_F(Operations, AFailureIsUntoldUntilSomebodyAsks) {
+  const auto order = std::make_shared<Order>();
+  const Made first = made(1, order), second = made(1, order), alone = made(2);
+  EXPECT_EQ(message(first.operation->status()), "");
+  first.collective->plant("the network is gone", false);
+  alone.collective->plant("the cable is cut", true);
+  for (const Made& one : {first, alone}) ASSERT_TRUE(one.operation->start(stream_));
+  const std::string both =
+      "2 collectives in streams failed, and no call has said so: the cable is cut";
+  while (runtime_.untold().sentence() != both) std::this_thread::yield();
+  EXPECT_EQ(message(alone.operation->status()), "the cable is cut");
+  EXPECT_EQ(message(alone.operation->status()), "the cable is cut");
+  EXPECT_EQ(runtime_.untold().sentence(),
+            "a collective in streams failed, and no call has said so: the network is gone");
+  EXPECT_EQ(message(first.operation->wait(stream_)), "the network is gone");
+  std::string said;
+  while (said.empty()) said = message(second.operation->status());
+  EXPECT_EQ(said, "an earlier collective on this communicator has failed");
+  EXPECT_EQ(runtime_.untold().sentence(), "");
+  for (const Made& one : {first, second, alone}) runtime_.release(one.operation);
+}
+
 TEST_F(Operations, AfterAFailureNothingElseStartsInItsOrder) {
   const auto order = std::make_shared<Order>();
   const Made first = made(1, order), second = made(1, order);

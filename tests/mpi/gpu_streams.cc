@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -352,6 +353,51 @@ void prepared_beside_a_late_stream() {
   MPI_Comm_free(&own);
 }
 
+// ---- Failures
+// ----------------------------------------------------------------------------------------
+
+// All ranks give MPI an operator that the type lacks, which it finds when the agent makes the call.
+// One that nobody asks about is said at the end.
+std::atomic<bool> gate_is_open{false};
+
+void failures_are_told() {
+  standin::add_kernel("test_gate", 0, nullptr, [](void* const*) {
+    while (!gate_is_open) std::this_thread::yield();
+  });
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  for (const bool is_asked : {true, false}) {
+    MPI_Comm its;
+    MPI_Comm_dup(own, &its);
+    MPI_Comm_set_errhandler(its, MPI_ERRORS_RETURN);
+    Buffer data(std::vector<int>(5, 1), kDevice);
+    weft_gpu_request request = nullptr;
+    if (!is_asked) launch("test_gate");
+    good(weft_iallreduce_enqueue(MPI_IN_PLACE, data.data(), 5, MPI_FLOAT, MPI_BAND, its, stream,
+                                 &request),
+         "enqueue");
+    weft_wait_enqueue(request, stream);
+    if (!is_asked) good(weft_gpu_request_free(&request), "free");
+    gate_is_open = true;
+    good(cuStreamSynchronize(stream), "synchronize");
+    if (is_asked) {
+      ++cases;
+      int group = MPI_SUCCESS;
+      MPI_Error_class(weft_gpu_request_status(request), &group);
+      const bool is_told = group == MPI_ERR_OP && *weft_gpu_error() != '\0';
+      const int freed = weft_gpu_request_free(&request);
+      MPI_Error_class(freed, &group);
+      if (!is_told || group != MPI_ERR_OP || request) {
+        ++failures;
+        std::printf("rank %d: not told of a failure: %s\n", rank, weft_gpu_error());
+      }
+    }
+    MPI_Comm_free(&its);
+  }
+  MPI_Comm_free(&own);
+}
+
 // Data types that are gone when the call is made.
 void types_are_freed_at_once() {
   if (!standin::add_kernel) return;
@@ -408,8 +454,10 @@ void one_rank_is_lost() {
     good(cuStreamSynchronize(stream), "synchronize");
     expect_refusal(weft_run_enqueue(request, stream), "was given up");
   }
+  const char* const why = rank == 1 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "was given up";
+  expect_refusal(weft_gpu_request_status(request), why);
   if (rank == 1) standin::forget_errors();
-  good(weft_gpu_request_free(&request), "free");
+  expect_refusal(weft_gpu_request_free(&request), why);
   MPI_Comm_free(&own);
 }
 
@@ -450,6 +498,7 @@ void refusals() {
   expect_refusal(weft_reduce_local_enqueue(device.data(), device.data(), 1, WEFT_GPU_HALF,
                                            WEFT_GPU_BAND, stream),
                  "no such operator");
+  expect_refusal(weft_gpu_request_status(nullptr), "there is no request");
   good(weft_ibarrier_enqueue(world, stream, &request), "barrier");
   expect_refusal(weft_start_enqueue(request, stream), "only a persistent collective");
   good(weft_gpu_request_free(&request), "free");
@@ -501,6 +550,7 @@ int main(int argc, char** argv) {
   a_huge_type();
   prepared_beside_a_late_stream();
   types_are_freed_at_once();
+  if (standin::add_kernel) failures_are_told();
   if (in_one_kernel) one_rank_is_refused();
   if (in_one_kernel) one_rank_is_lost();
   refusals();

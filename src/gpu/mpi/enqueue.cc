@@ -57,6 +57,7 @@ int finalise(MPI_Comm, int, void*, void*) {
         " collectives that were started in streams had not ended in MPI_Finalize, and were given "
         "up");
   }
+  if (const std::string untold = made_runtime->untold().sentence(); !untold.empty()) say(untold);
   return MPI_SUCCESS;
 }
 
@@ -403,11 +404,16 @@ WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request) {
   return request ? operation_of(request)->path().c_str() : "";
 }
 
+WEFT_GPU_API int weft_gpu_request_status(weft_gpu_request request) {
+  return request ? code_of(operation_of(request)->status()) : failed(kNoRequest);
+}
+
 WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request) {
   if (!request || !*request) return failed(kNoRequest);
+  const int code = weft_gpu_request_status(*request);
   made_runtime->release(operation_of(*request));
   *request = nullptr;
-  return MPI_SUCCESS;
+  return code;
 }
 
 WEFT_GPU_API int weft_gpu_flags_of(weft_gpu_request request, weft_gpu_flags* flags) {
