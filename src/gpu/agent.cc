@@ -172,7 +172,9 @@ bool Agent::advance(Operation& operation, bool* in_turn) {
     const bool may_start = !operation.order_ || (*in_turn && part <= operation.begun_);
     changed = advance_part(operation, part, may_start) || changed;
   }
-  *in_turn = *in_turn && (operation.begun_ == operation.parts_.size() || operation.given_up_);
+  const bool all_started =
+      operation.begun_ == operation.parts_.size() && operation.collective_->lets_next_start();
+  *in_turn = *in_turn && (all_started || operation.given_up_);
   return changed;
 }
 
@@ -217,13 +219,13 @@ void Agent::give_up(Operation& operation) {
   }
 }
 
-bool Agent::idle(const Operation& operation) {
+bool Agent::idle(Operation& operation) {
   for (std::size_t part = 0; part < operation.parts_.size(); ++part) {
     const auto& progress = operation.progress_[part];
     const HostFlags& flags = *operation.holdings_.channels[part].host;
     if (progress.active || weft_device_load(&flags.ready) != progress.seen) return false;
   }
-  return true;
+  return operation.collective_->is_quiet();
 }
 
 }  // namespace weft::gpu

@@ -1,7 +1,7 @@
 // The thread that carries collectives out for the streams: it sees that data are ready, starts the
-// collective, lets it progress, and tells the device of its end. It puts nothing on streams, and
-// asks the driver nothing; where the MPI library takes memory of the device, it makes that one
-// current.
+// collective, lets it progress, and tells the device of its end. It calls the driver in two cases
+// alone: where the MPI library takes memory of the device, it makes that one current; and it copies
+// what is too long for pinned memory of its own (relay.h).
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class Agent {
   bool advance(Operation& operation, bool* ahead_of_others);
   bool advance_part(Operation& operation, std::size_t part, bool may_start);
   static void give_up(Operation& operation);
-  static bool idle(const Operation& operation);
+  static bool idle(Operation& operation);
 
   std::mutex mutex_;  // guards the next four
   std::condition_variable called_;

@@ -46,7 +46,9 @@ void Context::make_current() const {
 }
 
 Context::~Context() {
-  if (stream_) driver_.destroy_stream(stream_);  // when it has done all
+  for (Stream const one : {stream_, copy_streams_.in, copy_streams_.out}) {
+    if (one) driver_.destroy_stream(one);  // when it has done all
+  }
   for (const Address one : all_numbers_) driver_.release(one);
   for (void* const one : all_pinned_) driver_.release_pinned(one);
   for (Event const one : all_events_) driver_.destroy_event(one);
@@ -101,13 +103,28 @@ Result<std::vector<Channel>> Context::channels(std::size_t count) {
   return taken;
 }
 
+Result<bool> Context::create_stream(Stream* stream) const {
+  if (*stream) return true;
+  const int code = driver_.create_stream(stream, kStreamNonBlocking);
+  if (code == kSuccess) return true;
+  *stream = nullptr;
+  return driver_.error("cuStreamCreate", code);
+}
+
 // Since the user's may be captured.
 Result<Stream> Context::own_stream() {
-  if (stream_) return stream_;
-  const int code = driver_.create_stream(&stream_, kStreamNonBlocking);
-  if (code == kSuccess) return stream_;
-  stream_ = nullptr;
-  return driver_.error("cuStreamCreate", code);
+  if (const auto made = create_stream(&stream_); !made) return made.error();
+  return stream_;
+}
+
+// Two, so that both directions are in use at one time.
+Result<CopyStreams> Context::copy_streams() {
+  const std::lock_guard lock(mutex_);
+  const OutsideCapture now(driver_);
+  for (Stream* const one : {&copy_streams_.in, &copy_streams_.out}) {
+    if (const auto made = create_stream(one); !made) return made.error();
+  }
+  return copy_streams_;
 }
 
 Result<bool> Context::more_channels() {

@@ -37,6 +37,20 @@ struct Pinned {
   std::size_t bytes = 0;
 };
 
+// Between memory of the device and pinned memory, where the rows lie one behind the other.
+struct Copy {
+  Address device = 0;
+  std::byte* host = nullptr;
+  std::size_t bytes = 0;  // of a row
+  std::size_t rows = 1;
+  std::size_t pitch = 0;  // from one row to the next on the device
+};
+
+// Weft's own, for copies that the agent makes.
+struct CopyStreams {
+  Stream in = nullptr, out = nullptr;
+};
+
 // One that ranks carry out in one kernel each (one_kernel.h).
 struct OneKernelCall {
   enum class What { allreduce, allgather, broadcast } what = What::allreduce;
@@ -81,7 +95,9 @@ class Context {
                                 weft_gpu_op op, Stream stream) const;
   Result<bool> launch(const OneKernelCall& call, const Sharing& sharing, int phases,
                       Stream stream) const;
-  Result<bool> copy(Address to, Address from, std::size_t bytes, Stream stream) const;
+  Result<bool> copy_in(const Copy& one, Stream stream) const;
+  Result<bool> copy_out(const Copy& one, Stream stream) const;
+  Result<CopyStreams> copy_streams();
 
   // Whether the driver writes and waits for numbers by itself, in a stream.
   bool has_stream_values() const { return has_stream_values_; }
@@ -105,7 +121,10 @@ class Context {
   void ask_device();
   Result<const std::byte*> read(const std::vector<Address>& from, std::size_t bytes);
   bool is_closed(const Retired& one);
+  Result<bool> create_stream(Stream* stream) const;
   Result<Stream> own_stream();
+  Result<bool> copy(Address to, Address from, std::size_t bytes, Stream stream) const;
+  Result<bool> copy_rows(const Rows& to, const Rows& from, const Copy& one, Stream stream) const;
   Result<bool> more_channels();
   Result<std::byte*> allocate_pinned(std::size_t bytes);
   Result<bool> launch_one(void* function, const Channel& channel, Stream stream) const;
@@ -127,8 +146,9 @@ class Context {
   std::vector<Channel> channels_;
   std::vector<Event> events_;
   std::vector<Retired> retired_;
-  std::map<std::string, Address> mapped_;      // by handle
-  Stream stream_ = nullptr;                    // Weft's own
+  std::map<std::string, Address> mapped_;  // by handle
+  Stream stream_ = nullptr;                // Weft's own
+  CopyStreams copy_streams_;
   std::byte* read_ = nullptr;                  // pinned, for what is read at once
   std::multimap<std::size_t, Pinned> pinned_;  // by bytes
 };

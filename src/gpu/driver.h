@@ -17,7 +17,8 @@ using Address = std::uintptr_t;
 // Of cuda.h.
 inline constexpr int kSuccess = 0, kNotReady = 600;
 inline constexpr int kAttributeMemoryType = 2, kAttributeIsManaged = 8;
-inline constexpr unsigned kMemoryOfDevice = 2;
+inline constexpr unsigned kMemoryOfDevice = 2, kMemoryOfAnyKind = 4;
+inline constexpr std::size_t kMostPitch = 0x7fffffff;
 inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
@@ -26,6 +27,20 @@ inline constexpr int kDeviceSharesManagedMemory = 89;  // with the processor, wh
 inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;  // the latter by MPS
 inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
+
+// Of cuda.h: CUDA_MEMCPY2D, of addresses alone.
+struct Rows {
+  std::size_t x = 0, y = 0;
+  unsigned type = kMemoryOfAnyKind;
+  const void* unused_host = nullptr;
+  Address address = 0;
+  void* unused_array = nullptr;
+  std::size_t pitch = 0;
+};
+struct RowsCopy {
+  Rows from, to;
+  std::size_t bytes = 0, rows = 0;
+};
 
 // Member, its name in the driver, its parameters.
 #define WEFT_DRIVER_CALLS(X)                                                                       \
@@ -39,6 +54,7 @@ enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
   X(address_of, cuMemHostGetDevicePointer_v2, (Address * address, void* memory, unsigned flags))   \
   X(fill, cuMemsetD8Async, (Address to, unsigned char with, std::size_t bytes, Stream stream))     \
   X(copy, cuMemcpyAsync, (Address to, Address from, std::size_t bytes, Stream stream))             \
+  X(copy_rows, cuMemcpy2DAsync_v2, (const RowsCopy* copy, Stream stream))                          \
   X(create_stream, cuStreamCreate, (Stream * stream, unsigned flags))                              \
   X(synchronise, cuStreamSynchronize, (Stream stream))                                             \
   X(destroy_stream, cuStreamDestroy_v2, (Stream stream))                                           \

@@ -51,6 +51,37 @@ Result<bool> Context::copy(Address to, Address from, std::size_t bytes, Stream s
   return true;
 }
 
+Result<bool> Context::copy_in(const Copy& one, Stream stream) const {
+  const auto host = reinterpret_cast<Address>(one.host);
+  if (one.rows == 1) return copy(host, one.device, one.bytes, stream);
+  return copy_rows({.address = host, .pitch = one.bytes},
+                   {.address = one.device, .pitch = one.pitch}, one, stream);
+}
+
+Result<bool> Context::copy_out(const Copy& one, Stream stream) const {
+  const auto host = reinterpret_cast<Address>(one.host);
+  if (one.rows == 1) return copy(one.device, host, one.bytes, stream);
+  return copy_rows({.address = one.device, .pitch = one.pitch},
+                   {.address = host, .pitch = one.bytes}, one, stream);
+}
+
+Result<bool> Context::copy_rows(const Rows& to, const Rows& from, const Copy& one,
+                                Stream stream) const {
+  if (one.pitch <= kMostPitch) {
+    const RowsCopy all{from, to, one.bytes, one.rows};
+    if (const int code = driver_.copy_rows(&all, stream); code != kSuccess) {
+      return driver_.error("cuMemcpy2DAsync", code);
+    }
+    return true;
+  }
+  for (std::size_t row = 0; row < one.rows; ++row) {
+    const auto copied =
+        copy(to.address + row * to.pitch, from.address + row * from.pitch, one.bytes, stream);
+    if (!copied) return copied;
+  }
+  return true;
+}
+
 Result<bool> Context::launch(const OneKernelCall& call, const Sharing& sharing, int phases,
                              Stream stream) const {
   OneKernelCall own = call;

@@ -86,8 +86,7 @@ Result<bool> Operation::enqueue_start(Stream stream) {
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     for (const Copy& one : parts_[part].in) {
-      const auto host = reinterpret_cast<Address>(one.host);
-      if (const auto done = context_->copy(host, one.device, one.bytes, stream); !done) return done;
+      if (const auto copied = context_->copy_in(one, stream); !copied) return copied;
     }
     if (const auto told = tell_start(part, stream); !told) return told;
   }
@@ -110,10 +109,7 @@ Result<bool> Operation::enqueue_wait(Stream stream) {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     if (const auto ended = wait_for_end(part, stream); !ended) return ended;
     for (const Copy& one : parts_[part].out) {
-      const auto host = reinterpret_cast<Address>(one.host);
-      if (const auto copied = context_->copy(one.device, host, one.bytes, stream); !copied) {
-        return copied;
-      }
+      if (const auto copied = context_->copy_out(one, stream); !copied) return copied;
     }
   }
   return captured ? true : record(stream);
@@ -126,7 +122,7 @@ Result<weft_gpu_flags> Operation::flags() {
         "a kernel of Weft's carries this collective out, and waits for it (WEFT_GPU_ONE_KERNEL)"};
   }
   if (!is_persistent()) return Error{"a kernel can start only a persistent collective"};
-  if (parts_.size() != 1 || !parts_[0].in.empty() || !parts_[0].out.empty()) {
+  if (parts_.size() != 1 || holdings_.pinned.memory) {
     return Error{
         "a kernel can start this collective not by itself: its buffers are copied, or travel"
         " in several parts"};

@@ -18,18 +18,11 @@
 
 namespace weft::gpu {
 
-// Between memory of the device and pinned memory.
-struct Copy {
-  Address device = 0;
-  std::byte* host = nullptr;
-  std::size_t bytes = 0;
-};
-
 struct Part {
   std::vector<Copy> in, out;  // before it starts, and after it has ended
 };
 
-// What the agent carries out. Nothing of it touches the device.
+// What the agent carries out.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -37,6 +30,10 @@ class Collective {
   virtual Result<bool> start(std::size_t part) = 0;
   // Whether it has ended.
   virtual Result<bool> test(std::size_t part) = 0;
+  // Whether the next one in its order may start.
+  virtual bool lets_next_start() const { return true; }
+  // Whether nothing of it is under way, also where it has failed. Helps.
+  virtual bool is_quiet() { return true; }
 };
 
 // Collectives that must start in the order in which they were enqueued, part by part. Broken: one

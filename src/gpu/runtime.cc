@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "gpu/relay.h"
+
 namespace weft::gpu {
 
 void Untold::add(const std::string& why) {
@@ -60,8 +62,17 @@ Result<Holdings> Runtime::holdings(Context* context, std::size_t channels, Pinne
 
 Result<Operation*> Runtime::add(Context* context, std::vector<Part> parts,
                                 std::unique_ptr<Collective> collective, Pinned pinned,
-                                std::shared_ptr<Order> order) {
+                                std::shared_ptr<Order> order, std::size_t places) {
   collect();
+  if (places > 0) {
+    auto relay = Relay::create(context, &agent_, std::move(parts), std::move(collective), places);
+    if (!relay) {
+      context->give_back({}, pinned, nullptr);
+      return relay.error();
+    }
+    parts = std::vector<Part>(1);
+    collective = std::move(*relay);
+  }
   auto held = holdings(context, parts.size(), pinned);
   if (!held) return held.error();
   auto* const made = new Operation(this, context, std::move(parts), std::move(collective),

@@ -44,10 +44,11 @@ class Runtime {
   // Of the device that is current on the calling thread.
   Result<Context*> context();
 
-  // pinned: what the parts' copies go through, which the operation holds from now on.
+  // pinned: what the parts' copies go through, which the operation holds from now on. places: of
+  // that memory, where the parts take turns (relay.h); 0: each part has its own.
   Result<Operation*> add(Context* context, std::vector<Part> parts,
                          std::unique_ptr<Collective> collective, Pinned pinned,
-                         std::shared_ptr<Order> order);
+                         std::shared_ptr<Order> order, std::size_t places = 0);
   // What one that kernels alone carry out holds: taken before the ranks agree on it, since nobody
   // may fail afterwards.
   Result<Holdings> hold(Context* context);

@@ -214,6 +214,13 @@ __attribute__((visibility("default"))) int standin_allocated() {
 }
 }
 
+extern "C" __attribute__((visibility("default"))) std::size_t standin_pinned() {
+  const std::lock_guard lock(standin::mutex);
+  std::size_t bytes = 0;
+  for (const auto& [address, block] : pinned) bytes += block.bytes;
+  return bytes;
+}
+
 DRIVER int cuInit(unsigned) {
   return stopped("cuInit");
 }

@@ -65,4 +65,6 @@ void standin_add_kernel(const char* name, int parameters, const std::size_t* siz
 void* standin_data(const void* address);
 // Blocks of the device's and of pinned memory that nobody has freed.
 int standin_allocated();
+// Bytes of pinned memory that nobody has freed.
+std::size_t standin_pinned();
 }

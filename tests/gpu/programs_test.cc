@@ -241,17 +241,17 @@ class Rank {
     while (!pending_.empty()) wait(pending_.begin());
     for (Stream one : streams_) synchronise(one);
     for (const auto& one : buffers_) content_.push_back(one->bytes());
-    if (job_.failure.of == Failure::Of::collective) ask_all();
+    if (is_asked()) ask_all();
     while (!held_.empty()) release(held_.front());
   }
 
-  // Of a collective that has failed the next call with it says so. This one copies once more,
-  // behind all that the streams have.
+  // Of a failure that the agent may have come upon.
+  bool is_asked() const {
+    return job_.failure.of == Failure::Of::collective || job_.failure.of == Failure::Of::call;
+  }
+
   void ask_all() {
-    for (Stream one : streams_) {
-      if (one != streams_[0]) wait_for(recorded(one), streams_[0]);
-    }
-    for (Operation* one : held_) taken(one->wait(streams_[0]));
+    for (Operation* one : held_) taken(one->status());
   }
 
   // As a program that looks after its job and its collectives meanwhile: what it waits for may wait
@@ -264,7 +264,7 @@ class Rank {
       if (code == kSuccess) return;
       if (code != kNotReady) good(code, "cuEventQuery");
       go_on();
-      if (job_.failure.rank == rank_ && job_.failure.struck) ask_all();
+      if (is_asked()) ask_all();
       std::this_thread::yield();
     }
   }
@@ -289,10 +289,12 @@ class Rank {
                               buffer(step.from), buffer(step.to)));
   }
   Operation* made(const Step& step) {
-    const Made made =
-        taken(try_collective(&runtime_, &job_.library, rank_, step.number, step.what, step.root,
-                             buffer(step.from), buffer(step.to), step.parts,
-                             static_cast<unsigned>(random_()), step.number < 0 ? order_ : nullptr));
+    const auto seed = static_cast<unsigned>(random_());
+    // 0: in the stream; that is this rank's business.
+    const auto places = static_cast<std::size_t>(below(&random_, static_cast<int>(step.parts)));
+    const Made made = taken(try_collective(
+        &runtime_, &job_.library, rank_, step.number, step.what, step.root, buffer(step.from),
+        buffer(step.to), step.parts, seed, step.number < 0 ? order_ : nullptr, places));
     if (strikes(Failure::Of::collective, &collectives_)) {
       made.collective->plant("a planted failure", job_.failure.at_start, &job_.failure.struck);
     }
@@ -379,8 +381,7 @@ class Rank {
     const Stream stream = any_stream();
     wait_for(one.started, stream);
     taken(one.operation->wait(stream));
-    const bool is_asked = job_.failure.of == Failure::Of::collective;
-    if (one.step.number < 0 && !is_asked) release(one.operation);
+    if (one.step.number < 0 && !is_asked()) release(one.operation);
     access(one.step.from) = access(one.step.to) = recorded(stream);
   }
 

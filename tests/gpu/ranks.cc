@@ -138,40 +138,46 @@ void use_device() {
 
 Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
                             int root, const Buffer& from, const Buffer& to, std::size_t parts,
-                            unsigned seed, std::shared_ptr<Order> order) {
+                            unsigned seed, std::shared_ptr<Order> order, std::size_t places) {
   const auto context = runtime->context();
   if (!context) return context.error();
   const std::size_t count = from.count(), element = element_bytes(from.type());
-  const std::size_t bytes = count * element;
-  const std::size_t needed = bytes * (std::size_t(from.on_device()) + std::size_t(to.on_device()));
-  const auto pinned = (*context)->pinned(needed);
+  const std::size_t memories = places > 0 ? places : parts;
+  const std::size_t most = (count + parts - 1) / parts * element;  // of a part
+  const bool copied = from.on_device() || to.on_device();
+  const auto pinned = (*context)->pinned(copied ? 2 * memories * most : 0);
   if (!pinned) return pinned.error();
-  auto* const sent =
-      from.on_device() ? pinned->memory : reinterpret_cast<std::byte*>(from.address());
-  auto* const received = to.on_device() ? pinned->memory + (from.on_device() ? bytes : 0)
-                                        : reinterpret_cast<std::byte*>(to.address());
   std::vector<Part> cut(parts);
   std::vector<Range> ranges;
   for (std::size_t part = 0; part < parts; ++part) {
     const std::size_t offset = count * part / parts * element;
     const std::size_t length = count * (part + 1) / parts * element - offset;
-    ranges.push_back({sent + offset, received + offset, length});
-    if (from.on_device()) cut[part].in.push_back({from.address() + offset, sent + offset, length});
-    if (to.on_device()) cut[part].out.push_back({to.address() + offset, received + offset, length});
+    std::byte* const memory = pinned->memory + part % memories * 2 * most;
+    auto* sent = reinterpret_cast<std::byte*>(from.address()) + offset;
+    auto* received = reinterpret_cast<std::byte*>(to.address()) + offset;
+    if (from.on_device()) {
+      sent = memory;
+      cut[part].in.push_back({from.address() + offset, sent, length});
+    }
+    if (to.on_device()) {
+      received = memory + most;
+      cut[part].out.push_back({to.address() + offset, received, length});
+    }
+    ranges.push_back({sent, received, length});
   }
   auto collective =
       std::make_unique<Planned>(library, rank, number, what, root, ranges, seed, from.type());
   Planned* const seen = collective.get();
-  auto made = runtime->add(*context, std::move(cut), std::move(collective), *pinned, order);
+  auto made = runtime->add(*context, std::move(cut), std::move(collective), *pinned, order, places);
   if (!made) return made.error();
   return Made{*made, seen};
 }
 
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
                      const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
-                     std::shared_ptr<Order> order) {
-  const auto made =
-      try_collective(runtime, library, rank, number, what, root, from, to, parts, seed, order);
+                     std::shared_ptr<Order> order, std::size_t places) {
+  const auto made = try_collective(runtime, library, rank, number, what, root, from, to, parts,
+                                   seed, order, places);
   EXPECT_TRUE(made) << made.error().message;
   return *made;
 }

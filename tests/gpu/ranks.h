@@ -129,18 +129,19 @@ class Buffer {
 
 void use_device();  // on the calling thread
 
-// A collective of `from` into `to` in so many parts, as Weft's MPI side prepares it.
+// A collective of `from` into `to` in so many parts, as Weft's MPI side prepares it. places: on
+// which they take turns; 0: each part has pinned memory of its own.
 struct Made {
   Operation* operation;
   Planned* collective;
 };
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
                      const Buffer& from, const Buffer& to, std::size_t parts, unsigned seed,
-                     std::shared_ptr<Order> order);
+                     std::shared_ptr<Order> order, std::size_t places = 0);
 // The same, where it may fail.
 Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
                             int root, const Buffer& from, const Buffer& to, std::size_t parts,
-                            unsigned seed, std::shared_ptr<Order> order);
+                            unsigned seed, std::shared_ptr<Order> order, std::size_t places = 0);
 
 // to = to * factor + addend, for all elements; the driver's code, or a test of it.
 int launch_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);

@@ -1,6 +1,8 @@
 // The stand-in is as strict as the driver about copies: they stay within one block that is there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ranks.h"
 
 namespace weft::gpu {
@@ -51,6 +53,24 @@ TEST_F(StandIn, RefusesCopiesBeyondIt) {
             refused);
   EXPECT_EQ((*driver())->fill(device_.address() + 8, 1, kBytes, stream_), refused);
   EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+}
+
+TEST_F(StandIn, CopiesRowsWithinOneBlock) {
+  const auto copied_rows = [this](std::size_t pitch, std::size_t rows) {
+    const RowsCopy all{{.address = device_.address(), .pitch = pitch},
+                       {.address = pinned_.address(), .pitch = 8},
+                       8,
+                       rows};
+    return (*driver())->copy_rows(&all, stream_);
+  };
+  enqueue_affine(device_, 0, 5, stream_);
+  EXPECT_EQ(copied_rows(88, 10), kSuccess);  // from the first number to the last one
+  EXPECT_EQ(copied_rows(96, 10), standin::kInvalidValue);
+  EXPECT_EQ(copied_rows(4, 10), standin::kInvalidValue);
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right(100);
+  std::fill(right.begin(), right.begin() + 10, 5);
+  EXPECT_EQ(pinned_.content(), right);
 }
 
 TEST_F(StandIn, RefusesCopiesOfFreedMemory) {

@@ -12,6 +12,7 @@ inline void (*set_attribute)(int which, int value) = nullptr;
 inline void (*add_kernel)(const char* name, int parameters, const std::size_t* sizes,
                           void (*run)(void* const* parameters)) = nullptr;
 inline void* (*data)(const void* address) = nullptr;
+inline std::size_t (*pinned)() = nullptr;
 
 // Whether the library is a driver at all.
 inline bool load_driver(const char* path) {
@@ -22,6 +23,7 @@ inline bool load_driver(const char* path) {
   find(library, "standin_set_attribute", set_attribute);
   find(library, "standin_add_kernel", add_kernel);
   find(library, "standin_data", data);
+  find(library, "standin_pinned", pinned);
   return gpu::driver::lacking_in(library).empty();
 }
 

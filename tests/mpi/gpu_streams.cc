@@ -19,6 +19,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gpu_standin.h"
@@ -79,7 +80,7 @@ class Buffer {
 constexpr int kMost = 16;
 struct Numbers {
   int n;
-  int counts[kMost], at[kMost], bytes_at[kMost];
+  int counts[kMost], uneven[kMost], at[kMost], bytes_at[kMost];
   MPI_Aint far_at[kMost];
   MPI_Datatype ints[kMost];
 };
@@ -90,6 +91,7 @@ Numbers numbers(int n, int blocks) {
   made.n = n;
   for (int i = 0; i < blocks; ++i) {
     made.counts[i] = n - 1;
+    made.uneven[i] = n - 1 - i * n / kMost;
     made.at[i] = (blocks - 1 - i) * n;
     made.bytes_at[i] = made.at[i] * static_cast<int>(sizeof(int));
     made.far_at[i] = made.bytes_at[i];
@@ -127,15 +129,22 @@ const std::vector<Case>& all_cases() {
       FORMS(Scan, scan, from, to, m.n, MPI_INT, MPI_SUM, world),
       FORMS(Exscan, exscan, from, to, m.n, MPI_INT, MPI_SUM, world),
       FORMS(Reduce_scatter_block, reduce_scatter_block, from, to, m.n, MPI_INT, MPI_SUM, world),
-      FORMS(Reduce_scatter, reduce_scatter, from, to, m.counts, MPI_INT, MPI_SUM, world),
+      FORMS(Reduce_scatter, reduce_scatter, from, to, m.uneven, MPI_INT, MPI_SUM, world),
       FORMS(Gather, gather, from, m.n, MPI_INT, to, m.n, MPI_INT, 1, world),
+      FORMS(Gather, gather, rank == 1 ? MPI_IN_PLACE : from, m.n, MPI_INT, to, m.n, MPI_INT, 1,
+            world),
       FORMS(Gatherv, gatherv, from, m.n - 1, MPI_INT, to, m.counts, m.at, MPI_INT, 0, world),
       FORMS(Scatter, scatter, from, m.n, MPI_INT, to, m.n, MPI_INT, 1, world),
+      FORMS(Scatter, scatter, from, m.n, MPI_INT, rank == 1 ? MPI_IN_PLACE : to, m.n, MPI_INT, 1,
+            world),
       FORMS(Scatterv, scatterv, from, m.counts, m.at, MPI_INT, to, m.n - 1, MPI_INT, 0, world),
       FORMS(Allgather, allgather, from, m.n, MPI_INT, to, m.n, MPI_INT, world),
       FORMS(Allgather, allgather, MPI_IN_PLACE, 0, MPI_INT, to, m.n, MPI_INT, world),
-      FORMS(Allgatherv, allgatherv, from, m.n - 1, MPI_INT, to, m.counts, m.at, MPI_INT, world),
+      FORMS(Allgatherv, allgatherv, from, m.uneven[rank], MPI_INT, to, m.uneven, m.at, MPI_INT,
+            world),
+      FORMS(Allgatherv, allgatherv, MPI_IN_PLACE, 0, MPI_INT, to, m.uneven, m.at, MPI_INT, world),
       FORMS(Alltoall, alltoall, from, m.n, MPI_INT, to, m.n, MPI_INT, world),
+      FORMS(Alltoall, alltoall, MPI_IN_PLACE, 0, MPI_INT, to, m.n, MPI_INT, world),
       FORMS(Alltoallv, alltoallv, from, m.counts, m.at, MPI_INT, to, m.counts, m.at, MPI_INT,
             world),
       FORMS(Alltoallw, alltoallw, from, m.counts, m.bytes_at, m.ints, to, m.counts, m.bytes_at,
@@ -244,7 +253,132 @@ void managed_memory_that_is_not_shared() {
 
 bool travels_in_parts(const Case& one) {
   const std::string name = one.name;
-  return name == "Bcast" || name == "Reduce" || name == "Allreduce" || name == "Exscan";
+  for (const char* other :
+       {"Bcast", "Reduce", "Allreduce", "Exscan", "Reduce_scatter_block", "Reduce_scatter",
+        "Gather", "Scatter", "Allgather", "Allgatherv", "Alltoall"}) {
+    if (name == other) return true;
+  }
+  return false;
+}
+
+// Of more than 32 MiB: their parts take turns on a few places.
+void parts_that_take_turns() {
+  expected_way = nullptr;
+  std::string before;
+  for (const Case& one : all_cases()) {
+    const std::string name = std::exchange(before, one.name) == one.name ? "" : one.name;
+    const Where where = rank % 2 == 0 ? kDevice : kProcessor;
+    if (name == "Allreduce") run(one, 8'500'000, where, kDevice);
+    if (name == "Allgather" || name == "Alltoall") run(one, 8'500'000 / ranks, kDevice, where);
+  }
+}
+
+// Behind the result the buffer is undefined.
+void blocks_are_reduced_in_place() {
+  for (const int n : {1000, 300'000}) {
+    std::vector<int> content(static_cast<std::size_t>(n) * static_cast<std::size_t>(ranks));
+    for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<int>(i) + rank;
+    Buffer data(content, kDevice);
+    weft_gpu_request request = nullptr;
+    good(weft_ireduce_scatter_block_enqueue(MPI_IN_PLACE, data.data(), n, MPI_INT, MPI_MAX, world,
+                                            stream, &request),
+         "reduce_scatter_block");
+    good(weft_wait_enqueue(request, stream), "wait");
+    good(weft_gpu_request_free(&request), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    std::vector<int> found = data.content(), right(static_cast<std::size_t>(n));
+    found.resize(right.size());
+    std::iota(right.begin(), right.end(), rank * n + ranks - 1);
+    ++cases;
+    if (found == right) continue;
+    ++failures;
+    std::printf("rank %d: wrong: blocks of %d ints reduced in place\n", rank, n);
+  }
+}
+
+// What long ones pin, one after the other; before them nothing was.
+void pinned_memory_is_bounded() {
+  if (!standin::pinned) return;
+  constexpr int kInts = 10'000'000;
+  const int n = kInts / ranks;
+  auto m = numbers(n, ranks);
+  for (int i = 0; i < ranks; ++i) m.at[i] = i * n;
+  const std::size_t before = standin::pinned();
+  const auto check = [&](const char* name, const auto& enqueue, const auto& right) {
+    Buffer from(std::vector<int>(kInts, rank), kDevice), to(std::vector<int>(kInts, -1), kDevice);
+    weft_gpu_request request = nullptr;
+    good(enqueue(from.data(), to.data(), &request), name);
+    good(weft_wait_enqueue(request, stream), "wait");
+    good(weft_gpu_request_free(&request), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    const std::vector<int> found = to.content();
+    int wrong = 0;
+    for (int i = 0; i < n * ranks; ++i) wrong += found[static_cast<std::size_t>(i)] != right(i);
+    ++cases;
+    // The memory of those before may not be free yet.
+    constexpr std::size_t kMost = 3 * 17 << 20;
+    const std::size_t taken = standin::pinned() - before;
+    if (taken <= kMost && wrong == 0) return;
+    ++failures;
+    std::printf("rank %d: %s: %d are wrong, %zu bytes are pinned\n", rank, name, wrong, taken);
+  };
+  check(
+      "allreduce",
+      [&](const int* from, int* to, weft_gpu_request* request) {
+        return weft_iallreduce_enqueue(from, to, kInts, MPI_INT, MPI_SUM, world, stream, request);
+      },
+      [](int) { return ranks * (ranks - 1) / 2; });
+  check(
+      "alltoall",
+      [&](const int* from, int* to, weft_gpu_request* request) {
+        return weft_ialltoall_enqueue(from, n, MPI_INT, to, n, MPI_INT, world, stream, request);
+      },
+      [n](int i) { return i / n; });
+  check(
+      "allgatherv",
+      [&](const int* from, int* to, weft_gpu_request* request) {
+        return weft_iallgatherv_enqueue(from, m.uneven[rank], MPI_INT, to, m.uneven, m.at, MPI_INT,
+                                        world, stream, request);
+      },
+      [&](int i) { return i % n < m.uneven[i / n] ? i / n : -1; });
+}
+
+// The same bytes, which each rank describes in a way of its own: rank 0's type has holes, and its
+// data are the processor's.
+void long_ones_of_types_with_holes() {
+  constexpr int kInts = 300'001;
+  const auto block = static_cast<std::size_t>(kInts);
+  MPI_Datatype spread, pair;
+  MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
+  MPI_Type_contiguous(kInts, MPI_INT, &pair);
+  for (MPI_Datatype* one : {&spread, &pair}) MPI_Type_commit(one);
+  const bool has_holes = rank == 0;
+  const std::size_t stride = has_holes ? 2 : 1;
+  const MPI_Datatype type = has_holes ? spread : pair;
+  const int count = has_holes ? kInts : 1;
+  const auto all = static_cast<std::size_t>(ranks) * block;
+  std::vector<int> start(all * stride, -1), gathered = start, spread_out = start;
+  for (std::size_t i = 0; i < block; ++i) start[i * stride] = static_cast<int>(i) + rank;
+  for (std::size_t i = 0; i < all; ++i) {
+    gathered[i * stride] = static_cast<int>(i % block + i / block);
+    if (i < block) spread_out[i * stride] = static_cast<int>(i);
+  }
+  const Where where = has_holes ? kProcessor : kDevice;
+  Buffer mine(start, where), everybodys(std::vector<int>(all * stride, -1), where);
+  weft_gpu_request first = nullptr, second = nullptr;
+  good(weft_iallgather_enqueue(mine.data(), count, type, everybodys.data(), count, type, world,
+                               stream, &first),
+       "allgather");
+  good(weft_wait_enqueue(first, stream), "wait");
+  good(weft_ibcast_enqueue(mine.data(), count, type, 0, world, stream, &second), "bcast");
+  good(weft_wait_enqueue(second, stream), "wait");
+  for (weft_gpu_request* one : {&first, &second}) good(weft_gpu_request_free(one), "free");
+  for (MPI_Datatype* one : {&spread, &pair}) MPI_Type_free(one);
+  good(cuStreamSynchronize(stream), "synchronize");
+  ++cases;
+  if (everybodys.content() == gathered && mine.content() == spread_out) return;
+  ++failures;
+  std::printf("rank %d: wrong: long ones of types with holes\n", rank);
 }
 
 void expect_refusal(int code, const char* sentence) {
@@ -535,6 +669,7 @@ int main(int argc, char** argv) {
   good(cuStreamCreate(&stream, 1), "stream");
   const bool in_one_kernel = argc < 3;
   if (in_one_kernel) one_rank_has_no_event();
+  pinned_memory_is_bounded();
   for (const Case& one : all_cases()) {
     expected_way = in_one_kernel ? "in one kernel" : argv[2];
     run(one, 2, kDevice, kDevice);
@@ -545,6 +680,9 @@ int main(int argc, char** argv) {
     run(one, 1000, kManaged, kManaged);
     if (travels_in_parts(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
+  blocks_are_reduced_in_place();
+  parts_that_take_turns();
+  long_ones_of_types_with_holes();
   managed_memory_that_is_not_shared();
   many_in_one_kernel();
   a_huge_type();

@@ -203,6 +203,7 @@ class MpiCollective : public Collective {
         calls_(std::move(staged.calls)),
         arrays_(std::move(staged.arrays)),
         types_(std::move(staged.types)),
+        by_processor_(std::move(staged.by_processor)),
         requests_(calls_.size(), MPI_REQUEST_NULL) {}
   ~MpiCollective() override {
     for (MPI_Request& one : requests_) {
@@ -225,11 +226,12 @@ class MpiCollective : public Collective {
 
   Result<bool> start(std::size_t part) override {
     if (context_) context_->make_current();
-    if (persistent_) return checked(MPI_Start(&requests_[part]));
-    if (later_ == MPI_COMM_NULL) {
+    if (!persistent_ && later_ == MPI_COMM_NULL) {
       const auto ready = shadow_->ready();
       if (!ready || !*ready) return ready;
     }
+    if (const auto good = by_processor_.bring(part); !good) return good;
+    if (persistent_) return checked(MPI_Start(&requests_[part]));
     calls_[part].comm = later_ == MPI_COMM_NULL ? shadow_->first() : later_;
     return checked(start_by_mpi(calls_[part], &requests_[part]));
   }
@@ -238,7 +240,8 @@ class MpiCollective : public Collective {
     int ended = 0;
     const int code = MPI_Test(&requests_[part], &ended, MPI_STATUS_IGNORE);
     if (const auto good = checked(code); !good) return good;
-    return ended != 0;
+    if (!ended) return false;
+    return by_processor_.take(part);
   }
 
  private:
@@ -248,6 +251,7 @@ class MpiCollective : public Collective {
   std::vector<Call> calls_;
   const std::vector<std::vector<std::byte>> arrays_;
   const KeptTypes types_;
+  ByProcessor by_processor_;
   std::vector<MPI_Request> requests_;
   bool persistent_ = false;
 };
@@ -262,6 +266,7 @@ Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persi
   auto staged = stage(call, context, copies);
   if (!staged) return staged.error();
   const Pinned pinned = staged->pinned;
+  const std::size_t places = staged->places;
   std::vector<Part> parts = std::move(staged->parts);
   auto collective =
       std::make_unique<MpiCollective>(shadow, std::move(*staged), copies ? nullptr : context);
@@ -272,7 +277,7 @@ Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persi
     }
   }
   return made_runtime->add(context, std::move(parts), std::move(collective), pinned,
-                           persistent ? nullptr : shadow->order());
+                           persistent ? nullptr : shadow->order(), places);
 }
 
 // Persistent ones are prepared by all ranks together, which may decide for one kernel then.

@@ -1,6 +1,5 @@
-// A call in parts, on memory that the MPI library reaches: buffers of the device are replaced by
-// pinned memory, and copies say what goes in and out. How a call is cut depends on facts alone that
-// are the same on all ranks; where its buffers lie need not be.
+// A call on memory that the MPI library reaches: buffers of the device are replaced by pinned
+// memory, and copies say what goes in and out. In parts, where it is long (parts.h).
 #pragma once
 
 #include <cstddef>
@@ -9,12 +8,11 @@
 
 #include "base/result.h"
 #include "gpu/context.h"
+#include "gpu/mpi/by_processor.h"
 #include "gpu/operation.h"
 #include "transport/mpi/call.h"
 
 namespace weft::gpu {
-
-inline constexpr std::int64_t kPartBytes = 1 << 20;
 
 // Duplicates of derived data types: MPI lets the caller free its own when the collective has been
 // enqueued, while the agent makes the call later.
@@ -38,12 +36,14 @@ struct Staged {
 
   std::vector<Call> calls;  // one for each part
   std::vector<Part> parts;
+  std::size_t places = 0;  // of Runtime::add
+  ByProcessor by_processor;
   std::vector<std::vector<std::byte>> arrays;  // of the calls
   KeptTypes types;                             // of the calls
   Pinned pinned;
 };
 
-// copies: the MPI library does not reach the device's memory.
+// copies: the MPI library does not reach the device's memory, on any rank.
 Result<Staged> stage(const Call& call, Context* context, bool copies);
 
 }  // namespace weft::gpu
