@@ -115,6 +115,19 @@ WEFT_GPU_API int weft_reduce_local_enqueue(const void* in, void* inout, size_t c
 
 /* The collectives are declared where <mpi.h> has been included before. */
 #ifdef MPI_VERSION
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* MPI's data type of these elements, for collectives in streams; it is not freed. MPI has none of
+ * half and bfloat16: theirs is Weft's, of 16 bits. The reductions of this interface combine them by
+ * MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX and operators of yours; those of MPI's own do not.
+ * MPI_DATATYPE_NULL before MPI_Init. */
+WEFT_GPU_API MPI_Datatype weft_gpu_datatype(weft_gpu_type type);
+
+#ifdef __cplusplus
+}
+#endif
 #include "weft_gpu_calls.h"
 #endif
 

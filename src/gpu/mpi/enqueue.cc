@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "gpu/mpi/calls.h"
+#include "gpu/mpi/elements.h"
 #include "gpu/mpi/one_kernel.h"
 #include "gpu/mpi/staging.h"
 #include "gpu/operators.h"
@@ -263,7 +264,9 @@ Operation* operation_of(weft_gpu_request request) {
 Result<Operation*> stage_by_mpi(const Call& call, const Kept& shadow, bool persistent,
                                 Context* context) {
   const bool copies = !library_takes_device_memory();
-  auto staged = stage(call, context, copies);
+  const auto known = known_to_mpi(call);
+  if (!known) return known.error();
+  auto staged = stage(*known, context, copies);
   if (!staged) return staged.error();
   const Pinned pinned = staged->pinned;
   const std::size_t places = staged->places;
@@ -308,6 +311,7 @@ struct Beginning {
 
 Result<Beginning> begin(Runtime* runtime, const Call& call, const weft_gpu_request* request) {
   if (!request) return Error{"there is no place for the request", MPI_ERR_ARG};
+  if (const auto known = known_to_mpi(call); !known) return known.error();
   const auto context = runtime->context();
   if (!context) return context.error();
   auto shadow = Shadow::of(call.comm);
@@ -427,6 +431,10 @@ WEFT_GPU_API int weft_gpu_flags_of(weft_gpu_request request, weft_gpu_flags* fla
   if (!found) return failed(found.error());
   *flags = *found;
   return MPI_SUCCESS;
+}
+
+WEFT_GPU_API MPI_Datatype weft_gpu_datatype(weft_gpu_type type) {
+  return datatype_of(type);
 }
 
 WEFT_GPU_API int weft_reduce_local_enqueue(const void* in, void* inout, size_t count,

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <initializer_list>
-#include <optional>
 #include <vector>
 
-#include "gpu/operators.h"
+#include "gpu/mpi/elements.h"
 
 namespace weft::gpu {
 namespace {
@@ -60,53 +58,6 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   return spots;
 }
 
-bool is_one_of(MPI_Datatype type, std::initializer_list<MPI_Datatype> all) {
-  return std::find(all.begin(), all.end(), type) != all.end();
-}
-
-// Those of C and of Fortran, which a library may lack.
-std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
-  if (type == MPI_DATATYPE_NULL) return std::nullopt;
-  int size = 0;
-  MPI_Type_size(type, &size);
-  const auto sized = [size](weft_gpu_type one_byte) {
-    const int width = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
-    return static_cast<weft_gpu_type>(one_byte + width);
-  };
-  if (is_one_of(type, {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T,
-                       MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_INTEGER, MPI_INTEGER1,
-                       MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8})) {
-    return sized(WEFT_GPU_INT8);
-  }
-  if (is_one_of(type,
-                {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
-                 MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T})) {
-    return sized(WEFT_GPU_UINT8);
-  }
-  const bool is_real = is_one_of(
-      type, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8});
-  if (is_real && size == sizeof(float)) return WEFT_GPU_FLOAT;
-  if (is_real && size == sizeof(double)) return WEFT_GPU_DOUBLE;
-  return std::nullopt;
-}
-
-// MPI has no logical operators of numbers with fractions.
-std::optional<weft_gpu_op> op_of(MPI_Op op, weft_gpu_type type) {
-  const struct {
-    MPI_Op mpi;
-    weft_gpu_op own;
-  } all[] = {{MPI_SUM, WEFT_GPU_SUM},   {MPI_PROD, WEFT_GPU_PROD}, {MPI_MIN, WEFT_GPU_MIN},
-             {MPI_MAX, WEFT_GPU_MAX},   {MPI_LAND, WEFT_GPU_LAND}, {MPI_LOR, WEFT_GPU_LOR},
-             {MPI_LXOR, WEFT_GPU_LXOR}, {MPI_BAND, WEFT_GPU_BAND}, {MPI_BOR, WEFT_GPU_BOR},
-             {MPI_BXOR, WEFT_GPU_BXOR}};
-  for (const auto& one : all) {
-    if (op != one.mpi) continue;
-    if (!is_integer(type) && one.own >= WEFT_GPU_LAND) return std::nullopt;
-    return one.own;
-  }
-  return std::nullopt;
-}
-
 // The bytes of one rank, which all ranks know; 0: no kernel carries this out. A type may have more
 // bytes than an int counts.
 std::int64_t bytes_of(const Call& call) {
@@ -137,8 +88,8 @@ Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Co
   if (call.kind == Kind::allreduce) {
     const auto type = type_of(call.recvtype);
     if (!type) return Error{"the kernel has no reduction of this data type"};
-    const auto op = op_of(call.op, *type);
-    if (!op) return Error{"the kernel has no such reduction"};
+    const auto op = op_of(call.op);
+    if (!op || !reduces_by_mpi(*type, *op)) return Error{"the kernel has no such reduction"};
     own.count = static_cast<std::size_t>(call.recvcounts.at(0));
     own.type = *type, own.op = *op;
   } else {
