@@ -128,8 +128,8 @@ bool of_this_family(const std::string& file) {
 }  // namespace
 
 void bind_now() {
-  static std::once_flag once;
-  std::call_once(once, [] { bind_next_calls(find); });
+  // Why no std::call_once: it makes a system call to wake those who wait, whether or not any do.
+  [[maybe_unused]] static const bool bound = (bind_next_calls(find), true);
   // A first attempt before the library was there is repeated.
   if (!next_calls.Init) bind_next_calls(find);
 }
