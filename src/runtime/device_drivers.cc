@@ -151,7 +151,16 @@ class HipDriver final : public DeviceDriver {
   int of_device_ = 0;  // as the type of memory; the numbers have changed with version 6
 };
 
-std::atomic<bool> possible{false};
+enum class Possible : std::uint8_t { not_asked, no, yes };
+std::atomic<Possible> possible{Possible::not_asked};
+
+Possible ask_the_system() {
+  bool there = loaded(kCuda) || loaded(kHip);
+  for (const char* node :
+       {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvhost-gpu", "/dev/dxg", "/dev/kfd"})
+    there = there || access(node, F_OK) == 0;
+  return there ? Possible::yes : Possible::no;
+}
 
 // How many libraries the process has ever loaded: as long as that stays, no driver has come.
 unsigned long long loads() {
@@ -207,16 +216,10 @@ bool is_surely_the_processors(std::uintptr_t address) {
 
 }  // namespace
 
-void look_for_devices() {
-  bool there = loaded(kCuda) || loaded(kHip);
-  for (const char* node :
-       {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvhost-gpu", "/dev/dxg", "/dev/kfd"})
-    there = there || access(node, F_OK) == 0;
-  possible.store(there, std::memory_order_relaxed);
-}
-
 bool devices_possible() {
-  return possible.load(std::memory_order_relaxed);
+  Possible known = possible.load(std::memory_order_relaxed);
+  if (known == Possible::not_asked) possible.store(known = ask_the_system());
+  return known == Possible::yes;
 }
 
 const DeviceDriver* driver_of(const std::byte* at) {

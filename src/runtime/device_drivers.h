@@ -17,8 +17,8 @@ class DeviceDriver {
   virtual bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const = 0;
 };
 
-// Whether there may be such memory in this process at all: by what the node has, once.
-void look_for_devices();
+// Whether there may be such memory in this process at all: by what the node has when it is first
+// asked.
 bool devices_possible();
 
 // The one whose memory this is; nullptr: the processor reaches it.

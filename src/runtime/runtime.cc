@@ -19,7 +19,6 @@
 #include "library/this_thread.h"
 #include "runtime/agreement.h"
 #include "runtime/bind.h"
-#include "runtime/device_memory.h"
 #include "runtime/incomplete.h"
 #include "runtime/persistent.h"
 #include "runtime/self_communicator.h"
@@ -212,7 +211,6 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (!config.trace_file.empty()) own_track = runtime->trace_.add_track("application", true);
   begin_shadows(static_cast<int>(runtime->tags_));
   if (!runtime->native()) {
-    look_for_devices();
     runtime->place_threads();
     if (config.engine == Engine::agent && runtime->threads_allowed()) runtime->share_cores();
     if (runtime->learns()) runtime->share_cores();
