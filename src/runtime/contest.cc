@@ -84,9 +84,10 @@ class Contest {
     const std::string operation =
         reduces(shape.kind) ? reduction_words(call_.op, call_.recvtype) : "";
     const std::string level = runtime_.in_memory_only() ? "level kept" : "any level";
-    return plan_key({"weft " WEFT_VERSION, runtime_.platform, std::to_string(shape.size) + " ranks",
-                     kind_name(shape.kind), "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes",
-                     operation, level + (schedule_.is_direct ? ", one copy by the kernel" : ""),
+    return plan_key({"weft " WEFT_VERSION, Runtime::platform(),
+                     std::to_string(shape.size) + " ranks", kind_name(shape.kind),
+                     "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", operation,
+                     level + (schedule_.is_direct ? ", one copy by the kernel" : ""),
                      rival_ == Rival::blocking ? "or the library's blocking call"
                                                : "or the library's start and wait"});
   }

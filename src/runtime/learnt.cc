@@ -30,6 +30,18 @@ std::string program_words() {
   return name.starts_with("python") ? name + ' ' + file_name(second) : name;
 }
 
+// Of all keys: what has been learnt under another one is not for this job.
+const std::string& prefix() {
+  static const std::string words = [] {
+    int ranks = 1;
+    library_calls.Comm_size(handles.comm_world, &ranks);
+    return plan_key({"weft " WEFT_VERSION, Runtime::platform(), "learnt", program_words(),
+                     std::to_string(ranks) + " ranks"}) +
+           '|';
+  }();
+  return words;
+}
+
 // Of two sites of one name, one after the other: what was found out goes before what was looked at
 // longer.
 bool tells_more(const Learner::Found& one, const Learner::Found& other) {
@@ -150,16 +162,12 @@ std::string Learnt::words_of_site(const Communicator& communicator, const SiteKe
 
 void Learnt::read(Runtime& runtime) {
   by_messages_ = !runtime.config.node_memory;
-  int rank = 0, ranks = 1;
+  int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
-  library_calls.Comm_size(handles.comm_world, &ranks);
-  prefix_ = plan_key({"weft " WEFT_VERSION, runtime.platform, "learnt", program_words(),
-                      std::to_string(ranks) + " ranks"}) +
-            '|';
   std::string text;
   if (rank == 0)
-    for (const auto& [key, plan] : runtime.plans.with_prefix(prefix_))
-      text += key.substr(prefix_.size()) + '\t' + plan.algorithm + '\t' +
+    for (const auto& [key, plan] : runtime.plans.with_prefix(prefix()))
+      text += key.substr(prefix().size()) + '\t' + plan.algorithm + '\t' +
               std::to_string(period_of(plan)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
@@ -210,7 +218,7 @@ void Learnt::keep(Runtime& runtime) {
   std::vector<PlanCache::Entry> entries;
   for (const auto& [key, record] : records_)
     if (record.rank == 0 && record.found.is_new())
-      entries.emplace_back(prefix_ + key, plan_of_site(record));
+      entries.emplace_back(prefix() + key, plan_of_site(record));
   runtime.plans.put_all(entries);
 }
 

@@ -72,7 +72,6 @@ class Learnt {
   std::string words_of_site(const Communicator& communicator, const SiteKey& key) const;
 
   bool by_messages_ = false;                                           // layouts are not known
-  std::string prefix_;                                                 // of all keys
   std::map<std::string, std::pair<std::string, std::int64_t>> known_;  // way and period by key
   std::mutex mutex_;                                                   // guards records_
   std::map<std::string, SiteRecord> records_;  // by key, of the communicator with the most calls

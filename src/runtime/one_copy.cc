@@ -21,8 +21,7 @@ constexpr const char *kKey = "one copy", *kOfOne = "of one rank", *kOfAll = "of 
 constexpr const char *kOneCopy = "one-copy", *kTwoCopies = "two-copies";
 
 std::string key_of(const char* traffic) {
-  static const std::string machine = machine_words();
-  return plan_key({"weft " WEFT_VERSION, machine, kKey, traffic});
+  return plan_key({"weft " WEFT_VERSION, machine_words(), kKey, traffic});
 }
 
 // MPI_Init is no initialisation of a persistent collective: half of its budget, 5 ms by default.

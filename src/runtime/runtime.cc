@@ -134,11 +134,6 @@ bool may_tune(const Config& config, Scope scope) {
   return scope != Scope::nothing && config.init_budget_us > 0;
 }
 
-std::string platform_words(const Config& config, Scope scope) {
-  const bool may_learn = scope == Scope::all && config.learn != Learn::off;
-  return may_tune(config, scope) || may_learn ? machine_words() + ", " + library_words() : "";
-}
-
 void send_text(const std::string& own, MPI_Comm all) {
   const auto bytes = static_cast<std::int64_t>(own.size());
   library_calls.Send(&bytes, sizeof bytes, handles.byte, 0, 0, all);
@@ -174,7 +169,6 @@ Runtime::Runtime(const Config& config, Library library, ThreadMay thread_may, Sc
       summary(config.summary || !config.summary_json_file.empty()),
       plans(config.plan_cache_file),
       trial_budget(config.learning_budget, now_ns()),
-      platform(platform_words(config, scope)),
       progress(config.backoff, thread_may, *this),
       thread_may_(thread_may),
       scope_(scope),
@@ -236,7 +230,10 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
 // could not spare.
 void Runtime::prepare_initialisations(int rank) {
   self_communicator();
-  if ((may_tune(config, scope_) || learns()) && rank == 0) plans.read();
+  if ((may_tune(config, scope_) || learns()) && rank == 0) {
+    platform();
+    plans.read();
+  }
   if (learns()) learnt.read(*this);
 }
 
@@ -249,6 +246,11 @@ namespace {
 
 struct NodePlacement {
   int local_rank = 0;
+const std::string& Runtime::platform() {
+  static const std::string words = machine_words() + ", " + library_words();
+  return words;
+}
+
   NodeCores cores;
   std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
   std::string misfit;               // why the policy cannot be meant for this node

@@ -97,6 +97,10 @@ class Runtime final : public Observer {
   void keep_library_going() override;
   void agent_has_ended() override;
 
+  // Where plans hold: machine and MPI library. Read from files when it is first asked for, which
+  // only those do who look for plans.
+  static const std::string& platform();
+
   // Weft's threads that go on with operations: from now on nobody does but callers. For finalize
   // and exit.
   void stop_threads();
@@ -109,7 +113,6 @@ class Runtime final : public Observer {
   PlanCache plans;
   Learnt learnt;
   TrialBudget trial_budget;
-  const std::string platform;  // where plans hold: machine and MPI library; read at start
   Progress progress;
   Transfers transfers{progress};
 

@@ -66,7 +66,8 @@ class Tuner {
 
   std::string key() const {
     const auto bytes = static_cast<std::uint64_t>(record_.bytes);
-    return plan_key({"weft " WEFT_VERSION, runtime_.platform, ranks_words(), kind_name(shape_.kind),
+    return plan_key({"weft " WEFT_VERSION, Runtime::platform(), ranks_words(),
+                     kind_name(shape_.kind),
                      "<= " + std::to_string(std::bit_ceil(bytes)) + " bytes", record_.operation,
                      at_once_ ? "at once" : "any"});
   }

@@ -47,10 +47,12 @@ std::string numa_nodes() {
   return first_line("/sys/devices/system/node/online");
 }
 
-std::string machine_words() {
-  return processor() + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " CPUs, NUMA nodes " +
-         numa_nodes() + ", L2 " + first_line("/sys/devices/system/cpu/cpu0/cache/index2/size") +
-         ", L3 " + first_line("/sys/devices/system/cpu/cpu0/cache/index3/size");
+const std::string& machine_words() {
+  static const std::string words =
+      processor() + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " CPUs, NUMA nodes " +
+      numa_nodes() + ", L2 " + first_line("/sys/devices/system/cpu/cpu0/cache/index2/size") +
+      ", L3 " + first_line("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  return words;
 }
 
 }  // namespace weft
