@@ -68,6 +68,28 @@ std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
   return all->get(std::move(nodes));
 }
 
+// What the first rank of a node finds out for all there.
+struct OfNode {
+  int first;  // its rank
+  int cpus;   // of which the domains are known; 0: there are no two
+};
+
+// Collective over the ranks of a node, so that one of them alone looks at the machine.
+Place own_place(MPI_Comm here, int rank) {
+  int place = 0;
+  library_calls.Comm_rank(here, &place);
+  Topology machine = place == 0 ? topology_of_domains() : Topology{};
+  OfNode told{rank, machine.cpus()};
+  library_calls.Bcast(&told, sizeof told, handles.byte, 0, here);
+  Place own{told.first, kNoDomain, processor()};
+  if (told.cpus == 0) return own;
+  machine.numa_of_cpu.resize(static_cast<std::size_t>(told.cpus));
+  const auto bytes = static_cast<int>(machine.numa_of_cpu.size() * sizeof machine.numa_of_cpu[0]);
+  library_calls.Bcast(machine.numa_of_cpu.data(), bytes, handles.byte, 0, here);
+  own.domain = domain_of(machine, allowed_cpus());
+  return own;
+}
+
 }  // namespace
 
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks) {
@@ -91,8 +113,7 @@ void find_nodes(const Config& config, PlanCache& plans) {
   library_calls.Comm_rank(handles.comm_world, &rank);
   library_calls.Comm_size(handles.comm_world, &ranks);
   constexpr int kBytes = sizeof(Place);
-  Place own{rank, domain_of_this_process(), processor()};
-  library_calls.Bcast(&own.node, sizeof own.node, handles.byte, 0, here);
+  const Place own = own_place(here, rank);
   std::vector<Place> all(static_cast<std::size_t>(ranks));
   library_calls.Allgather(&own, kBytes, handles.byte, all.data(), kBytes, handles.byte,
                           handles.comm_world);

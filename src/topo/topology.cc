@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "topo/machine.h"
 
@@ -165,12 +166,12 @@ int domain_of(const Topology& topology, const std::vector<int>& cpus) {
   return domain;
 }
 
-int domain_of_this_process() {
-  const std::vector<int> cpus = allowed_cpus();
-  const bool is_bound = static_cast<long>(cpus.size()) < sysconf(_SC_NPROCESSORS_ONLN);
-  if (!is_bound || !may_have_several_domains()) return kNoDomain;
-  const auto topology = read_topology();
-  return topology ? domain_of(*topology, cpus) : kNoDomain;
+Topology topology_of_domains() {
+  if (!may_have_several_domains()) return {};
+  const auto cpus = static_cast<long>(allowed_cpus().size());
+  const bool is_bound = cpus < sysconf(_SC_NPROCESSORS_ONLN);
+  auto topology = is_bound ? read_topology() : Topology{};
+  return topology ? std::move(*topology) : Topology{};
 }
 
 std::vector<int> allowed_cpus() {

@@ -37,9 +37,10 @@ Topology plain_topology(int cores);
 inline constexpr int kNoDomain = -1;
 int domain_of(const Topology& topology, const std::vector<int>& cpus);
 
-// That of the CPUs this process is bound to. hwloc, which takes milliseconds, is asked only where
-// the kernel has several NUMA nodes, or hwloc's own variables put another machine in its place.
-int domain_of_this_process();
+// The machine, where this process is bound to some CPUs of one that may have several domains; else
+// no CPUs. hwloc, which takes milliseconds, is asked only where the kernel has several NUMA nodes,
+// or hwloc's own variables put another machine in its place.
+Topology topology_of_domains();
 
 // The logical CPU numbers that the calling thread may run on, ascending.
 std::vector<int> allowed_cpus();
