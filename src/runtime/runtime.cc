@@ -77,11 +77,11 @@ void move_to_core(int core) {
 }
 
 // A forked child that exits has none of the parent's threads.
-pid_t owner = 0;
+bool is_forked_child = false;
 
 void stop_threads_at_exit() {
   Runtime* runtime = Runtime::active();
-  if (runtime && getpid() == owner) runtime->stop_threads();
+  if (runtime && !is_forked_child) runtime->stop_threads();
 }
 
 // Rank 0 collects the ranks' texts one by one, so that no shared file system and no more memory
@@ -216,7 +216,7 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
     runtime->add_communicator(handles.comm_world, {});
     runtime->prepare_initialisations(rank);
   }
-  owner = getpid();
+  pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
   std::atexit(stop_threads_at_exit);
   active_.store(runtime, std::memory_order_release);
   blocking_taken.store(wants_blocking(config) && !runtime->native(), std::memory_order_release);
