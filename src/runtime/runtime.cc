@@ -120,11 +120,14 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
 }
 
 // Collective over the ranks of one node: whether more CPUs are this rank's than ranks run on just
-// these.
+// these. Nobody asks where there are so many ranks that it can be true of few.
 bool more_cores_than_ranks(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
   const auto cpus_of_rank = gather_allowed_cpus(handles.comm_world, ranks);
+  int cpus = rank == 0 ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
+  library_calls.Bcast(&cpus, sizeof cpus, handles.byte, 0, handles.comm_world);
+  if (ranks >= cpus) return false;
   const auto& own = cpus_of_rank[static_cast<std::size_t>(rank)];
   return std::count(cpus_of_rank.begin(), cpus_of_rank.end(), own) <
          static_cast<std::ptrdiff_t>(own.size());
