@@ -368,21 +368,23 @@ void Runtime::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start();
   // What a thread that must not call MPI has advanced is ended in the application's completions.
   const bool usable = started && (takes_all() || completions_are_ours());
-  const std::array<std::int64_t, 2> own{usable ? 0 : 1, asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
-  std::array<std::int64_t, 2> all{};
-  std::int64_t before = 0;
-  library_calls.Scan(own.data(), &before, 1, handles.int64, handles.sum, handles.comm_world);
-  library_calls.Allreduce(own.data(), all.data(), static_cast<int>(own.size()), handles.int64,
-                          handles.sum, handles.comm_world);
-  const auto [without, below] = all;
-  operators_stay_ = without == 0 && below > 0;
-  if (without == 0) return;
+  int ranks = 1;
+  library_calls.Comm_size(handles.comm_world, &ranks);
+  const std::array<std::int64_t, 2> own{usable ? -ranks : -rank,
+                                        asked_level < MPI_THREAD_MULTIPLE ? 1 : 0};
+  std::array<std::int64_t, 2> greatest{};
+  library_calls.Allreduce(own.data(), greatest.data(), static_cast<int>(own.size()), handles.int64,
+                          handles.max, handles.comm_world);
+  const auto [first_without, below] = greatest;
+  const Lacking who = lacking(static_cast<int>(-first_without), ranks, rank);
+  operators_stay_ = who == Lacking::nobody && below > 0;
+  if (who == Lacking::nobody) return;
   thread_may_ = ThreadMay::nothing;
   progress.go_without_thread();
   if (agent_) agent_->stop();
   const std::string effect = takes_all() ? "collectives go on inside MPI calls only"
                                          : "collectives that need one go to the MPI library";
-  if (!started && before == 1)
+  if (!started && who == Lacking::this_rank_first)
     say("rank " + std::to_string(rank) + " gets no progress thread (" + started.error().message +
         "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
 }
