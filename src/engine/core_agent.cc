@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/futex.h"
-#include "engine/thread.h"
 
 namespace weft {
 namespace {
@@ -40,13 +39,13 @@ CoreAgent::CoreAgent(std::shared_ptr<void> memory, DeskMemory* own,
 }
 
 Result<bool> CoreAgent::start() {
-  auto started = start_thread(thread_, [this] { main(); });
+  auto started = thread_.start([this] { main(); });
   if (started) own_->serves.wait(DeskMemory::Serves::not_yet);
   return started;
 }
 
 void CoreAgent::stop() {
-  if (!thread_.joinable()) return;
+  if (!thread_.is_started()) return;
   stopping_.store(true);
   own_->agent.calls.fetch_add(1);
   wake_one(own_->agent.calls, FutexOf::processes);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/result.h"
@@ -14,6 +13,7 @@
 #include "engine/orders.h"
 #include "engine/pace.h"
 #include "engine/remote_program.h"
+#include "engine/thread.h"
 
 namespace weft {
 
@@ -58,7 +58,7 @@ class CoreAgent {
   Baton baton_;  // of its thread
   Pace pace_;    // the same
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace weft

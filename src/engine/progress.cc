@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/futex.h"
-#include "engine/thread.h"
 
 namespace weft {
 namespace {
@@ -232,10 +232,10 @@ void Progress::leave_transfers(int change) {
   if (change > 0 && asleep_.load() == Asleep::deeply) call_thread();
 }
 
-Result<bool> Progress::start() {
+Result<bool> Progress::start(std::span<std::byte> stack) {
   const std::lock_guard lock(inbox_mutex_);
-  if (!with_thread() || thread_.joinable() || stopping_.load()) return true;
-  auto started = start_thread(thread_, [this] { thread_main(); });
+  if (!with_thread() || thread_.is_started() || stopping_.load()) return true;
+  auto started = thread_.start([this] { thread_main(); }, stack);
   if (!started) thread_may_.store(ThreadMay::nothing);
   return started;
 }
@@ -254,7 +254,10 @@ std::int64_t Progress::time_for_pace() const {
   return waiting_.keeps_time() ? now_ns() : 0;
 }
 
+// Many a program has never any work for it: what takes system calls is done once there is some.
 void Progress::thread_main() {
+  while (!stopping_.load() && !thread_has_work() && transfers_.load() == 0)
+    rest_without_operations();
   observer_.thread_started("progress", 0);
   prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   while (!stopping_.load()) {
@@ -345,9 +348,9 @@ void Progress::stop() {
   stopping_.store(true);
   call_thread();
   // The MPI library may exit the process from inside the thread.
-  const bool from_inside = thread_.get_id() == std::this_thread::get_id();
+  const bool from_inside = thread_.is_this_one();
   if (desk_ && !from_inside) take_all_back();
-  if (thread_.joinable() && !from_inside) thread_.join();
+  if (thread_.is_started() && !from_inside) thread_.join();
 }
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <span>
 #include <vector>
 
 #include "engine/baton.h"
@@ -19,6 +19,7 @@
 #include "engine/observer.h"
 #include "engine/operation.h"
 #include "engine/orders.h"
+#include "engine/thread.h"
 #include "engine/waiting.h"
 
 namespace weft {
@@ -34,8 +35,8 @@ class Progress {
   ~Progress();
 
   // Starts the thread now rather than with the first work for it, so that whether it can be had is
-  // known. After an error there is none.
-  Result<bool> start();
+  // known. After an error there is none. stack: as Thread has it.
+  Result<bool> start(std::span<std::byte> stack = {});
   // From now on callers only advance operations. Before the first submit().
   void go_without_thread();
   // While one of the application's threads blocks, another may submit operations. Before the first
@@ -163,7 +164,7 @@ class Progress {
   std::uint32_t looks_at_orders_ = 0;  // by whoever holds advancing_
   std::atomic<std::int64_t> ended_by_agent_{0};
   Waiting waiting_;  // of the thread
-  std::thread thread_;
+  Thread thread_;
 };
 
 // Out of the way of those that need not wait.

@@ -1,30 +1,77 @@
-// The signal mask is inherited at creation, so it is set around it. What a thread's own
-// instructions raise stays open: blocked, it would end the process, while the application may have
-// a handler that tracks its pages, or traps its floating-point errors, whichever thread touches
-// them.
+// What a thread's own instructions raise stays open: blocked, it would end the process, while the
+// application may have a handler that tracks its pages, or traps its floating-point errors,
+// whichever thread touches them.
 #include "engine/thread.h"
 
-#include <pthread.h>
+#include <dlfcn.h>
 #include <signal.h>
 
+#include <memory>
 #include <system_error>
+#include <utility>
 
 namespace weft {
+namespace {
 
-Result<bool> start_thread(std::thread& thread, std::function<void()> main) {
-  sigset_t asynchronous, before;
-  sigfillset(&asynchronous);
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
-    sigdelset(&asynchronous, own);
-  pthread_sigmask(SIG_SETMASK, &asynchronous, &before);
-  Result<bool> started = true;
-  try {
-    thread = std::thread(std::move(main));
-  } catch (const std::system_error& error) {
-    started = Error{error.code().message()};
+sigset_t asynchronous_signals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&signals, own);
+  return signals;
+}
+
+// The mask is inherited, unless the C library gives it at creation, which spares two system calls.
+// It is asked at run time: the wheel is linked to an older one (glibc 2.32 has it).
+class Attributes {
+ public:
+  explicit Attributes(std::span<std::byte> stack) : blocked_(asynchronous_signals()) {
+    using SetMask = int (*)(pthread_attr_t*, const sigset_t*);
+    static const auto set_mask =
+        reinterpret_cast<SetMask>(dlsym(RTLD_DEFAULT, "pthread_attr_setsigmask_np"));
+    pthread_attr_init(&attributes_);
+    if (!stack.empty()) pthread_attr_setstack(&attributes_, stack.data(), stack.size());
+    is_inherited_ = !set_mask || set_mask(&attributes_, &blocked_) != 0;
+    if (is_inherited_) pthread_sigmask(SIG_SETMASK, &blocked_, &before_);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  Attributes(const Attributes&) = delete;
+  ~Attributes() {
+    if (is_inherited_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    pthread_attr_destroy(&attributes_);
+  }
+  const pthread_attr_t* get() const { return &attributes_; }
+
+ private:
+  pthread_attr_t attributes_;
+  sigset_t blocked_, before_;
+  bool is_inherited_;
+};
+
+void* run(void* main) {
+  const std::unique_ptr<std::function<void()>> own(static_cast<std::function<void()>*>(main));
+  (*own)();
+  return nullptr;
+}
+
+}  // namespace
+
+Result<bool> Thread::start(std::function<void()> main, std::span<std::byte> stack) {
+  auto own = std::make_unique<std::function<void()>>(std::move(main));
+  pthread_t made;
+  int code = pthread_create(&made, Attributes(stack).get(), run, own.get());
+  if (code == EINVAL && !stack.empty())
+    code = pthread_create(&made, Attributes({}).get(), run, own.get());
+  if (code != 0) return Error{std::generic_category().message(code)};
+  own.release();
+  thread_ = made;
+  return true;
+}
+
+void Thread::join() {
+  pthread_join(*std::exchange(thread_, std::nullopt), nullptr);
+}
+
+void Thread::detach() {
+  pthread_detach(*std::exchange(thread_, std::nullopt));
 }
 
 }  // namespace weft

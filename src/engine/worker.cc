@@ -5,8 +5,6 @@
 #include <deque>
 #include <mutex>
 
-#include "engine/thread.h"
-
 namespace weft {
 
 struct Worker::Queue {
@@ -26,16 +24,17 @@ Worker::~Worker() {
     queue_->stopping = true;
   }
   queue_->changed.notify_one();
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id())
+  if (!thread_.is_started()) return;
+  if (thread_.is_this_one())
     thread_.detach();
   else
     thread_.join();
 }
 
 Result<bool> Worker::start() {
-  return start_thread(thread_, [queue = queue_, &observer = observer_, index = index_,
-                                core = core_] { thread_main(queue, observer, index, core); });
+  return thread_.start([queue = queue_, &observer = observer_, index = index_, core = core_] {
+    thread_main(queue, observer, index, core);
+  });
 }
 
 void Worker::submit(std::shared_ptr<Operation> operation) {

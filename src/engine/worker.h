@@ -6,10 +6,10 @@
 
 #include <functional>
 #include <memory>
-#include <thread>
 
 #include "engine/observer.h"
 #include "engine/operation.h"
+#include "engine/thread.h"
 
 namespace weft {
 
@@ -47,7 +47,7 @@ class Worker {
   const int index_;
   const int core_;
   const std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the worker
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace weft

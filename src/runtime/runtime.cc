@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -124,14 +125,19 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
 bool more_cores_than_ranks(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
-  const auto cpus_of_rank = gather_allowed_cpus(handles.comm_world, ranks);
   int cpus = rank == 0 ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
   library_calls.Bcast(&cpus, sizeof cpus, handles.byte, 0, handles.comm_world);
   if (ranks >= cpus) return false;
+  const auto cpus_of_rank = gather_allowed_cpus(handles.comm_world, ranks);
   const auto& own = cpus_of_rank[static_cast<std::size_t>(rank)];
   return std::count(cpus_of_rank.begin(), cpus_of_rank.end(), own) <
          static_cast<std::ptrdiff_t>(own.size());
 }
+
+// Of a thread that goes on with operations in memory only: it runs nothing of the library's, and of the
+// application's at most what handles a fault. To map one for it takes system calls; this costs
+// nothing before it is used.
+alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
 
 bool may_tune(const Config& config, Scope scope) {
   return scope != Scope::nothing && config.init_budget_us > 0;
@@ -240,6 +246,11 @@ void Runtime::prepare_initialisations(int rank) {
   if (learns()) learnt.read(*this);
 }
 
+const std::string& Runtime::platform() {
+  static const std::string words = machine_words() + ", " + library_words();
+  return words;
+}
+
 bool Runtime::learns() const {
   return takes_all() && threads_allowed() && config.engine == Engine::automatic &&
          wants_blocking(config) && config.learn != Learn::off;
@@ -249,11 +260,6 @@ namespace {
 
 struct NodePlacement {
   int local_rank = 0;
-const std::string& Runtime::platform() {
-  static const std::string words = machine_words() + ", " + library_words();
-  return words;
-}
-
   NodeCores cores;
   std::vector<int> core_of_thread;  // by local rank; -1: beside its rank
   std::string misfit;               // why the policy cannot be meant for this node
@@ -365,7 +371,7 @@ void Runtime::agent_has_ended() {
 // Collective: one rank without a thread is enough for all to do without, since blocking calls are
 // then made in a form that must be the same everywhere. The first such rank says why.
 void Runtime::agree_on_threads(int rank, int asked_level) {
-  const auto started = progress.start();
+  const auto started = progress.start(takes_all() ? std::span<std::byte>() : stack_in_memory);
   // What a thread that must not call MPI has advanced is ended in the application's completions.
   const bool usable = started && (takes_all() || completions_are_ours());
   int ranks = 1;

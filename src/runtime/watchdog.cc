@@ -12,7 +12,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -68,7 +67,7 @@ class Watchdog {
   std::deque<Place> places_;  // never shrinks: threads come back to theirs
   bool stopping_ = false;
   std::condition_variable changed_;
-  std::thread thread_;
+  Thread thread_;
   int seconds_ = 0, rank_ = 0;
   std::set<std::int64_t> told_waits_;  // by the time at which they began
   std::map<const CollectiveOperation*, Standstill> standstills_;
@@ -154,7 +153,7 @@ void Watchdog::give_back(Place* place) {
 void Watchdog::start(int seconds, int rank) {
   seconds_ = seconds;
   rank_ = rank;
-  const auto started = start_thread(thread_, [this] { run(); });
+  const auto started = thread_.start([this] { run(); });
   if (started)
     watching.store(true);
   else
@@ -163,7 +162,7 @@ void Watchdog::start(int seconds, int rank) {
 }
 
 void Watchdog::stop() {
-  if (!thread_.joinable()) return;
+  if (!thread_.is_started()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "call_memory.h"
