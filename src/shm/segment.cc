@@ -57,11 +57,11 @@ bool same_file(const SegmentName& name, int descriptor) {
          file.st_ino == name.inode && file.st_size == name.bytes;
 }
 
-bool has_label(int descriptor, std::uint64_t token) {
-  std::array<char, 64> link;
-  const ssize_t length = readlink(path_of("self", descriptor).c_str(), link.data(), link.size());
-  const std::string text(link.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  return text.starts_with("/memfd:" + label(token) + " ");
+// What a link in /proc leads to; "" where it cannot be read.
+std::string target_of(const std::string& link) {
+  std::array<char, 64> target;
+  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+  return {target.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
 std::int64_t whole_pages(std::int64_t bytes) {
@@ -109,20 +109,21 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   return made;
 }
 
-// O_PATH first: should the path lead to a pipe or a device, nothing happens to it. A mapping needs
-// no descriptor, of which processes may have few.
+// The link is read first: should the path lead to a pipe or a device, nothing happens to it. A
+// mapping needs no descriptor, of which processes may have few.
 Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
-  const Descriptor found(
-      open(path_of(std::to_string(name.process), name.descriptor).c_str(), O_PATH | O_CLOEXEC));
-  if (found.get() < 0)
+  const std::string path = path_of(std::to_string(name.process), name.descriptor);
+  const std::string target = target_of(path);
+  if (target.empty())
     return failure("cannot reach the segment of " + owner +
                    ", which has ended or runs in another container or as another user");
-  if (!same_file(name, found.get()) || !has_label(found.get(), name.token))
-    return Error{"shared memory: what " + owner +
-                 " has under that name is another file; is it in another container?"};
-  const Descriptor memory(open(path_of("self", found.get()).c_str(), O_RDWR | O_CLOEXEC));
+  const Error another{"shared memory: what " + owner +
+                      " has under that name is another file; is it in another container?"};
+  if (!target.starts_with("/memfd:" + label(name.token) + " ")) return another;
+  const Descriptor memory(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (memory.get() < 0) return failure("cannot open the segment of " + owner);
+  if (!same_file(name, memory.get())) return another;
   return map(name, memory.get(), mapped);
 }
 
