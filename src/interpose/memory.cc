@@ -11,8 +11,10 @@ namespace weft::interpose {
 namespace special {
 
 int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  SharedHeap* const heap = Runtime::active() && size >= kLeastDirect_bytes ? own_heap() : nullptr;
-  void* const block = heap && info == handles.info_null ? heap->allocate(size, 1) : nullptr;
+  const bool is_wanted =
+      Runtime::active() && size >= kLeastDirect_bytes && info == handles.info_null;
+  SharedHeap* const heap = is_wanted ? find_or_make_own_heap() : nullptr;
+  void* const block = heap ? heap->allocate(size, 1) : nullptr;
   if (!block) return next_calls.Alloc_mem(size, info, baseptr);
   *static_cast<void**>(baseptr) = block;
   return MPI_SUCCESS;

@@ -64,7 +64,9 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
   if (!nodes) return;
   const int here = nodes->ranks_on(nodes->of(rank));
   const std::int64_t window_bytes = most_node_bytes(here);
-  const std::int64_t bytes = NodeWindows::bytes(here, window_bytes);
+  const bool of_all = user == handles.comm_world && here > 1;
+  const std::int64_t heaps = of_all ? bytes_for_heaps(here) : 0;
+  const std::int64_t bytes = NodeWindows::bytes(here, window_bytes) + heaps;
   const ErrorsReturn errors(user);
   auto made = make_room(has_own ? shadow : user, rank, *nodes, bytes);
   if (!made) {
@@ -75,6 +77,7 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
   if (here > 1)
     memory = std::make_unique<NodeMemory>(room, nodes->place(rank), here, window_bytes,
                                           on_one_node() ? ranks_that_share(world_ranks) : nullptr);
+  if (of_all) tell_of_heaps_in(room.take(heaps));
   if (on_one_node()) domains = domains_of(world_ranks);
   processor = processor_of(world_ranks);
 }

@@ -1,15 +1,19 @@
-// Each tells where its heap is, and how its other memory is attached. Whether that works is tried
-// out with one other rank; if it does for all, each rank attaches the others' memory when it first
-// needs it, which may still fail: the ranks of a call agree then. Why not all at once: on a node
-// with 128 ranks that would be 16,000 times half a dozen system calls.
+// A heap is made when memory of it is first wanted, and its rank writes down where it is. Each rank
+// attaches the others' memory when it first needs it, which may fail: the ranks of a call agree
+// then. Why not all at once: on a node with 128 ranks that would be 16,000 times half a dozen
+// system calls. XPMEM and the kernel's copies are tried out with one other rank, where they are
+// there at all, which the first rank of the node knows.
 #include "runtime/node_heaps.h"
 
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "library/generated/library_calls.h"
@@ -22,11 +26,15 @@ namespace {
 
 // Kept to the end of the process: the application may use its memory after MPI_Finalize.
 struct Node {
-  SharedHeap* own = nullptr;
+  int own_rank = 0;
   std::vector<int> ranks;  // whose heaps are seen here, by rank in MPI_COMM_WORLD, in order
   std::unique_ptr<ProcessMemory> processes;  // nullptr: cannot be attached
   std::unique_ptr<OneCopy> copies;           // nullptr: the kernel does not copy
   OneCopyRule rule;
+  std::atomic<SharedHeap*> own{nullptr};
+  std::mutex making;                 // guards the rest
+  std::shared_ptr<std::byte> names;  // of the ranks' heaps; nullptr: they cannot be told
+  bool is_refused = false;           // the own one
 };
 Node& node() {
   static auto* instance = new Node;
@@ -39,10 +47,11 @@ FindHeap heap_of_application() {
   return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
 }
 
-SharedHeap* find_or_make_heap() {
-  if (const FindHeap find = heap_of_application()) return find();
-  const auto made = SharedHeap::create();
-  return made ? *made : nullptr;
+bool may_have_heap() {
+  const FindHeap find = heap_of_application();
+  if (!find) return SharedHeap::may_be_made();
+  node().own = find();
+  return node().own && node().own.load()->is_shared();
 }
 
 // A heap that was asked for is missed. lacking: the first rank that has none.
@@ -54,14 +63,20 @@ void say_if_missed(int lacking, int own_rank) {
       "): large allocations are copied as without --shared-heap");
 }
 
-// What a rank tells the others; no name where it has no heap to share, no memory to attach, or none
-// to copy from.
+// What the first rank of the node tells the others.
+struct OfFirst {
+  KnownRule rule;
+  bool xpmem = false;  // may be there
+
+  bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
+};
+
+// What a rank tells the others; no name where it has no memory to attach, or none to copy from.
 struct Offer {
-  SegmentName name{};
   ProcessMemory::Name process{};
   OneCopy::Name copies{};
-  KnownRule rule;  // of the node's first rank
   int world_rank = 0;
+  bool has_heap = false;  // or may have
 };
 
 // The ranks of this node by their places; which of them this rank tries out, and which is itself.
@@ -88,15 +103,6 @@ struct Others {
     return works;
   }
 };
-
-bool can_attach_heaps(const Others& others) {
-  return others.add([](const Offer& offer) { return offer.name.bytes > 0; },
-                    [](const Offer& offer) {
-                      const auto first_page = Segment::Mapped::first_page;
-                      return static_cast<bool>(Segment::attach(offer.name, first_page));
-                    },
-                    [](const Offer&) {});
-}
 
 // A library that was named is missed where it cannot be opened.
 std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_rank) {
@@ -125,29 +131,30 @@ bool add_copies(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.copies); });
 }
 
-// Each under the number of its rank.
-void announce(const std::vector<Offer>& offers, int own_rank) {
-  Node& here = node();
-  for (const Offer& offer : offers) here.ranks.push_back(offer.world_rank);
-  std::sort(here.ranks.begin(), here.ranks.end());
-  here.own->set_sharers(static_cast<int>(here.ranks.size()));
-  shared_ranges().add_own_heap(own_rank, here.own->parts(), here.ranks);
-  for (const Offer& offer : offers)
-    if (offer.world_rank != own_rank) shared_ranges().add_heap(offer.world_rank, offer.name);
+SegmentName* name_of_heap(std::size_t place) {
+  return reinterpret_cast<SegmentName*>(node().names.get()) + place;
 }
 
-// What this process can do; of a node, what all can.
+// Under the number of its rank.
+void announce(SharedHeap& heap) {
+  Node& here = node();
+  const auto own = std::lower_bound(here.ranks.begin(), here.ranks.end(), here.own_rank);
+  heap.set_sharers(static_cast<int>(here.ranks.size()));
+  shared_ranges().add_own_heap(here.own_rank, heap.parts(), here.ranks);
+  *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
+}
+
+// What this process can do with the others' memory; of a node, what all can.
 struct Abilities {
-  bool map_heaps = false, attach = false, copy = false;
+  bool attach = false, copy = false;
 };
 
 Abilities of_all(MPI_Comm comm, Abilities own) {
-  const std::array<std::int64_t, 3> lacking{own.map_heaps ? 0 : 1, own.attach ? 0 : 1,
-                                            own.copy ? 0 : 1};
-  std::array<std::int64_t, 3> all_lacking{};
+  const std::array<std::int64_t, 2> lacking{own.attach ? 0 : 1, own.copy ? 0 : 1};
+  std::array<std::int64_t, 2> all_lacking{};
   library_calls.Allreduce(lacking.data(), all_lacking.data(), static_cast<int>(lacking.size()),
                           handles.int64, handles.sum, comm);
-  return {all_lacking[0] == 0, all_lacking[1] == 0, all_lacking[2] == 0};
+  return {all_lacking[0] == 0, all_lacking[1] == 0};
 }
 
 void forget() {
@@ -183,35 +190,69 @@ void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& p
   library_calls.Comm_size(here, &ranks);
   library_calls.Comm_rank(here, &place);
   if (ranks == 1) return;
-  node().own = find_or_make_heap();
+  OfFirst told;
+  if (place == 0) told = {known_rule(config, ranks, plans), Xpmem::may_be_there(config.xpmem)};
+  library_calls.Bcast(&told, sizeof told, handles.byte, 0, here);
   Offer own;
-  if (node().own && node().own->is_shared()) own.name = node().own->name();
   library_calls.Comm_rank(handles.comm_world, &own.world_rank);
-  node().processes = open_own_memory(config.xpmem, own.world_rank);
+  own.has_heap = may_have_heap();
+  if (told.xpmem) node().processes = open_own_memory(config.xpmem, own.world_rank);
   if (process_memory()) own.process = process_memory()->name();
-  if (config.one_copy != OneCopyUse::never) node().copies = OneCopy::create(own.world_rank);
+  if (told.copies()) node().copies = OneCopy::create(own.world_rank);
   if (one_copy()) own.copies = one_copy()->name();
-  if (place == 0) own.rule = known_rule(config, ranks, plans);
   std::vector<Offer> offers(static_cast<std::size_t>(ranks));
   constexpr int kBytes = sizeof own;
   library_calls.Allgather(&own, kBytes, handles.byte, offers.data(), kBytes, handles.byte, here);
   const auto lacking = std::find_if(offers.begin(), offers.end(),
-                                    [](const Offer& offer) { return offer.name.bytes == 0; });
-  if (lacking != offers.end()) say_if_missed(lacking->world_rank, own.world_rank);
+                                    [](const Offer& offer) { return !offer.has_heap; });
+  if (lacking != offers.end()) {
+    say_if_missed(lacking->world_rank, own.world_rank);
+    return forget();
+  }
   const Others others{offers, static_cast<std::size_t>(place)};
-  const Abilities all =
-      of_all(here, {can_attach_heaps(others), add_processes(others), add_copies(others)});
-  if (!all.map_heaps) return forget();
-  announce(offers, own.world_rank);
+  const Abilities all = of_all(here, {add_processes(others), add_copies(others)});
+  node().own_rank = own.world_rank;
+  for (const Offer& offer : offers) node().ranks.push_back(offer.world_rank);
+  std::sort(node().ranks.begin(), node().ranks.end());
   end_trials(all.attach);
   if (all.copy)
-    settle_rule(here, offers[0].rule, offers, config, plans);
+    settle_rule(here, told.rule, offers, config, plans);
   else
     node().copies.reset();
 }
 
+std::int64_t bytes_for_heaps(int ranks) {
+  const auto bytes = static_cast<std::int64_t>(sizeof(SegmentName)) * ranks;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+void tell_of_heaps_in(std::shared_ptr<std::byte> memory) {
+  Node& here = node();
+  if (here.ranks.empty()) return;
+  const std::lock_guard lock(here.making);
+  here.names = std::move(memory);
+  for (std::size_t place = 0; place < here.ranks.size(); ++place)
+    if (here.ranks[place] != here.own_rank)
+      shared_ranges().add_heap(here.ranks[place], name_of_heap(place));
+  if (SharedHeap* const own = here.own) announce(*own);
+}
+
 SharedHeap* own_heap() {
   return node().own;
+}
+
+// Refused once, it is not asked for again.
+SharedHeap* find_or_make_own_heap() {
+  Node& here = node();
+  if (SharedHeap* const own = here.own) return own;
+  const std::lock_guard lock(here.making);
+  if (here.own || !here.names || here.is_refused) return here.own;
+  const auto made = SharedHeap::create();
+  here.is_refused = !made;
+  if (!made) return nullptr;
+  announce(**made);
+  here.own = *made;
+  return *made;
 }
 
 ProcessMemory* process_memory() {

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <vector>
 
 #include "base/config.h"
@@ -17,12 +18,19 @@
 
 namespace weft {
 
-// Collective over the ranks of this node, once. Each sees all others' heaps then, or none any; if
-// so, each can attach the others' memory, or none can, and the same of the kernel's copies.
+// Collective over the ranks of this node, once. Each may have a heap then that the others see, or
+// none may; if so, each can attach the others' memory, or none can, and the same of the kernel's
+// copies.
 void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& plans);
+// Then, where the ranks have memory in common: a piece of it, all zero, in which each says where
+// its heap is. Without it no heap is shared.
+std::int64_t bytes_for_heaps(int ranks);
+void tell_of_heaps_in(std::shared_ptr<std::byte> memory);
 
-// This process's; nullptr where heaps are not shared.
+// This process's; nullptr where it has none.
 SharedHeap* own_heap();
+// The same for who wants memory of it; nullptr where heaps are not shared, or the system refuses.
+SharedHeap* find_or_make_own_heap();
 // nullptr where processes cannot attach each other's memory.
 ProcessMemory* process_memory();
 // nullptr where the kernel does not copy between them.

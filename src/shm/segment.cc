@@ -196,4 +196,9 @@ void Segment::close_to_others() {
   if (owns_descriptor()) close(std::exchange(descriptor_, -1));
 }
 
+bool addresses_are_limited() {
+  rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 }  // namespace weft

@@ -66,4 +66,7 @@ class Segment {
   std::byte* data_;          // nullptr: moved from
 };
 
+// Addresses are what a limit on them (ulimit -v) counts, used or not.
+bool addresses_are_limited();
+
 }  // namespace weft

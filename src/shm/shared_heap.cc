@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,13 +67,15 @@ void in_child() {
 
 }  // namespace
 
-// Addresses are what a limit on them (ulimit -v) counts, used or not; a part has more than its
-// blocks need.
+bool SharedHeap::may_be_made() {
+  return !under_valgrind();
+}
+
+// A part has more addresses than its blocks need.
 Result<SharedHeap*> SharedHeap::create() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+  if (addresses_are_limited())
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
-  if (under_valgrind()) return Error{"shared memory: valgrind would read and so fill all of it"};
+  if (!may_be_made()) return Error{"shared memory: valgrind would read and so fill all of it"};
   constexpr std::int64_t kMost_bytes = SegmentParts::bytes_of(SegmentParts::kMost - 1);
   const std::int64_t most = std::min(sysconf(_SC_PHYS_PAGES) * page_bytes(), kMost_bytes);
   auto segment = Segment::create(bytes_for(most), Segment::Mapped::first_page);

@@ -17,6 +17,8 @@ namespace weft {
 
 class SharedHeap {
  public:
+  // Whether there is any use in trying; without a system call.
+  static bool may_be_made();
   // An error where memory is not to be had, or the process has a limit on its addresses. For the
   // life of the process: what is handed out stays valid while it exits.
   static Result<SharedHeap*> create();

@@ -49,10 +49,10 @@ void SharedRanges::add_own_heap(int rank, SegmentParts& parts, std::vector<int> 
 }
 
 void SharedRanges::add_heap(int rank, SegmentParts& parts) {
-  insert({rank, &parts, {}});
+  insert({rank, &parts, nullptr});
 }
 
-void SharedRanges::add_heap(int rank, const SegmentName& name) {
+void SharedRanges::add_heap(int rank, const SegmentName* name) {
   insert({rank, nullptr, name});
 }
 
@@ -63,9 +63,10 @@ void SharedRanges::insert(const Heap& heap) {
 
 // For good, as every part of it.
 SegmentParts* SharedRanges::attached(Heap& heap) const {
-  if (heap.parts || heap.name.bytes == 0) return heap.parts;
-  auto segment = Segment::attach(heap.name, Segment::Mapped::first_page);
-  heap.name.bytes = 0;
+  if (heap.parts || !heap.name) return heap.parts;
+  const SegmentName& name = *std::exchange(heap.name, nullptr);
+  if (addresses_are_limited()) return nullptr;
+  auto segment = Segment::attach(name, Segment::Mapped::first_page);
   if (!segment) return nullptr;
   attached_.push_back(std::make_unique<SegmentParts>(std::move(*segment)));
   return heap.parts = attached_.back().get();
@@ -110,8 +111,8 @@ std::optional<std::byte*> SharedRanges::find(const ShownBuffer& shown) const {
   const std::lock_guard lock(mutex_);
   for (const Range& range : ranges_)
     if (range.number == shown.memory) return range.begin + shown.offset;
-  const auto heap =
-      std::lower_bound(heaps_.begin(), heaps_.end(), Heap{shown.memory, nullptr, {}}, is_before);
+  const auto heap = std::lower_bound(heaps_.begin(), heaps_.end(),
+                                     Heap{shown.memory, nullptr, nullptr}, is_before);
   if (heap == heaps_.end() || heap->number != shown.memory) return std::nullopt;
   SegmentParts* const parts = attached(*heap);
   if (!parts) return nullptr;

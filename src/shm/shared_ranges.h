@@ -35,8 +35,9 @@ class SharedRanges {
   // This process's own heap, or another's, which stay for good. number: of its rank.
   void add_own_heap(int rank, SegmentParts& parts, std::vector<int> ranks);
   void add_heap(int rank, SegmentParts& parts);
-  // Of which nothing is attached before it is needed.
-  void add_heap(int rank, const SegmentName& name);
+  // One that may come: its rank writes here where it lies before it shows anything of it, and
+  // nothing is attached before that is needed. Not by a process with a limit on its addresses.
+  void add_heap(int rank, const SegmentName* name);
   // leaving: from now on none of its memory is shown, since it is about to go; what others have
   // shown there is still found.
   void set_leaving(std::int64_t number, bool leaving);
@@ -61,8 +62,8 @@ class SharedRanges {
   };
   struct Heap {
     std::int64_t number;
-    SegmentParts* parts;  // nullptr: not attached
-    SegmentName name;     // else; no bytes: it cannot be
+    SegmentParts* parts;      // nullptr: not attached
+    const SegmentName* name;  // else; nullptr: it cannot be
   };
 
   SegmentParts* attached(Heap& heap) const;

@@ -24,12 +24,13 @@ bool find(void* library, const char* name, Function*& function) {
 
 }  // namespace
 
+bool Xpmem::may_be_there(std::string_view which) {
+  return which != kNone && (which != kOfSystem || access(kDevice, R_OK | W_OK) == 0);
+}
+
 Result<Xpmem> Xpmem::open(std::string_view which) {
   if (which == kNone) return Error{"XPMEM is switched off"};
-  const bool of_system = which == kOfSystem;
-  if (of_system && access(kDevice, R_OK | W_OK) != 0)
-    return Error{std::string("XPMEM: ") + kDevice + " is not there, or not for this user"};
-  const std::string file = of_system ? kLibrary : std::string(which);
+  const std::string file = which == kOfSystem ? kLibrary : std::string(which);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return Error{std::string("XPMEM: ") + dlerror()};
   Xpmem found;

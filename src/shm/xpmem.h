@@ -28,8 +28,10 @@ struct Xpmem {
   Detach* detach = nullptr;
 
   static constexpr std::string_view kOfSystem = "auto", kNone = "off";
-  // which: kOfSystem (where there is a device of the module), kNone, or the path of a library,
-  // which has to find its device itself. For the life of the process.
+  // which: kOfSystem, kNone, or the path of a library, which has to find its device itself.
+  // Of kOfSystem: whether this machine has a device of the module.
+  static bool may_be_there(std::string_view which);
+  // Where it may be there. For the life of the process.
   static Result<Xpmem> open(std::string_view which);
 
   // All of this process's memory as a segment, for processes of the same user.

@@ -73,8 +73,10 @@ TEST(SharedRanges, AHeapIsAttachedWhenItIsFirstNeeded) {
   *at = std::byte{9};
   const ShownBuffer shown = heaps.owner.shown(at, 100, all);
   SharedRanges later;
-  later.add_heap(7, heaps.parts.segment().name());
-  later.add_heap(4, heaps.parts.segment().name());
+  SegmentName said{}, of_nobody{};
+  later.add_heap(7, &of_nobody);
+  later.add_heap(4, &said);
+  said = heaps.parts.segment().name();  // once it has been made
   const auto found = later.find(shown);
   ASSERT_TRUE(found && *found);
   EXPECT_NE(*found, at);
@@ -84,7 +86,7 @@ TEST(SharedRanges, AHeapIsAttachedWhenItIsFirstNeeded) {
   SegmentName wrong = heaps.parts.segment().name();
   wrong.token = other.segment().name().token;
   SharedRanges wrongly;
-  wrongly.add_heap(4, wrong);
+  wrongly.add_heap(4, &wrong);
   const auto not_found = wrongly.find(shown);
   ASSERT_TRUE(not_found);
   EXPECT_EQ(*not_found, nullptr);
