@@ -151,15 +151,14 @@ class HipDriver final : public DeviceDriver {
   int of_device_ = 0;  // as the type of memory; the numbers have changed with version 6
 };
 
-enum class Possible : std::uint8_t { not_asked, no, yes };
-std::atomic<Possible> possible{Possible::not_asked};
+std::atomic<bool> possible{false};
 
-Possible ask_the_system() {
+bool ask_the_system() {
   bool there = loaded(kCuda) || loaded(kHip);
   for (const char* node :
        {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvhost-gpu", "/dev/dxg", "/dev/kfd"})
     there = there || access(node, F_OK) == 0;
-  return there ? Possible::yes : Possible::no;
+  return there;
 }
 
 // How many libraries the process has ever loaded: as long as that stays, no driver has come.
@@ -216,10 +215,12 @@ bool is_surely_the_processors(std::uintptr_t address) {
 
 }  // namespace
 
+void look_for_devices() {
+  [[maybe_unused]] static const bool done = (possible.store(ask_the_system()), true);
+}
+
 bool devices_possible() {
-  Possible known = possible.load(std::memory_order_relaxed);
-  if (known == Possible::not_asked) possible.store(known = ask_the_system());
-  return known == Possible::yes;
+  return possible.load(std::memory_order_relaxed);
 }
 
 const DeviceDriver* driver_of(const std::byte* at) {

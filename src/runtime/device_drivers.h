@@ -17,8 +17,9 @@ class DeviceDriver {
   virtual bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const = 0;
 };
 
-// Whether there may be such memory in this process at all: by what the node has when it is first
-// asked.
+// Whether there may be such memory in this process at all: by what the node has when the first call
+// is planned.
+void look_for_devices();
 bool devices_possible();
 
 // The one whose memory this is; nullptr: the processor reaches it.

@@ -355,6 +355,7 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
                               const Choice& choice, Plan* plan) {
   Communicator& communicator = *plan->communicator;
   if (choice.engine == Engine::native) return Reason::rule;
+  look_for_devices();
   plan->engine = choice.engine;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   plan->use(schedule_for(runtime, communicator, shape, choice));
