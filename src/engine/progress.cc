@@ -254,10 +254,9 @@ std::int64_t Progress::time_for_pace() const {
   return waiting_.keeps_time() ? now_ns() : 0;
 }
 
-// Many a program has never any work for it: what takes system calls is done once there is some.
+// Many a program has never any work for it: what takes system calls is done once it is called.
 void Progress::thread_main() {
-  while (!stopping_.load() && !thread_has_work() && transfers_.load() == 0)
-    rest_without_operations();
+  rest_without_operations();
   observer_.thread_started("progress", 0);
   prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   while (!stopping_.load()) {

@@ -134,8 +134,8 @@ bool more_cores_than_ranks(int rank) {
          static_cast<std::ptrdiff_t>(own.size());
 }
 
-// Of a thread that goes on with operations in memory only: it runs nothing of the library's, and of the
-// application's at most what handles a fault. To map one for it takes system calls; this costs
+// Of a thread that goes on with operations in memory only: it runs nothing of the library's, and of
+// the application's at most what handles a fault. To map one for it takes system calls; this costs
 // nothing before it is used.
 alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
 

@@ -136,7 +136,7 @@ def test_no_room_in_dev_shm(mpi, engine):
 def test_the_level_asked_for_is_granted(mpi, engine, level):
     variables = {"FAULTS_LEVEL": level}
     if engine:
-        variables["FAULTS_AWAITED_THREAD"] = "weft-progress"
+        variables["FAULTS_AWAITED_THREAD"] = "weft-tcc" if engine == "tcc" else "weft-progress"
     done = Job(mpi, ["level-asked"], engine, variables=variables).right()
     assert bool(weft_threads(done)) == bool(engine)
 

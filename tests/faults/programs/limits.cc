@@ -52,11 +52,16 @@ bool has_thread(const char* name) {
   return std::any_of(threads.begin(), threads.end(), [&](auto& t) { return t.name == name; });
 }
 
-// This process's threads with the cores they may use. A thread that has just been started has not
-// named itself yet: the one that FAULTS_AWAITED_THREAD names is waited for.
+// This process's threads with the cores they may use. A thread has its name and its core once it
+// has had work: the one that FAULTS_AWAITED_THREAD names is waited for.
 void list_threads() {
   const char* awaited = std::getenv("FAULTS_AWAITED_THREAD");
+  constexpr int kWorthAThread = 1 << 20;
+  Sum sum(kWorthAThread, MPI_COMM_WORLD);
+  MPI_Request request;
+  sum.start(&request);
   for (int tries = 0; awaited && !has_thread(awaited) && tries < 1000; ++tries) rest(10000);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
   for (const auto& [name, cores] : threads_of_this_process())
     tell_all("rank %d: thread %s on cores %s", rank_of(MPI_COMM_WORLD), name.c_str(),
              cores.c_str());
