@@ -1,0 +1,109 @@
+// NodeComparisons: the ranks of one node tell each other numbers, and each gets the greatest of
+// each, without any of them waiting. What has come of it is asked for at certain calls of the
+// program, the same ones on all ranks, and what the first rank to ask finds holds for all: that
+// all have told, or that some have not and the next look will tell. So a rank that comes later gets
+// the same answer, however late it is.
+// Why no rank needs to lag behind another: two places in turns are enough. A comparison begins on a
+// rank when it knows the outcome of the one before. So once all have told in one, nobody reads the
+// one before any more, and who told last makes that place ready for the next.
+// Why apart from MPI and from memory: the search over all orders of accesses runs this very code.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace weft {
+
+// Words in memory that ranks share, all zero at first.
+class SharedWords {
+ public:
+  explicit SharedWords(std::byte* memory) : words_(reinterpret_cast<std::int64_t*>(memory)) {}
+
+  std::int64_t get(std::size_t word) const { return at(word).load(std::memory_order_acquire); }
+  void set(std::size_t word, std::int64_t value) const {
+    at(word).store(value, std::memory_order_release);
+  }
+  // What it was before.
+  std::int64_t add_one(std::size_t word) const {
+    return at(word).fetch_add(1, std::memory_order_acq_rel);
+  }
+  // If it is as expected; else it stays.
+  void change(std::size_t word, std::int64_t expected, std::int64_t value) const {
+    at(word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
+  }
+
+ private:
+  std::atomic_ref<std::int64_t> at(std::size_t word) const { return std::atomic_ref(words_[word]); }
+
+  std::int64_t* words_;
+};
+
+// As one rank knows them: of so many numbers, none negative.
+template <std::size_t kNumbers, class Shared = SharedWords>
+class NodeComparisons {
+ public:
+  using Numbers = std::array<std::int64_t, kNumbers>;
+
+  // What a place holds; the numbers lie behind.
+  enum Word : std::size_t {
+    kTold,      // so many ranks
+    kComplete,  // all have told, and the other place is ready
+    kOutcome,   // of looks: state_after()
+    kFirstNumber,
+    kWordsOfPlace = kFirstNumber + kNumbers
+  };
+  static constexpr std::size_t kWords = 2 * kWordsOfPlace;
+
+  NodeComparisons(Shared shared, int ranks) : shared_(shared), ranks_(ranks) {}
+
+  // Begins the next comparison; the one before has come to its end.
+  void tell(const Numbers& own) {
+    ++number_;
+    looks_ = 0;
+    for (std::size_t i = 0; i < kNumbers; ++i) raise(word(kFirstNumber + i), own[i]);
+    if (shared_.add_one(word(kTold)) + 1 < ranks_) return;
+    for (std::size_t i = 0; i < kWordsOfPlace; ++i) shared_.set(word_of(number_ + 1, i), 0);
+    shared_.set(word(kComplete), 1);
+  }
+
+  // The comparison's next look: the same answer on all ranks. The greatest numbers, which is its
+  // end; none: it is to be looked at again.
+  std::optional<Numbers> look() {
+    const bool is_complete = shared_.get(word(kComplete)) != 0;
+    const std::int64_t before = state_after(looks_, false);
+    ++looks_;
+    shared_.change(word(kOutcome), before, state_after(looks_, is_complete));
+    if (shared_.get(word(kOutcome)) != state_after(looks_, true)) return std::nullopt;
+    Numbers greatest;
+    for (std::size_t i = 0; i < kNumbers; ++i) greatest[i] = shared_.get(word(kFirstNumber + i));
+    return greatest;
+  }
+
+  // For tests: where a word of a comparison lies.
+  static std::size_t word_of(std::int64_t number, std::size_t word) {
+    return static_cast<std::size_t>(number % 2) * kWordsOfPlace + word;
+  }
+
+ private:
+  // After so many looks, of which the last one was its end, or none.
+  static std::int64_t state_after(std::int64_t looks, bool is_over) {
+    return 2 * looks + (is_over ? 1 : 0);
+  }
+
+  std::size_t word(std::size_t which) const { return word_of(number_, which); }
+
+  void raise(std::size_t word, std::int64_t value) const {
+    for (std::int64_t seen = shared_.get(word); seen < value; seen = shared_.get(word))
+      shared_.change(word, seen, value);
+  }
+
+  Shared shared_;
+  int ranks_;
+  std::int64_t number_ = 0;  // of the comparison
+  std::int64_t looks_ = 0;   // at it
+};
+
+}  // namespace weft
