@@ -35,6 +35,8 @@ constexpr std::int64_t kLeastLongestRest = 1 << 11, kMostLongestRest = 1 << 14;
 constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
 // No way hangs on what a watch after a rest finds, so short calls need not wait for it.
 constexpr std::uint64_t kDelayAfterRest = 32;
+// Where some rank lags behind, the longest delay up to the next look.
+constexpr std::uint64_t kMostDelay = 64;
 constexpr int kMostCallsOfOthers = 64;
 
 // Behind the slots of the words.
@@ -113,11 +115,12 @@ Learner::Learner(std::size_t ways, int native, const Settings& settings, TrialBu
 // From the next call on, or after a rest of some calls; after so many more the ranks compare.
 void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) {
   const auto delay = static_cast<std::uint64_t>(switches_ ? 1 : 2 * depth_);
+  delay_ = rest > 0 ? kDelayAfterRest : delay;
   stage_ = stage;
   is_agreed_ = false;
   begins_at_ = calls_ + rest;
   compares_at_ = calls == kNever ? kNever : begins_at_ + calls;
-  effective_at_ = calls == kNever ? kNever : compares_at_ + (rest > 0 ? kDelayAfterRest : delay);
+  effective_at_ = calls == kNever ? kNever : compares_at_ + delay_;
   next_timed_ = begins_at_;
   if (stage == Stage::settled)
     next_timed_ =
@@ -129,9 +132,10 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
 }
 
 std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, TrialTurn& turn) {
+  if (const auto way = next_at_once()) return Step{*way};
   if (calls_ == effective_at_ && !is_agreed_) return std::nullopt;
   turn.call_of(*this);
-  if (wants_time()) note_time(now_ns, in_flight);
+  note_time(now_ns, in_flight);
   if (calls_ == effective_at_) move_on(turn);
   const bool on_trial = stage_ == Stage::trying && calls_ < compares_at_;
   if (on_trial && !switches_ && !turn.has(*this)) try_again_later();
@@ -185,6 +189,13 @@ void Learner::tell(std::int64_t now_ns, const TrialTurn& turn) {
 void Learner::agreed(const Words& greatest) {
   agreed_ = greatest;
   is_agreed_ = true;
+}
+
+// Up to that call, when calls begin does not matter.
+void Learner::agreed_to_look_later() {
+  delay_ = std::min(2 * delay_, kMostDelay);
+  effective_at_ += delay_;
+  next_timed_ = effective_at_;
 }
 
 void Learner::say_unable() {

@@ -25,7 +25,7 @@ class Learner;
 // figures that it keeps.
 class TrialTurn {
  public:
-  // A call of this site begins.
+  // A call of this site begins, at which it may want the turn.
   void call_of(const Learner& site);
   bool take(const Learner& site);
   bool has(const Learner& site) const;
@@ -80,6 +80,13 @@ class Learner {
   // has not completed. none: the way rests on a comparison that has not come to its end here. Then
   // nothing has changed: the same call is to be asked for again, before any later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
+  // The same at a site that is settled or at rest, where nothing is to be noted and nobody tries:
+  // its way. none: next() is to be asked.
+  std::optional<int> next_at_once() {
+    if (wants_time()) return std::nullopt;
+    ++calls_;
+    return way_;
+  }
 
   // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
   // measured, and how long it took.
@@ -90,6 +97,10 @@ class Learner {
   // This rank cannot take the conditional way. Before words() are told.
   void say_unable();
   void agreed(const Words& greatest);
+  // Instead, after next() has given none, the same on all ranks: some rank has not told its words
+  // yet. The calls go on as they went, and a later one rests on the comparison; the more often, the
+  // later.
+  void agreed_to_look_later();
 
   // What is known so far, for reports.
   struct Found {
@@ -185,6 +196,7 @@ class Learner {
   std::uint64_t begins_at_ = 0;    // the stage; later than now while the site rests
   std::uint64_t compares_at_ = 0;  // then the way is way_ until
   std::uint64_t effective_at_ = 0;
+  std::uint64_t delay_ = 0;  // up to then
   std::uint64_t next_timed_ = 0;
   std::vector<int> order_;          // of ways, by slot; in trials
   std::uint64_t watched_ = 0;       // calls, when it is watched again

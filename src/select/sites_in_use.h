@@ -25,13 +25,16 @@ template <class Site>
 class SitesInUse {
  public:
   struct Limits {
-    std::size_t most = 64;
-    std::uint64_t calls_between_looks = 8192;  // of all sites
-    std::size_t most_forgotten = 16;           // at one look
+    std::uint32_t most = 64;
+    std::uint32_t calls_between_looks = 8192;  // of all sites
+    std::uint32_t most_forgotten = 16;         // at one look
   };
 
   SitesInUse() = default;
   explicit SitesInUse(const Limits& limits) : limits_(limits) {}
+
+  // Where all that there can be are few enough: none is forgotten. Before the first one.
+  void have_room_for_all() { limits_.most = UINT32_MAX; }
 
   // Of the call that the application makes now; nullptr: there is no room. By whoever makes the
   // calls, as all that follows.
@@ -81,7 +84,7 @@ class SitesInUse {
     std::stable_sort(unused.begin(), unused.end(), [](const Site* one, const Site* other) {
       return one->made.all < other->made.all;
     });
-    unused.resize(std::min(unused.size(), limits_.most_forgotten));
+    unused.resize(std::min<std::size_t>(unused.size(), limits_.most_forgotten));
     for (const Site* site : unused) forget(site);
     return some_were_forgotten_ = true;
   }
@@ -93,9 +96,9 @@ class SitesInUse {
     sites_.erase(at);
   }
 
-  const Limits limits_{};
+  Limits limits_{};
   std::vector<std::unique_ptr<Site>> sites_, forgotten_;
-  std::uint64_t calls_to_look_ = limits_.calls_between_looks;
+  std::uint32_t calls_to_look_ = limits_.calls_between_looks;
   // Since some were forgotten, a site has been asked for that had no room. A look does not clear
   // it: some ranks remember plans for longer than others, and would not ask again.
   bool was_full_ = false;

@@ -16,6 +16,7 @@
 #include "select/calls_in_order.h"
 #include "select/learner.h"
 #include "select/sites_in_use.h"
+#include "shm/node_comparisons.h"
 
 namespace weft::agreement {
 
@@ -43,6 +44,7 @@ enum class Fault : std::uint8_t {
   counts_late,  // a rank counts calls when they go, not when they are made
   overtakes,    // a duplication begins at once, though calls before it are held
   waits,        // a duplication waits until none is held
+  alone,        // in memory, each rank looks for itself whether all have told
 };
 
 // What learners do.
@@ -55,11 +57,14 @@ enum class Learning : std::uint8_t {
 struct Setting {
   Fault fault = Fault::none;
   Learning learning = Learning::switches;
-  std::size_t room = kSites;                 // for so many sites
-  std::uint64_t calls_between_looks = 1000;  // at which sites are in use
+  bool in_memory = false;                    // ranks compare there
+  std::uint32_t room = kSites;               // for so many sites
+  std::uint32_t calls_between_looks = 1000;  // at which sites are in use
   // The last way is one that this rank cannot take; -1: all can; none: it is a way like the others.
   std::optional<int> without_worker{};
 };
+
+using InMemory = NodeComparisons<std::tuple_size_v<Learner::Words>>;
 
 struct Site {
   Site(int key, int number, const Learner::Settings& settings, TrialBudget& budget)
@@ -69,7 +74,8 @@ struct Site {
   const int number;  // in the order in which the rank has made them
   CallsMade made;
   Learner learner;
-  std::int64_t begun = 0;
+  std::optional<InMemory> in_memory;
+  std::int64_t begun = 0, told = 0;
 };
 
 class World;
@@ -92,6 +98,8 @@ class World {
     limits.most_forgotten = 1;
     for (std::size_t rank = 0; rank < scripts.size(); ++rank)
       ranks_.push_back(std::make_unique<Rank>(limits));
+    for (auto& rank : ranks_)
+      if (setting.in_memory) rank->sites.have_room_for_all();
   }
 
   // Events are numbers: the next action of a rank, a look of its thread, the end of a comparison.
@@ -131,6 +139,9 @@ class World {
       }
       key += ';';
     }
+    for (const auto& words : memory_)
+      for (const std::int64_t word : words) key += word == 0 ? "," : std::to_string(word) + ',';
+    for (const auto& [look, is_over] : looks_) key += is_over ? '!' : '.';
     return key;
   }
 
@@ -148,10 +159,20 @@ class World {
       own.comparing[at] = own.ended[at] = false;
     }
     const std::int64_t period_ns = setting_.learning == Learning::becomes_long ? 1'000'000 : 0;
-    const auto step = site.learner.next(1'000'000 + site.begun * period_ns, 0, own.turn);
+    const auto next = [&] {
+      return site.learner.next(1'000'000 + site.begun * period_ns, 0, own.turn);
+    };
+    auto step = next();
+    if (!step && site.in_memory) {
+      look_at_comparison(site);
+      step = next();
+    }
     if (!step) return std::nullopt;
     ++site.begun;
-    if (step->compare) {
+    if (step->compare && site.in_memory) {
+      ++site.told;
+      site.in_memory->tell(site.learner.words());
+    } else if (step->compare) {
       if (setting_.without_worker == rank) site.learner.say_unable();
       own.comparing[at] = true;
       tell(site.number, ++own.compared[at], site.learner.words());
@@ -160,7 +181,22 @@ class World {
     return step->way;
   }
 
+  // As in runtime/sites.cc.
+  void look_at_comparison(Site& site) {
+    auto greatest = site.in_memory->look();
+    if (fault_ == Fault::alone && !greatest && all_have_told(site)) greatest = site.learner.words();
+    looks_[{site.key, site.begun}] = greatest.has_value();
+    if (greatest)
+      site.learner.agreed(*greatest);
+    else
+      site.learner.agreed_to_look_later();
+  }
+
   bool has_taken_worker() const { return taken_worker_; }
+  // In memory.
+  bool has_looked_again() const {
+    return std::any_of(looks_.begin(), looks_.end(), [](const auto& one) { return !one.second; });
+  }
 
   // The call goes its way: on all ranks the same, in the same order.
   void goes(int rank, int number, int way) {
@@ -198,6 +234,10 @@ class World {
   void tell(int site, int comparison, const Learner::Words& words) {
     Learner::Words& greatest = told_.emplace(std::pair(site, comparison), words).first->second;
     for (std::size_t i = 0; i < words.size(); ++i) greatest[i] = std::max(greatest[i], words[i]);
+  }
+  bool all_have_told(const Site& site) const {
+    return memory_[static_cast<std::size_t>(site.key)]
+                  [InMemory::word_of(site.told, InMemory::kComplete)] != 0;
   }
   // In the first comparison the ranks find out whether all can take it.
   void note_worker(const Site& site) {
@@ -308,6 +348,7 @@ class World {
       if (!way && fault_ == Fault::guesses) way = 0;
       if (way) return goes(rank, number, *way);
     }
+    if (setting_.in_memory) wrong_ = "a call is held";
     of(rank).held.hold(std::unique_ptr<Call>(new Call{*this, rank, number, site}));
   }
 
@@ -340,6 +381,10 @@ class World {
     settings.switches = setting_.learning == Learning::switches;
     if (setting_.without_worker) settings.conditional = kByWorker;
     auto site = std::make_unique<Site>(key, rank.sites_made++, settings, budget_);
+    if (setting_.in_memory) {
+      auto* const words = memory_[static_cast<std::size_t>(key)].data();
+      site->in_memory.emplace(SharedWords(reinterpret_cast<std::byte*>(words)), count());
+    }
     if (!settings.switches) bring_to_rest(site->learner);
     return site;
   }
@@ -363,6 +408,8 @@ class World {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<int, int> ways_;                             // by call
   std::map<std::pair<int, int>, Learner::Words> told_;  // by site and number of the comparison
+  std::array<std::array<std::int64_t, InMemory::kWords>, kSites> memory_{};  // by key
+  std::map<std::pair<int, std::int64_t>, bool> looks_;  // by site and call: whether it was the end
   bool taken_worker_ = false;
   std::set<int> sent_;
   std::string wrong_;
@@ -389,6 +436,7 @@ class Search {
   std::size_t states() const { return seen_.size(); }
   bool has_forgotten_while_holding() const { return forgotten_while_holding_; }
   bool has_taken_worker() const { return taken_worker_; }
+  bool has_looked_again() const { return looked_again_; }
 
  private:
   std::unique_ptr<World> replay() const {
@@ -402,6 +450,7 @@ class Search {
     if (!world->wrong().empty()) wrong_ = world->wrong();
     if (world->has_forgotten_while_holding()) forgotten_while_holding_ = true;
     if (world->has_taken_worker()) taken_worker_ = true;
+    if (world->has_looked_again()) looked_again_ = true;
     if (!wrong_.empty() || !seen_.insert(world->key()).second) return;
     bool moves = false;
     for (int event = 0; event < world->events(); ++event) {
@@ -421,6 +470,7 @@ class Search {
   std::string wrong_;
   bool forgotten_while_holding_ = false;
   bool taken_worker_ = false;
+  bool looked_again_ = false;
 };
 
 }  // namespace weft::agreement

@@ -173,7 +173,7 @@ TEST(Agreement, TheSearchFindsARankThatGuessesAfterARest) {
 // are held.
 const std::vector<int> kManySites{0, 0, 0, 1, 2, 2, 2, 1, 2, 1, 1, 1, 1, 0, 1};
 
-Setting with_room_for(std::size_t sites, Fault fault = Fault::none) {
+Setting with_room_for(std::uint32_t sites, Fault fault = Fault::none) {
   Setting setting;
   setting.fault = fault;
   setting.room = sites;
@@ -185,7 +185,7 @@ TEST(Agreement, HoldsWhereSitesAreForgotten) {
   for (const auto& [ranks, calls, room] : {std::tuple(2, 15, 1), {2, 15, 2}, {3, 9, 1}}) {
     const std::vector<int> sites(kManySites.begin(), kManySites.begin() + calls);
     Search search(std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(sites, 6)),
-                  with_room_for(static_cast<std::size_t>(room)));
+                  with_room_for(static_cast<std::uint32_t>(room)));
     EXPECT_EQ(search.run(), "");
     EXPECT_TRUE(search.has_forgotten_while_holding()) << ranks << ", " << room;
   }
@@ -202,6 +202,47 @@ TEST(Agreement, TheSearchFindsABlockingCallThatGuesses) {
   EXPECT_EQ(
       Search(std::vector<Script>(2, of_blocking(12, false)), Fault::guesses).run().substr(0, 25),
       "ranks take different ways");
+}
+
+// Inside one node no call is held: the first rank to ask decides for all whether they have agreed.
+Setting in_memory(Fault fault = Fault::none, Learning learning = Learning::switches) {
+  Setting setting;
+  setting.fault = fault;
+  setting.learning = learning;
+  setting.in_memory = true;
+  return setting;
+}
+
+TEST(Agreement, HoldsInMemory) {
+  for (const auto [ranks, calls, sites] : kSizes) {
+    for (const bool after_message : {false, true}) {
+      const std::vector<Script> scripts =
+          after_message
+              ? after_a_message(ranks, calls, sites)
+              : std::vector<Script>(static_cast<std::size_t>(ranks), pipelined(calls, sites));
+      Search search(scripts, in_memory());
+      EXPECT_EQ(search.run(), "");
+      EXPECT_TRUE(search.has_looked_again()) << ranks << ", " << after_message;
+    }
+  }
+}
+
+TEST(Agreement, HoldsInMemoryWithBlockingCollectivesBetween) {
+  Search search(std::vector<Script>(2, with_blocking(4)), in_memory());
+  EXPECT_EQ(search.run(), "");
+}
+
+TEST(Agreement, HoldsInMemoryWhereSitesAreAtRest) {
+  for (const Learning learning : {Learning::stays_short, Learning::becomes_long})
+    EXPECT_EQ(
+        Search(std::vector<Script>(2, pipelined(46, 1)), in_memory(Fault::none, learning)).run(),
+        "");
+}
+
+TEST(Agreement, TheSearchFindsARankThatDecidesAloneInMemory) {
+  const std::vector<Script> scripts(2, pipelined(10));
+  EXPECT_EQ(Search(scripts, in_memory(Fault::alone)).run().substr(0, 25),
+            "ranks take different ways");
 }
 
 TEST(Agreement, TheSearchFindsThatAThreadIsNeeded) {

@@ -53,7 +53,10 @@ class Program {
       Learner& learner = *site.learners[rank];
       auto step = learner.next(clocks_[rank], in_flight, turns_[rank]);
       if (!step) {
-        compare(site);
+        if (site.looks_too_early > 0)
+          look_later(site);
+        else
+          compare(site);
         step = learner.next(clocks_[rank], in_flight, turns_[rank]);
       }
       EXPECT_TRUE(step.has_value());
@@ -78,6 +81,10 @@ class Program {
   }
   std::int64_t now_ns() const { return clocks_.front(); }
   TrialBudget& budget(std::size_t rank) { return budgets_[rank]; }
+  // A rank lags behind whenever the ranks come to the site's next such looks.
+  void lag_behind(int site, int looks) {
+    sites_[static_cast<std::size_t>(site)].looks_too_early = looks;
+  }
   void leave_without_worker(int rank) { without_worker_ = rank; }
   int comparisons() const { return comparisons_; }
 
@@ -86,7 +93,13 @@ class Program {
     Times period_ns;
     std::vector<std::unique_ptr<Learner>> learners;
     std::uint32_t calls = 0;
+    int looks_too_early = 0;
   };
+
+  static void look_later(Site& site) {
+    --site.looks_too_early;
+    for (const auto& learner : site.learners) learner->agreed_to_look_later();
+  }
 
   void compare(Site& site) {
     ++comparisons_;

@@ -38,6 +38,35 @@ TEST(Learner, FindsTheFastestWithin40Calls) {
   }
 }
 
+// Where ranks compare in memory, some may not have told yet what the others wait for.
+TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
+  Program program;
+  const int site = program.add_site(3, ways_of({12, 10, 8}));
+  for (int call = 0; call < 1000; ++call) {
+    if (call % 100 == 0) program.lag_behind(site, 2);
+    program.call(site);
+  }
+  EXPECT_EQ(program.learner(site).found().way, 2);
+  EXPECT_EQ(program.call(site), 2);
+}
+
+TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
+  Program program;
+  const int site = program.add_site(3, ways_of({12, 10, 8}));
+  program.lag_behind(site, 1000);
+  std::vector<int> looks;
+  for (int call = 0; call < 1000; ++call) {
+    const bool looks_here = program.learner(site).wants_time() && call > 5;
+    EXPECT_EQ(program.call(site), 0);
+    if (looks_here) looks.push_back(call);
+  }
+  ASSERT_GT(looks.size(), 10u);
+  EXPECT_EQ(looks[2] - looks[1], 8);
+  EXPECT_EQ(looks[3] - looks[2], 16);
+  EXPECT_EQ(looks.back() - looks[looks.size() - 2], 64);
+  EXPECT_EQ(program.comparisons(), 0);
+}
+
 TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
   Program program;
   const int one = program.add_site(3, ways_of({10, 6, 12}));

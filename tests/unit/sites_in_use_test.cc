@@ -62,6 +62,14 @@ TEST(SitesInUse, WhatIsNoLongerCalledMakesRoom) {
   EXPECT_EQ(program.kept(), (std::set{3, 4, 5, 6}));
 }
 
+TEST(SitesInUse, NoneIsForgottenWhereThereIsRoomForAll) {
+  Program program;
+  program.sites.have_room_for_all();
+  for (int call = 0; call < 10'000; ++call) EXPECT_FALSE(program.call(call / 100));
+  EXPECT_EQ(program.made, 100);
+  EXPECT_EQ(program.without_room, 0);
+}
+
 // What is called now and then stays, and nothing is forgotten again and again.
 TEST(SitesInUse, WhatIsCalledInTurnsStays) {
   Program program;
