@@ -75,9 +75,9 @@ constexpr Option kOptions[] = {
      "Names the algorithm of one kind of collective, such as allreduce=ring; `weft schedule "
      "--list` shows them. The option may be given several times."},
     {Group::tuning, "--learn", "L", kLearnChoices, "on", "WEFT_LEARN", nullptr,
-     "Lets engine auto try out, over several nodes and while the program runs, what makes the "
-     "program fastest, call by call, and keep it for later runs (on); take what earlier runs have "
-     "found and try nothing (use); or go by its rule (off)."},
+     "Lets engine auto try out, while the program runs, what makes the program fastest, call by "
+     "call, and keep it for later runs (on); take what earlier runs have found and try nothing "
+     "(use); or go by its rule (off)."},
     {Group::tuning, "--learning-budget", "PERCENT", "", "1", "WEFT_LEARNING_BUDGET", nullptr,
      "Says how much of the time what engine auto tries may cost, against the way in use, once it "
      "has made some 20 trials of a kind of call; 0: it tries nothing, and takes what is known."},

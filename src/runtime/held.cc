@@ -48,7 +48,7 @@ HeldCollective::HeldCollective(Runtime& runtime, CallId id, const Call& call,
   if (!plan_ || !plan_->ways) return;
   Site& site = *plan_->ways->site;
   made_ = {now_ns(), site.in_flight.load(std::memory_order_relaxed)};
-  is_of(site);
+  count_in(site.in_flight);
 }
 
 bool HeldCollective::go_on() {

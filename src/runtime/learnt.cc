@@ -49,9 +49,11 @@ bool tells_more(const Learner::Found& one, const Learner::Found& other) {
   return one.calls > other.calls;
 }
 
-// "4 ranks on 2 nodes, 3+1"; by_messages: which of them share a node has not been found out.
+// "4 ranks on 2 nodes, 3+1", "2 ranks on one node"; by_messages: which of them share a node has not
+// been found out.
 std::string communicator_words(const Communicator& communicator, bool by_messages) {
   const std::string ranks = std::to_string(communicator.size) + " ranks";
+  if (communicator.on_one_node()) return ranks + " on one node";
   if (communicator.nodes) return ranks + " on " + layout_words(*communicator.nodes);
   if (by_messages) return ranks + " by messages";
   return ranks + " on " + std::to_string(communicator.size) + " nodes";
@@ -156,12 +158,16 @@ std::string json_of(const LearntReport& report) {
 std::string Learnt::words_of_site(const Communicator& communicator, const SiteKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
   // Other ways apply there: none that needs a communicator of its own.
-  if (!communicator.has_own) words += ", on a lane";
+  if (in_memory_)
+    words += ", level kept";
+  else if (!communicator.has_own)
+    words += ", on a lane";
   return plan_key({words, words_of(key)});
 }
 
 void Learnt::read(Runtime& runtime) {
   by_messages_ = !runtime.config.node_memory;
+  in_memory_ = runtime.in_memory_only();
   int rank = 0;
   library_calls.Comm_rank(handles.comm_world, &rank);
   std::string text;

@@ -71,7 +71,8 @@ class Learnt {
  private:
   std::string words_of_site(const Communicator& communicator, const SiteKey& key) const;
 
-  bool by_messages_ = false;                                           // layouts are not known
+  bool by_messages_ = false;  // layouts are not known
+  bool in_memory_ = false;    // the level of threads is kept: other ways apply
   std::map<std::string, std::pair<std::string, std::int64_t>> known_;  // way and period by key
   std::mutex mutex_;                                                   // guards records_
   std::map<std::string, SiteRecord> records_;  // by key, of the communicator with the most calls

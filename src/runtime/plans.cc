@@ -216,7 +216,7 @@ bool is_planned_once(Kind kind) {
 
 // Whether blocking calls on it may be learnt about: they are not what the node's memory serves.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
-  return runtime.learns() && runtime.config.blocking == Config::Blocking::by_rule &&
+  return runtime.learns_by_messages() && runtime.config.blocking == Config::Blocking::by_rule &&
          runtime.engine_for(communicator) == Engine::automatic && !communicator.on_one_node();
 }
 
@@ -243,11 +243,11 @@ bool can_do_without_level(const Runtime& runtime, const Plan& plan, Use use) {
 }
 
 // Who goes on with a call in memory while the application computes: a thread costs the application
-// more than it wins where the call is short or no core is left for it.
-Engine engine_in_memory(const Runtime& runtime, const Plan& plan) {
+// more than it wins where the call is short or no core is left for it. alone: the thread can.
+Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone) {
   constexpr std::int64_t kWorthAThread = 128 * 1024;
-  const bool is_long = agreed_bytes(plan.schedule->shape).value_or(0) >= kWorthAThread;
-  const bool may = plan.alone && runtime.has_memory_thread() && runtime.has_spare_core();
+  const bool is_long = agreed_bytes(shape).value_or(0) >= kWorthAThread;
+  const bool may = alone && runtime.has_memory_thread() && runtime.has_spare_core();
   return is_long && may ? Engine::thread : Engine::function;
 }
 
@@ -277,13 +277,22 @@ bool wins_as_blocking(Runtime& runtime, const Call& call, const Plan& plan) {
   return is_won(runtime, meeting, call, schedule, plan.kernel, Rival::blocking);
 }
 
+// Whether non-blocking calls may be learnt about: all, or those that the node's memory serves.
+bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rule) {
+  if (!runtime.learns_in_memory()) return runtime.learns_by_messages();
+  const bool has_kernel = reduces(call.kind) && kernel_for(call.op, call.recvtype);
+  return needs_no_library(call.kind, has_kernel) && rule.algorithm &&
+         needs_node(rule.algorithm->needs);
+}
+
 // What the user leaves open, and may change from call to call. The same on all ranks.
-bool may_learn(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
-               Use use, bool by_callers) {
-  const bool may = use == Use::blocking ? learns_blocking(runtime, communicator)
-                                        : use == Use::request && runtime.learns() &&
-                                              runtime.engine_for(communicator) == Engine::automatic;
-  return may && !by_callers && !is_named(runtime, communicator, shape);
+bool may_learn(const Runtime& runtime, const Call& call, const Communicator& communicator,
+               const Shape& shape, Use use, const Choice& rule) {
+  const bool may = use == Use::blocking
+                       ? learns_blocking(runtime, communicator)
+                       : use == Use::request && learns_requests(runtime, call, rule) &&
+                             runtime.engine_for(communicator) == Engine::automatic;
+  return may && !is_named(runtime, communicator, shape);
 }
 
 SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
@@ -293,15 +302,34 @@ SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
           kernel != nullptr, use == Use::blocking};
 }
 
+// The rule's way of such calls inside one node.
+Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
+  if (!wins_as_request(runtime.library, shape)) return {Engine::native, nullptr};
+  return {engine_in_memory(runtime, shape, true), choice.algorithm};
+}
+
+std::vector<Choice> ways_of(const Runtime& runtime, const SiteKey& key, const Shape& shape,
+                            const Choice& rule) {
+  const Config& config = runtime.config;
+  const Library library = runtime.library;
+  if (key.blocking) return ways_for_blocking(config, library, shape);
+  if (!runtime.learns_in_memory()) return ways_for(config, library, shape, rule, runtime.beside());
+  return ways_in_memory(config, library, shape, rule_in_memory(runtime, shape, rule),
+                        runtime.has_spare_core());
+}
+
 // nullptr: nothing is learnt about such calls.
 Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Use use,
               const Shape& shape, const Choice& rule) {
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   const SiteKey key = key_of(shape, use, kernel);
+  std::optional<SharedWords> memory;
+  if (runtime.learns_in_memory()) {
+    memory = communicator.sites->memory_for(key, communicator.room);
+    if (!memory) return nullptr;
+  }
   return communicator.sites->find_or_make(key, [&]() -> std::unique_ptr<Site> {
-    auto ways = key.blocking
-                    ? ways_for_blocking(runtime.config, runtime.library, shape)
-                    : ways_for(runtime.config, runtime.library, shape, rule, runtime.beside());
+    auto ways = ways_of(runtime, key, shape, rule);
     // What needs a communicator of its own.
     if (!communicator.has_own)
       std::erase_if(ways, [](const Choice& way) {
@@ -317,13 +345,17 @@ Site* site_of(Runtime& runtime, const Call& call, Communicator& communicator, Us
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
     settings.has_free_slots = communicator.sites->has_free_slots();
-    return std::make_unique<Site>(call.form, key, std::move(ways), settings, runtime.trial_budget);
+    auto site =
+        std::make_unique<Site>(call.form, key, std::move(ways), settings, runtime.trial_budget);
+    if (memory) site->in_memory.emplace(*memory, communicator.size);
+    return site;
   });
 }
 
-// Rank-invariant.
+// Rank-invariant. by_rule: inside one node, by which engine, and whether at all, is to be as the
+// rule says.
 std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
-                              const Choice& choice, Plan* plan);
+                              const Choice& choice, bool by_rule, Plan* plan);
 
 // Rank-invariant but for arguments that the library refuses on this rank, before anything travels.
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
@@ -340,19 +372,19 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (agreed > INT32_MAX) return Reason::large;
   plan->by_callers = runtime.operators_stay() && reduces(call.kind) && !is_predefined(call.op);
   const Choice choice = choice_for(runtime, communicator, use, shape, plan->by_callers);
-  if (may_learn(runtime, communicator, shape, use, plan->by_callers)) {
+  if (!plan->by_callers && may_learn(runtime, call, communicator, shape, use, choice)) {
     if (Site* site = site_of(runtime, call, communicator, use, shape, choice)) {
       plan->ways =
-          std::make_shared<Ways>(site, std::vector<std::optional<Plan>>(site->ways.size()));
+          std::make_shared<Ways>(site, std::vector<std::unique_ptr<const Plan>>(site->ways.size()));
       return std::nullopt;
     }
   }
   if (learns) return outside_memory(runtime);
-  return plan_by(runtime, call, use, shape, choice, plan);
+  return plan_by(runtime, call, use, shape, choice, true, plan);
 }
 
 std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const Shape& shape,
-                              const Choice& choice, Plan* plan) {
+                              const Choice& choice, bool by_rule, Plan* plan) {
   Communicator& communicator = *plan->communicator;
   if (choice.engine == Engine::native) return Reason::rule;
   look_for_devices();
@@ -363,10 +395,10 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, *plan, use))
     return outside_memory(runtime);
-  if (use != Use::blocking && runtime.in_memory_only())
-    plan->engine = engine_in_memory(runtime, *plan);
-  if (use == Use::request && runtime.in_memory_only() && !is_named(runtime, communicator, shape) &&
-      !wins_as_request(runtime.library, shape))
+  if (by_rule && use != Use::blocking && runtime.in_memory_only())
+    plan->engine = engine_in_memory(runtime, shape, plan->alone);
+  if (by_rule && use == Use::request && runtime.in_memory_only() &&
+      !is_named(runtime, communicator, shape) && !wins_as_request(runtime.library, shape))
     return Reason::rule;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
   if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
@@ -438,27 +470,23 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
   return plan;
 }
 
-const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
-  Ways& ways = *first.ways;
+const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
+  const Site& site = *first.ways->site;
   const auto place = static_cast<std::size_t>(way);
-  std::optional<Plan>& plan = ways.plans[place];
-  if (plan) [[likely]]
-    return *plan;
-  plan.emplace();
+  auto plan = std::make_unique<Plan>();
   plan->communicator = first.communicator;
-  const Site& site = *ways.site;
   // The rule's way is found anew for each shape; of blocking calls it is the library's.
   const bool as_listed = way > 0 || site.key.blocking;
   if (as_listed && site.ways[place].engine == Engine::native) {
     plan->declined = Reason::learnt;
-    return *plan;
+  } else {
+    const Shape shape = shape_of(call, *first.communicator);
+    const Choice choice = choice_on(runtime, *first.communicator, shape, site, place);
+    const Use use = site.key.blocking ? Use::blocking : Use::request;
+    plan->declined = plan_by(runtime, call, use, shape, choice, !as_listed, plan.get());
+    if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
   }
-  const Shape shape = shape_of(call, *first.communicator);
-  const Choice choice = choice_on(runtime, *first.communicator, shape, site, place);
-  const Use use = site.key.blocking ? Use::blocking : Use::request;
-  plan->declined = plan_by(runtime, call, use, shape, choice, &*plan);
-  if (plan->declined == Reason::rule) plan->declined = Reason::learnt;
-  return *plan;
+  return *(first.ways->plans[place] = std::move(plan));
 }
 
 void decline_after_all(Reason reason) {

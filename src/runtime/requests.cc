@@ -129,17 +129,12 @@ void CollectiveOperation::finished(const Error* error) {
 
 int RequestedOperation::application_completed(void* state) {
   auto* operation = static_cast<RequestedOperation*>(state);
-  if (operation->site_) operation->site_->in_flight.fetch_sub(1, std::memory_order_release);
+  if (operation->in_flight_) operation->in_flight_->fetch_sub(1, std::memory_order_release);
   if (Runtime* runtime = Runtime::active()) {
     runtime->requests.deactivated();
     runtime->requests.remove(operation->request());  // may be the end of the operation
   }
   return MPI_SUCCESS;
-}
-
-void RequestedOperation::is_of(Site& site) {
-  site_ = &site;
-  site.in_flight.fetch_add(1, std::memory_order_relaxed);
 }
 
 int RequestedOperation::make_request() {

@@ -134,14 +134,17 @@ class RequestedOperation : public CollectiveOperation {
   // Requests before the application can complete it.
   int make_request();
 
-  // Of a call that engine auto learns about: the site counts it until the application completes it.
-  void is_of(Site& site);
+  // Of a call that engine auto learns about: its site counts it until the application completes it.
+  void count_in(std::atomic<int>& in_flight) {
+    in_flight_ = &in_flight;
+    in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
   static int application_completed(void* state);
   void announce() override;
 
-  Site* site_ = nullptr;
+  std::atomic<int>* in_flight_ = nullptr;  // of its site; nullptr: it has none
 };
 
 // What MPI calls it where ranks of one collective have different counts, which memory, unlike

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <span>
 
 #include "base/clock.h"
@@ -120,18 +121,18 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
   return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
 }
 
-// Collective over the ranks of one node: whether more CPUs are this rank's than ranks run on just
-// these. Nobody asks where there are so many ranks that it can be true of few.
-bool more_cores_than_ranks(int rank) {
+// Collective over the ranks of one node: whether each has more CPUs than ranks run on just these.
+// Nobody asks for those of each where there are so many ranks that it cannot be.
+bool all_have_more_cores_than_ranks(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
   int cpus = rank == 0 ? static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) : 0;
   library_calls.Bcast(&cpus, sizeof cpus, handles.byte, 0, handles.comm_world);
   if (ranks >= cpus) return false;
-  const auto cpus_of_rank = gather_allowed_cpus(handles.comm_world, ranks);
-  const auto& own = cpus_of_rank[static_cast<std::size_t>(rank)];
-  return std::count(cpus_of_rank.begin(), cpus_of_rank.end(), own) <
-         static_cast<std::ptrdiff_t>(own.size());
+  std::map<std::vector<int>, std::size_t> ranks_on;
+  for (const auto& own : gather_allowed_cpus(handles.comm_world, ranks)) ++ranks_on[own];
+  return std::all_of(ranks_on.begin(), ranks_on.end(),
+                     [](const auto& of) { return of.second < of.first.size(); });
 }
 
 // Of a thread that goes on with operations in memory only: it runs nothing of the library's, and of
@@ -216,10 +217,11 @@ void Runtime::begin(const Config& asked, int asked_level, int thread_level, bool
   if (!runtime->native()) {
     runtime->place_threads();
     if (config.engine == Engine::agent && runtime->threads_allowed()) runtime->share_cores();
-    if (runtime->learns()) runtime->share_cores();
+    if (runtime->learns_by_messages()) runtime->share_cores();
     if (thread_may != ThreadMay::nothing) runtime->agree_on_threads(rank, asked_level);
-    if (runtime->learns()) runtime->agree_on_ways();
-    if (runtime->has_memory_thread()) runtime->has_spare_core_ = more_cores_than_ranks(rank);
+    if (runtime->learns_by_messages()) runtime->agree_on_ways();
+    if (runtime->has_memory_thread())
+      runtime->has_spare_core_ = all_have_more_cores_than_ranks(rank);
     if (config.node_memory) find_nodes(config, runtime->plans);
     make_common();
     runtime->add_communicator(handles.comm_world, {});
@@ -251,9 +253,16 @@ const std::string& Runtime::platform() {
   return words;
 }
 
-bool Runtime::learns() const {
-  return takes_all() && threads_allowed() && config.engine == Engine::automatic &&
-         wants_blocking(config) && config.learn != Learn::off;
+bool Runtime::may_learn() const {
+  return config.engine == Engine::automatic && wants_blocking(config) && config.learn != Learn::off;
+}
+
+bool Runtime::learns_by_messages() const {
+  return takes_all() && threads_allowed() && may_learn();
+}
+
+bool Runtime::learns_in_memory() const {
+  return in_memory_only() && has_memory_thread() && may_learn();
 }
 
 namespace {
@@ -432,7 +441,7 @@ void Runtime::add_communicator(MPI_Comm comm, const Hints& asked) {
   const bool whole = worker || (threads_allowed() && engine == Engine::assist);
   if (wanted.leaders || whole)
     wanted.most_own = kMostOwn;
-  else if (learns() && engine == Engine::automatic)
+  else if (learns_by_messages() && engine == Engine::automatic)
     wanted.most_own = kMostThatTry;
   communicators.add(comm, hints, wanted);
 }
@@ -477,9 +486,9 @@ void Runtime::keep_library_going() {
 
 namespace {
 
-// Comparisons are nobody's requests; all ranks have begun the same.
+// Comparisons by messages are nobody's requests; all ranks have begun the same.
 void communicators_learnt(Runtime& runtime) {
-  finish_comparisons(runtime);
+  if (runtime.learns_by_messages()) finish_comparisons(runtime);
   for (const auto& communicator : runtime.communicators.all()) runtime.learnt.note(*communicator);
 }
 

@@ -60,14 +60,19 @@ class Runtime final : public Observer {
   bool in_memory_only() const { return scope_ == Scope::in_memory; }
   // There is a thread for what needs memory and the processor alone.
   bool has_memory_thread() const { return thread_may_ == ThreadMay::use_memory; }
-  // A core of this rank's is left for it, beside those that the node's ranks compute on.
+  // Each rank has a core left for it, beside those that the node's ranks compute on. The same on
+  // all ranks.
   bool has_spare_core() const { return has_spare_core_; }
   bool observing() const { return observing_; }
-  // Engine auto learns (runtime/sites.h): the same on all ranks. Not where only callers go on
-  // with operations, nor where a thread may not call the library: a rank that waits inside the
-  // library could then not take part in a comparison. Nor where blocking collectives are not
-  // offered to Weft, which would go ahead of calls that are held.
-  bool learns() const;
+  // Engine auto learns (runtime/sites.h): the same on all ranks.
+  bool learns() const { return learns_by_messages() || learns_in_memory(); }
+  // Ranks compare by messages. Not where only callers go on with operations, nor where a thread may
+  // not call the library: a rank that waits inside the library could then not take part in a
+  // comparison. Nor where blocking collectives are not offered to Weft, which would go ahead of
+  // calls that are held.
+  bool learns_by_messages() const;
+  // Ranks compare in the memory of their node, on which Weft's thread calls no MPI.
+  bool learns_in_memory() const;
   // Collective over `comm`: Weft's side of it.
   void add_communicator(MPI_Comm comm, const Hints& hints);
   Engine engine_for(const Communicator& communicator) const;
@@ -135,6 +140,7 @@ class Runtime final : public Observer {
   NodeCores node_cores_;         // the same
   Beside beside_;                // the same
   bool several_callers_ = false;
+  bool may_learn() const;
   const Scope scope_;
   const bool observing_;
   const bool completions_are_ours_;

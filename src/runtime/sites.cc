@@ -42,26 +42,44 @@ void Site::look_at_caller() {
     callers.push_back(caller);
 }
 
+namespace {
+
+// All ranks find the same, whoever comes first.
+void look_at_comparison(Site& site) {
+  if (const auto greatest = site.in_memory->look())
+    site.learner.agreed(*greatest);
+  else
+    site.learner.agreed_to_look_later();
+}
+
+}  // namespace
+
 std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
                             const Made& made) {
   if (site.comparison && site.comparison->done()) {
     site.learner.agreed(site.comparison->result());
     site.comparison.reset();
   }
-  const auto step = site.learner.next(made.at_ns, made.in_flight, communicator.sites->turn);
+  TrialTurn& turn = communicator.sites->turn;
+  auto step = site.learner.next(made.at_ns, made.in_flight, turn);
+  if (!step && site.in_memory) {
+    look_at_comparison(site);
+    step = site.learner.next(made.at_ns, made.in_flight, turn);
+  }
   if (!step) return std::nullopt;
   if (step->compare && worker_among(site.ways) >= 0) {
     communicator.want_worker(runtime);
     if (!communicator.worker) site.learner.say_unable();
   }
-  if (step->compare)
+  if (step->compare && site.in_memory)
+    site.in_memory->tell(site.learner.words());
+  else if (step->compare)
     site.comparison = begin_comparison(runtime, id, communicator, site.learner.words());
   return step->way;
 }
 
 std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
                                 Site& site) {
-  communicator.sites->count_call(runtime, communicator, site);
   if (site.comparison && !site.comparison->done()) runtime.progress.poll();
   if (communicator.rank == 0 && site.learner.is_learning()) site.look_at_caller();
   return next_way(
@@ -70,7 +88,7 @@ std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& commu
 }
 
 int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site) {
-  communicator.sites->count_call(runtime, communicator, site);
+  if (const auto way = next_way_at_once(runtime, communicator, site)) return *way;
   if (communicator.rank == 0 && site.learner.is_learning()) site.look_at_caller();
   const Made made{site.learner.wants_time() ? now_ns() : 0, 0};
   while (true) {
@@ -89,6 +107,21 @@ std::string words_of(const SiteKey& key) {
   const int unit = std::min(key.size_class / 10, 3);
   return words + ", below " + std::to_string(std::uint64_t{1} << (key.size_class - 10 * unit)) +
          kUnits[static_cast<std::size_t>(unit)];
+}
+
+// Only calls that are no blocking ones, whose size all ranks know and which have a predefined
+// operator or none come here, so that kind and class of sizes tell them apart.
+std::optional<SharedWords> Sites::memory_for(const SiteKey& key, SegmentRoom& room) {
+  constexpr std::int64_t kSizeClasses = 32;  // up to 2 GiB
+  constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
+  constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
+  if (!memory_ && !room.fits(kBytesOfAll)) return std::nullopt;
+  if (!memory_) {
+    memory_ = room.take(kBytesOfAll);
+    in_use_.have_room_for_all();
+  }
+  const std::int64_t number = static_cast<int>(key.kind) * kSizeClasses + key.size_class;
+  return SharedWords(memory_.get() + number * kBytes);
 }
 
 Site& Sites::without_room(bool blocking) {

@@ -1,8 +1,8 @@
 // Sites: where the engine `auto` learns. A site is what all ranks can tell apart: the collectives
 // of one kind and about one size on one communicator. The place in the program is none of it, since
-// the ranks may make one collective from different places. Ranks agree by comparisons: allreduces
-// of Weft's own that begin with a call of the site and have their effect some calls later
-// (docs/inside/learning.md).
+// the ranks may make one collective from different places. Ranks agree by comparisons, which begin
+// with a call of the site and have their effect some calls later: allreduces of Weft's own or, on
+// one node, in its memory (docs/inside/learning.md).
 #pragma once
 
 #include <array>
@@ -18,12 +18,15 @@
 #include "select/learner.h"
 #include "select/sites_in_use.h"
 #include "select/ways.h"
+#include "shm/node_comparisons.h"
 
 namespace weft {
 
 class Comparison;
 class HeldCall;
 class PersistentOperation;
+
+using ComparisonsInMemory = NodeComparisons<std::tuple_size_v<Learner::Words>>;
 
 struct Site {
   Site(CallId id, const SiteKey& key, std::vector<Choice> ways, const Learner::Settings& settings,
@@ -36,10 +39,11 @@ struct Site {
   const SiteKey key;
   const std::vector<Choice> ways;
   Learner learner;
-  std::shared_ptr<Comparison> comparison;  // under way; else nullptr
-  CallsMade made;                          // by the application
-  std::atomic<int> in_flight{0};           // started here, not completed by the application
-  std::vector<std::uintptr_t> callers;     // the first few, while the site learns; for reports
+  std::shared_ptr<Comparison> comparison;        // under way, by messages; else nullptr
+  std::optional<ComparisonsInMemory> in_memory;  // none: ranks compare by messages
+  CallsMade made;                                // by the application
+  std::atomic<int> in_flight{0};                 // started here, not completed by the application
+  std::vector<std::uintptr_t> callers;  // the first few, while the site learns; for reports
 
   // The application makes a call of it now.
   void look_at_caller();
@@ -51,7 +55,7 @@ struct Site {
 // The plans of one call for the ways of its site, each made when it is first taken.
 struct Ways {
   Site* site = nullptr;
-  std::vector<std::optional<Plan>> plans;
+  std::vector<std::unique_ptr<const Plan>> plans;  // nullptr: not taken yet
 };
 
 // Of one communicator. Memory is bounded: where there is no room for more of them, those that are
@@ -71,6 +75,10 @@ class Sites {
       forgotten(runtime, communicator);
   }
 
+  // Where the ranks of a communicator on one node compare for this site, which is then never
+  // forgotten; none, on all ranks alike: `room` is used up. In the order of the calls.
+  std::optional<SharedWords> memory_for(const SiteKey& key, SegmentRoom& room);
+
   // Programs that always come with new sites would try most of the time.
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
@@ -87,6 +95,7 @@ class Sites {
   void forgotten(Runtime& runtime, const Communicator& communicator);
 
   SitesInUse<Site> in_use_;
+  std::shared_ptr<std::byte> memory_;  // for comparisons there; nullptr: none was needed
   // All for which there is no room. They go by the rule, and nothing is learnt about them.
   std::array<std::unique_ptr<Site>, 2> without_room_;
 };
@@ -100,10 +109,18 @@ struct Made {
   int in_flight = 0;
 };
 
-// The way of the site's next call; none: not known yet. May begin a comparison.
+// The way of the site's next call; none: not known yet, but where ranks compare in memory. May
+// begin a comparison.
 std::optional<int> next_way(Runtime& runtime, CallId id, Communicator& communicator, Site& site,
                             const Made& made);
-// The same of the call that the application makes now, which may help before.
+// Of the call that the application makes now, which is counted: its way, where the learner has
+// nothing to note. none: to be asked for as follows.
+inline std::optional<int> next_way_at_once(Runtime& runtime, Communicator& communicator,
+                                           Site& site) {
+  communicator.sites->count_call(runtime, communicator, site);
+  return site.learner.next_at_once();
+}
+// As next_way(), of this call, which may help before.
 std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& communicator,
                                 Site& site);
 
@@ -112,7 +129,11 @@ std::optional<int> next_way_now(Runtime& runtime, CallId id, Communicator& commu
 int next_way_in_call(Runtime& runtime, CallId id, Communicator& communicator, Site& site);
 
 // The plan of a call that goes this way.
-const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
+const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way);
+inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
+  const Plan* const made = first.ways->plans[static_cast<std::size_t>(way)].get();
+  return made ? *made : make_plan_of(runtime, call, first, way);
+}
 
 // The call is held, and gets its request. plan: nullptr where it is the library's.
 int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,

@@ -332,7 +332,7 @@ namespace {
   const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
   if (code != MPI_SUCCESS) return call_error_handler(*operation, code);
   *request = operation->request();
-  if (site) operation->is_of(*site);
+  if (site) operation->count_in(site->in_flight);
   runtime.requests.add(operation);
   runtime.requests.activated();
   runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
@@ -344,7 +344,7 @@ namespace {
   return MPI_SUCCESS;
 }
 
-// False: the way of this call is the library's.
+// At a call at which the learner has something to note. False: its way is the library's.
 [[gnu::noinline]] bool start_at_site(Runtime& runtime, CallId id, const Call& call,
                                      const Plan& plan, MPI_Request* request, int* code) {
   Site& site = *plan.ways->site;
@@ -374,9 +374,19 @@ bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
   if (runtime && holding.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (hold_behind_others(*runtime, id, call, plan, request, code)) return true;
   if (!plan) return false;
-  if (plan->ways) [[unlikely]]
-    return start_at_site(*runtime, id, call, *plan, request, code);
-  *code = start_by(*runtime, id, call, *plan, nullptr, request);
+  Site* site = nullptr;
+  if (plan->ways) {
+    site = plan->ways->site;
+    const auto way = next_way_at_once(*runtime, *plan->communicator, *site);
+    if (!way) [[unlikely]]
+      return start_at_site(*runtime, id, call, *plan, request, code);
+    plan = &plan_of(*runtime, call, *plan, *way);
+    if (plan->declined) [[unlikely]] {
+      decline_after_all(*plan->declined);
+      return false;
+    }
+  }
+  *code = start_by(*runtime, id, call, *plan, site, request);
   return true;
 }
 

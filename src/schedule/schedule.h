@@ -150,8 +150,11 @@ static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
 // places of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
+constexpr std::int64_t to_pages(std::int64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 inline constexpr std::int64_t most_node_bytes(int ranks) {
-  const std::int64_t lines = (ranks * kLineBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::int64_t lines = to_pages(ranks * kLineBytes);
   return lines + ranks * kNodeBytesPerRank;
 }
 

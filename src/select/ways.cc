@@ -27,13 +27,14 @@ constexpr std::int64_t kWorthOthers_bytes = 32 * 1024;
 constexpr int kManyRanks = 32;
 constexpr int kMostOthers = 2;
 
-bool is_worth_trying(const Algorithm& algorithm, const Shape& shape) {
+// in_memory: only what needs no message.
+bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
   const std::string_view name = algorithm.name;
   const bool long_chain = name == "linear" || name == "chain";
   const bool in_order = name.find("in-order") != std::string_view::npos;
   return algorithm.kind == shape.kind && !is_direct(algorithm) && !in_order &&
-         algorithm.needs != Needs::nodes_leaders && !(long_chain && shape.size > kManyRanks) &&
-         applies(algorithm, shape);
+         (!in_memory || needs_node(algorithm.needs)) && algorithm.needs != Needs::nodes_leaders &&
+         !(long_chain && shape.size > kManyRanks) && applies(algorithm, shape);
 }
 
 bool is_long(const Shape& shape) {
@@ -42,12 +43,12 @@ bool is_long(const Shape& shape) {
 
 // For long data: others than `known`.
 void add_others(std::vector<Choice>& ways, Engine engine, const Shape& shape,
-                const Algorithm* known) {
+                const Algorithm* known, bool in_memory = false) {
   if (!is_long(shape)) return;
   int others = 0;
   for (const Algorithm& algorithm : algorithms()) {
     if (others == kMostOthers) break;
-    if (&algorithm == known || !is_worth_trying(algorithm, shape)) continue;
+    if (&algorithm == known || !is_worth_trying(algorithm, shape, in_memory)) continue;
     add(ways, {engine, &algorithm});
     ++others;
   }
@@ -110,6 +111,17 @@ std::vector<Choice> ways_for(const Config& config, Library library, const Shape&
   add_splits(ways, by_thread, shape, beside.cores);
   // To hand a call over to a worker takes longer than short data do.
   if (is_long(shape) && may_be_blocking(library, shape.kind)) add(ways, {Engine::tcc, nullptr});
+  return ways;
+}
+
+std::vector<Choice> ways_in_memory(const Config& config, Library library, const Shape& shape,
+                                   const Choice& rule, bool spare_cores) {
+  const Algorithm* const own = choose(config, library, Engine::function, shape).algorithm;
+  std::vector<Choice> ways = {rule};
+  add(ways, {Engine::native, nullptr});
+  add(ways, {Engine::function, own});
+  add(ways, {Engine::thread, own});
+  add_others(ways, spare_cores ? Engine::thread : Engine::function, shape, own, true);
   return ways;
 }
 

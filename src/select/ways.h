@@ -22,6 +22,12 @@ struct Beside {
 std::vector<Choice> ways_for(const Config& config, Library library, const Shape& shape,
                              const Choice& rule, const Beside& beside);
 
+// The same inside one node, where Weft's thread calls no MPI: the library's own call, and what
+// needs nothing but the node's memory, by callers and by the thread. rule: one of these.
+// spare_cores: all ranks have a core for their thread.
+std::vector<Choice> ways_in_memory(const Config& config, Library library, const Shape& shape,
+                                   const Choice& rule, bool spare_cores);
+
 // The same of a blocking collective over several nodes: the library's own call first, and Weft's
 // rounds, which its callers carry out.
 std::vector<Choice> ways_for_blocking(const Config& config, Library library, const Shape& shape);

@@ -7,10 +7,6 @@
 namespace weft {
 namespace {
 
-std::int64_t to_pages(std::int64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 std::int64_t front_bytes(int ranks, int windows) {
   return to_pages((windows + 1) * ranks * kLineBytes);
 }

@@ -1,5 +1,5 @@
-"""Engine auto learns while a program runs over several nodes: what it finds settles, is kept for
-the next run, is shown, and changes no result. Ranks are on two nodes by Hydra's names of hosts."""
+"""Engine auto learns while a program runs: what it finds settles, is kept for the next run, is
+shown, and changes no result. Ranks are on one node, or on two by Hydra's names of hosts."""
 
 import json
 import os
@@ -245,6 +245,61 @@ def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
     words = ("allgather, below 16 bytes", "alltoall, below 16 bytes")
     for site in (*words, "scan, predefined operator, below 8 bytes"):
         assert 300 < sites[site]["calls"] < 400
+
+
+def test_on_one_node_what_its_memory_serves_is_learnt_about(run, tmp_path):
+    """In the level of threads that the program asks for, where the thread calls no MPI."""
+    sites, _ = run(200, hosts="a:2")
+    (site,) = sites.values()
+    assert site["site"] == SITES[0]
+    assert site["settled"]
+    assert site["calls"] == 200
+    tried = {way["way"].split()[0] for way in site["ways"] if way["period_us"] > 0}
+    assert tried == {"native", "function", "thread"}
+    (known,) = learned.read(tmp_path / "plans")
+    assert known.communicator == "2 ranks on one node, level kept"
+    assert known.chosen.words == site["way"]
+    again, _ = run(12, hosts="a:2")
+    assert again[SITES[0]]["way"] == site["way"]
+    assert again[SITES[0]]["calls_on_trial"] == 0
+    assert run(100, hosts="a:2", options=["--learn", "off"])[0] == {}
+    assert run(100, hosts="a:2", options=["--blocking=0"])[0] == {}
+    assert run(100, hosts="a:2", options=["--engine", "thread"])[0] == {}
+    used, _ = run(100, hosts="a:2", options=["--learn", "use"])
+    assert used[SITES[0]]["way"] == site["way"]
+
+
+# More in flight than an outcome is waited for; no rank waits for another.
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_on_one_node_ways_may_switch_all_the_time(run, ranks):
+    sites, done = run(240, 60, hosts=f"a:{ranks}", options=["--learn", "switch"], ranks=ranks)
+    assert sites[SITES[0]]["calls"] == 240
+    entry = done.calls["MPI_Iallreduce"]
+    assert entry["seen"] == entry["completed"] == 240 * ranks
+    assert 0 < entry["handled"] < entry["seen"]
+
+
+def test_on_one_node_what_the_rule_leaves_to_a_slow_library_is_taken(tmp_path):
+    """Open MPI's short calls are the library's by the rule. A tool below Weft makes them slow."""
+    mpi = mpi_libraries.implementation("openmpi")
+    if not mpi.mpiexec.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('openmpi')}")
+    programs = installation.ROOT / "tests/cli/programs"
+    tool, program = tmp_path / "libslow.so", tmp_path / "short_sums"
+    for words in (
+        ["-shared", "-fPIC", programs / "slow_iallreduce.c", "-o", tool],
+        [programs / "short_sums.c", "-o", program],
+    ):
+        subprocess.run([mpi.mpiexec.parent / "mpicc", *words], check=True)
+    summary = tmp_path / "summary.json"
+    command = [*mpi.launcher(2), "env", f"LD_PRELOAD={tool}", installation.weft_command(), "run"]
+    command += [f"--summary=json:{summary}", "--plan-cache", tmp_path / "plans", "--", program, 200]
+    environment = {**os.environ, **mpi.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"}
+    subprocess.run([str(word) for word in command], env=environment, check=True, timeout=120)
+    (site,) = json.loads(summary.read_text())["learnt"]
+    assert site["ways"][0]["way"] == "native"
+    assert site["settled"]
+    assert site["way"].split()[1] == "node-flat"
 
 
 def test_damaged_lines_are_passed_over_and_kept_aside(run, tmp_path):

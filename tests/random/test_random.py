@@ -58,22 +58,26 @@ def test_random_programs_in_one_copy(mpi, engine, tmp_path):
 
 # Each site takes another way every few calls, so that calls are held again and again: over nodes
 # that Hydra names, and in the memory of one, where all kinds of collectives are Weft's; also where
-# the threads of a node's ranks share a core, and so have an agent.
+# the threads of a node's ranks share a core, and so have an agent. Where the level of threads is
+# the program's own, on one node, no call is held.
 @pytest.mark.parametrize(
-    ("mpi", "ranks", "nodes", "options"),
+    ("mpi", "ranks", "nodes", "options", "level"),
     [
-        ("mpich", 3, "a:2,b:1", ""),
-        ("mpich", 4, "a:1,b:2,c:1", ""),
-        ("mpich", 4, "a:3,b:1", ONE_CORE),
-        ("mpich", 2, "", "--blocking"),
-        ("openmpi", 3, "", "--blocking"),
+        ("mpich", 3, "a:2,b:1", "", "multiple"),
+        ("mpich", 4, "a:1,b:2,c:1", "", "multiple"),
+        ("mpich", 4, "a:3,b:1", ONE_CORE, "multiple"),
+        ("mpich", 2, "", "--blocking", "multiple"),
+        ("openmpi", 3, "", "--blocking", "multiple"),
+        ("mpich", 3, "", "", "funneled"),
+        ("openmpi", 3, "", "", "serialized"),
     ],
 )
-def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, tmp_path):
+def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, level, tmp_path):
     needs(mpi)
     summary = tmp_path / "summary.json"
     engine = f"auto --learn switch {options}"
-    setting = Setting(mpi, ranks, engine, limit_s=60, summary=summary, nodes=nodes)
+    words = ("--level", level)
+    setting = Setting(mpi, ranks, engine, 60, words, summary, nodes=nodes)
     done = setting.run("--seed", 77_000, "--programs", PROGRAMS)
     assert done.returncode == 0, done.stdout
     assert f"random: {PROGRAMS} programs right" in done.stdout

@@ -101,6 +101,30 @@ TEST(Ways, ShortDataMayGoByATreeInstead) {
   EXPECT_FALSE(has(ways_of(shape, {}), "thread binomial"));
 }
 
+// Weft's thread calls no MPI there.
+TEST(Ways, InMemoryNeedNoMessages) {
+  for (const std::int64_t bytes : {kShort, kLong}) {
+    Shape shape = shape_of(Kind::allreduce, bytes);
+    shape.on_one_node = true;
+    for (const bool spare_cores : {false, true}) {
+      const Choice by_callers = choose({}, Library::mpich, Engine::function, shape);
+      for (const Choice& rule : {by_callers, Choice{}}) {
+        const auto ways = ways_in_memory({}, Library::mpich, shape, rule, spare_cores);
+        EXPECT_EQ(way_words(ways.front()), way_words(rule));
+        EXPECT_GE(native_among(ways), 0);
+        EXPECT_TRUE(has(ways, way_words(by_callers)));
+        EXPECT_TRUE(has(ways, std::string("thread ") + by_callers.algorithm->name));
+        EXPECT_EQ(ways.size(), bytes == kLong ? 5u : 3u);
+        for (const Choice& way : ways)
+          EXPECT_TRUE(!way.algorithm || needs_node(way.algorithm->needs));
+        if (bytes == kLong) {
+          EXPECT_EQ(ways.back().engine, spare_cores ? Engine::thread : Engine::function);
+        }
+      }
+    }
+  }
+}
+
 TEST(Ways, AreNoMoreThanALearnerTakes) {
   const Beside beside{.agents = true, .cores = {.ranks = 2, .free = 2}};
   for (int kind = 0; kind < kKinds; ++kind)
