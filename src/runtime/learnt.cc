@@ -177,9 +177,9 @@ void Learnt::read(Runtime& runtime) {
               std::to_string(period_of(plan)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
+  if (bytes == 0) return;  // before a stream, whose first one makes system calls
   text.resize(static_cast<std::size_t>(bytes));
-  if (bytes > 0)
-    library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
+  library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
   std::string key, way, period;
   while (std::getline(lines, key, '\t') && std::getline(lines, way, '\t') &&

@@ -225,7 +225,7 @@ def test_shows_what_the_headers_declare(family):
     shown = {line.split()[0].split("@")[0] for line in listing.splitlines()}
     text = "".join((installation.ROOT / "include" / name).read_text() for name in HEADERS)
     assert shown == set(re.findall(r"^WEFT_GPU_API [\w* ]+?\*?(weft_\w+)\(", text, re.M))
-    assert len(shown) == 2 * 22 + 8
+    assert len(shown) == 2 * 22 + 10
 
 
 @pytest.mark.parametrize("name", ["weft-gpu", "weft", "weft-advise"])
