@@ -19,7 +19,8 @@ def observed(call, environment, tmp_path):
     def run(engine: str, *options: object) -> str:
         library = mpi_libraries.implementation("mpich")
         program = [library.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
-        program += ["--engines", engine, "--repetitions", "2", "--pause-us", "0"]
+        # It computes for long, so that a thread that comes late is still in time.
+        program += ["--engines", engine, "--repetitions", "2", "--pause-us", "0", "--ratio", "8"]
         done = call(
             "run", "--engine", engine, *options, "--", library.mpiexec, "-n", RANKS, *program
         )
