@@ -33,7 +33,7 @@ TEST(Thread, TakesNoSignalsButThoseOfItsOwnInstructions) {
 }
 
 TEST(Thread, RunsOnTheStackThatItIsGivenIfThatIsLongEnough) {
-  static std::array<std::byte, 256 * 1024> stack;
+  static std::array<std::byte, 1024 * 1024> stack;  // the thread sanitizer needs most of it
   for (const std::size_t bytes : {stack.size(), std::size_t{64}}) {
     const std::span given(stack.data(), bytes);
     const std::byte* inside = nullptr;
