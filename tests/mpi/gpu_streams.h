@@ -1,0 +1,122 @@
+// What the files of gpu_streams share: counts, memory of a device, numbers of a collective, and
+// what is expected.
+#pragma once
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "gpu_standin.h"
+#include "weft_gpu.h"
+
+namespace streams {
+
+using namespace gpu::driver;
+
+inline int failures = 0, cases = 0, rank = 0, ranks = 1;
+inline const char* expected_way = nullptr;  // of persistent ones that a kernel carries out
+inline MPI_Comm world, ring;
+inline Stream stream;
+
+inline void good(int code, const char* what) {
+  if (code == 0) return;
+  std::printf("rank %d: %s: %s\n", rank, what, weft_gpu_error());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+inline void expect(bool is_right, const std::string& what) {
+  ++cases;
+  if (is_right) return;
+  ++failures;
+  std::printf("rank %d: wrong: %s\n", rank, what.c_str());
+}
+
+inline std::uintptr_t address_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+enum Where { kProcessor, kDevice, kManaged };
+
+// Ints of the device's, of the processor's, or of both.
+class Buffer {
+ public:
+  Buffer(const std::vector<int>& content, Where where) : host_(content) {
+    if (where == kProcessor) return;
+    constexpr unsigned kGlobal = 1;
+    good(where == kDevice ? cuMemAlloc_v2(&device_, bytes())
+                          : cuMemAllocManaged(&device_, bytes(), kGlobal),
+         "cuMemAlloc");
+    good(cuMemcpy(device_, address_of(host_.data()), bytes()), "cuMemcpy");
+  }
+  ~Buffer() {
+    if (device_) cuMemFree_v2(device_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  int* data() { return device_ ? reinterpret_cast<int*>(device_) : host_.data(); }
+  std::vector<int> content() {
+    if (device_) good(cuMemcpy(address_of(host_.data()), device_, bytes()), "cuMemcpy");
+    return host_;
+  }
+
+ private:
+  std::size_t bytes() const { return host_.size() * sizeof(int); }
+
+  std::vector<int> host_;
+  std::uintptr_t device_ = 0;
+};
+
+// It is waited for in the stream, which then comes to its end.
+inline void finish(weft_gpu_request* request) {
+  good(weft_wait_enqueue(*request, stream), "wait");
+  good(weft_gpu_request_free(request), "free");
+  good(cuStreamSynchronize(stream), "synchronize");
+}
+
+// Numbers of a collective, for `n` ints in a block.
+constexpr int kMost = 16;
+struct Numbers {
+  int n;
+  int counts[kMost], uneven[kMost], at[kMost], bytes_at[kMost];
+  MPI_Aint far_at[kMost];
+  MPI_Datatype ints[kMost];
+};
+
+// Blocks in reverse order, between which one int is left as it is.
+Numbers numbers(int n, int blocks);
+std::vector<int> filled(int n, int seed);
+
+// found: of weft_gpu_path_of.
+void expect_way(const std::string& found, const std::string& way);
+void expect_refusal(int code, const char* sentence);
+
+void launch(const char* kernel);
+void pause(int milliseconds);
+// What follows in the stream comes late.
+void delay_stream();
+
+// ---- gpu_streams_parts.cc
+void blocks_are_reduced_in_place();
+void pinned_memory_is_bounded();
+void long_ones_of_types_with_holes();
+
+// ---- gpu_streams_short_floats.cc
+void short_floats(bool in_one_kernel);
+
+// ---- gpu_streams_one_kernel.cc
+void one_rank_has_no_event();
+void many_in_one_kernel();
+void a_huge_type();
+void prepared_beside_a_late_stream();
+void one_rank_is_refused();
+void one_rank_is_lost();
+
+// ---- gpu_streams_failures.cc
+void types_are_freed_at_once();
+void failures_are_told();
+void refusals();
+
+}  // namespace streams

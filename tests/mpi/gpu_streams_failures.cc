@@ -1,0 +1,114 @@
+// What is refused, what fails on its way, and data types that are gone.
+#include <atomic>
+#include <thread>
+
+#include "gpu_streams.h"
+
+namespace streams {
+
+// Data types that are gone when the call is made.
+void types_are_freed_at_once() {
+  if (!standin::add_kernel) return;
+  MPI_Datatype every_second, pair;
+  MPI_Type_vector(3, 1, 2, MPI_INT, &every_second);
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_commit(one);
+  Buffer spread(std::vector<int>(6, rank), kProcessor);
+  Buffer from(std::vector<int>(2 * kMost, rank), kDevice), to(std::vector<int>(2 * kMost), kDevice);
+  auto m = numbers(2, ranks);
+  for (int i = 0; i < ranks; ++i) m.counts[i] = 1, m.ints[i] = pair;
+  weft_gpu_request first = nullptr, second = nullptr;
+  delay_stream();
+  good(weft_ibcast_enqueue(spread.data(), 1, every_second, 1, world, stream, &first), "bcast");
+  good(weft_ialltoallw_enqueue(from.data(), m.counts, m.bytes_at, m.ints, to.data(), m.counts,
+                               m.bytes_at, m.ints, world, stream, &second),
+       "alltoallw");
+  for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_free(one);
+  MPI_Type_vector(1, 1, 1, MPI_CHAR, &every_second);  // what may take its place
+  MPI_Type_vector(1, 1, 1, MPI_CHAR, &pair);
+  for (weft_gpu_request* one : {&first, &second}) {
+    good(weft_wait_enqueue(*one, stream), "wait");
+    good(weft_gpu_request_free(one), "free");
+  }
+  good(cuStreamSynchronize(stream), "synchronize");
+  for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_free(one);
+  std::vector<int> right(2 * kMost);
+  for (int i = 0; i < ranks; ++i) {
+    right[static_cast<std::size_t>(m.at[i])] = right[static_cast<std::size_t>(m.at[i]) + 1] = i;
+  }
+  expect(spread.content() == std::vector<int>{1, rank, 1, rank, 1, rank} && to.content() == right,
+         "data types that are freed at once");
+}
+
+namespace {
+
+std::atomic<bool> gate_is_open{false};
+
+}  // namespace
+
+// All ranks give MPI an operator that the type lacks, which it finds when the agent makes the call.
+// One that nobody asks about is said at the end.
+void failures_are_told() {
+  if (!standin::add_kernel) return;
+  standin::add_kernel("test_gate", 0, nullptr, [](void* const*) {
+    while (!gate_is_open) std::this_thread::yield();
+  });
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  for (const bool is_asked : {true, false}) {
+    MPI_Comm its;
+    MPI_Comm_dup(own, &its);
+    MPI_Comm_set_errhandler(its, MPI_ERRORS_RETURN);
+    Buffer data(std::vector<int>(5, 1), kDevice);
+    weft_gpu_request request = nullptr;
+    if (!is_asked) launch("test_gate");
+    good(weft_iallreduce_enqueue(MPI_IN_PLACE, data.data(), 5, MPI_FLOAT, MPI_BAND, its, stream,
+                                 &request),
+         "enqueue");
+    weft_wait_enqueue(request, stream);
+    if (!is_asked) good(weft_gpu_request_free(&request), "free");
+    gate_is_open = true;
+    good(cuStreamSynchronize(stream), "synchronize");
+    if (is_asked) {
+      int group = MPI_SUCCESS;
+      MPI_Error_class(weft_gpu_request_status(request), &group);
+      const bool is_told = group == MPI_ERR_OP && *weft_gpu_error() != '\0';
+      const int freed = weft_gpu_request_free(&request);
+      MPI_Error_class(freed, &group);
+      expect(is_told && group == MPI_ERR_OP && !request,
+             std::string("not told of a failure: ") + weft_gpu_error());
+    }
+    MPI_Comm_free(&its);
+  }
+  MPI_Comm_free(&own);
+}
+
+void refusals() {
+  weft_gpu_request request = nullptr;
+  Buffer device(filled(100, 1), kDevice);
+  expect_refusal(weft_wait_enqueue(nullptr, stream), "there is no request");
+  expect_refusal(weft_gpu_request_free(&request), "there is no request");
+  expect_refusal(weft_reduce_local_enqueue(device.data(), device.data(), 1, WEFT_GPU_HALF,
+                                           WEFT_GPU_BAND, stream),
+                 "no such operator");
+  expect_refusal(weft_gpu_request_status(nullptr), "there is no request");
+  expect_refusal(
+      weft_iallreduce_enqueue(MPI_IN_PLACE, device.data(), 1, weft_gpu_datatype(WEFT_GPU_HALF),
+                              MPI_BAND, world, stream, &request),
+      "half and bfloat16 have no such operator");
+  good(weft_ibarrier_enqueue(world, stream, &request), "barrier");
+  expect_refusal(weft_start_enqueue(request, stream), "only a persistent collective");
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Datatype spread;
+  MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread);
+  MPI_Type_commit(&spread);
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  expect_refusal(weft_ibcast_enqueue(device.data(), 10, spread, 0, own, stream, &request), "holes");
+  expect_refusal(weft_ibarrier_enqueue(own, stream, &request), "an earlier collective");
+  MPI_Comm_free(&own);
+  MPI_Type_free(&spread);
+}
+
+}  // namespace streams

@@ -1,0 +1,142 @@
+// Short collectives in one kernel: where a rank cannot, where many go at once, and beside others.
+#include <memory>
+
+#include "gpu_streams.h"
+
+namespace streams {
+namespace {
+
+// It goes not in one kernel, for rank 1's reason, which all ranks are told; the sum is right.
+void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason) {
+  Buffer data(std::vector<int>(5, rank + 1), kDevice);
+  weft_gpu_request request = nullptr;
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, comm, &request), "init");
+  const std::string way = "by calls of MPI's, not in one kernel: rank 1: " + reason;
+  expect_way(weft_gpu_path_of(request), way.c_str());
+  good(weft_run_enqueue(request, stream), "run");
+  good(cuStreamSynchronize(stream), "synchronize");
+  expect(data.content() == std::vector<int>(5, ranks * (ranks + 1) / 2), "a sum by calls of MPI's");
+  good(weft_gpu_request_free(&request), "free");
+}
+
+}  // namespace
+
+// One rank lacks what it needs for a collective in one kernel. It comes before all others, whose
+// events would be used again.
+void one_rank_has_no_event() {
+  if (!standin::fail) return;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  if (rank == 1) standin::fail("cuEventCreate", 1, 2);
+  expect_sum_by_mpi(own, "cuEventCreate: CUDA_ERROR_OUT_OF");
+  MPI_Comm_free(&own);
+}
+
+// One after the other, so that places are used again, and several at one time.
+void many_in_one_kernel() {
+  constexpr int kAtATime = 20, kRounds = 5;  // more than there are places
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::unique_ptr<Buffer>> all;
+    std::vector<weft_gpu_request> requests(kAtATime);
+    for (int i = 0; i < kAtATime; ++i) {
+      all.push_back(std::make_unique<Buffer>(std::vector<int>(3000, rank + i), kDevice));
+      good(weft_allreduce_init(MPI_IN_PLACE, all.back()->data(), 3000, MPI_INT, MPI_SUM, world,
+                               &requests[static_cast<std::size_t>(i)]),
+           "init");
+    }
+    for (int i = 0; i < kAtATime; ++i) {  // each rank in an order of its own
+      const auto one = static_cast<std::size_t>((i * 7 + rank * 3) % kAtATime);
+      good(weft_start_enqueue(requests[one], stream), "start");
+    }
+    for (weft_gpu_request& one : requests) good(weft_wait_enqueue(one, stream), "wait");
+    for (weft_gpu_request& one : requests) good(weft_gpu_request_free(&one), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+    for (int i = 0; i < kAtATime; ++i) {
+      const int sum = ranks * (ranks - 1) / 2 + i * ranks;
+      expect(all[static_cast<std::size_t>(i)]->content() == std::vector<int>(3000, sum),
+             "allreduce " + std::to_string(i) + " of many");
+    }
+  }
+}
+
+// Of more bytes than an int counts; it is never started.
+void a_huge_type() {
+  MPI_Datatype huge;
+  MPI_Type_contiguous(1 << 30, MPI_INT, &huge);
+  MPI_Type_commit(&huge);
+  int one = 0;
+  weft_gpu_request request = nullptr;
+  good(weft_allgather_init(MPI_IN_PLACE, 0, MPI_INT, &one, 1, huge, world, &request), "init");
+  expect_way(weft_gpu_path_of(request),
+             "by calls of MPI's, not in one kernel: it has more than 256 KiB");
+  good(weft_gpu_request_free(&request), "free");
+  MPI_Type_free(&huge);
+}
+
+// One rank's stream is late, so that what it has enqueued starts behind a call that prepares
+// another collective; on the other ranks it starts before.
+void prepared_beside_a_late_stream() {
+  if (!standin::add_kernel) return;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  Buffer sum(std::vector<int>(100, rank), kProcessor), most(std::vector<int>(7, rank), kProcessor);
+  weft_gpu_request early = nullptr, prepared = nullptr;
+  for (int round = 0; round < 2; ++round) {  // in the second one Weft's communicators are there
+    if (rank == 0) delay_stream();
+    good(weft_iallreduce_enqueue(MPI_IN_PLACE, sum.data(), 100, MPI_INT, MPI_SUM, own, stream,
+                                 &early),
+         "enqueue");
+    if (rank != 0) pause(50);
+    good(weft_allreduce_init(MPI_IN_PLACE, most.data(), 7, MPI_INT, MPI_MAX, own, &prepared),
+         "init");
+    good(weft_run_enqueue(prepared, stream), "run");
+    good(weft_wait_enqueue(early, stream), "wait");
+    good(weft_gpu_request_free(&early), "free");
+    good(weft_gpu_request_free(&prepared), "free");
+    good(cuStreamSynchronize(stream), "synchronize");
+  }
+  const int right = ranks * ranks * (ranks - 1) / 2;
+  expect(sum.content() == std::vector<int>(100, right) &&
+             most.content() == std::vector<int>(7, ranks - 1),
+         "prepared beside a late stream");
+  MPI_Comm_free(&own);
+}
+
+// One rank alone cannot share its memory.
+void one_rank_is_refused() {
+  if (!standin::fail) return;
+  constexpr int kUnsupported = 801;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  if (rank == 1) standin::fail("cuIpcGetMemHandle", 1, kUnsupported);
+  expect_sum_by_mpi(own, "cuIpcGetMemHandle");
+  MPI_Comm_free(&own);
+}
+
+// One rank's kernel has failed, so that nothing runs there any more: it is told, and the others go
+// on.
+void one_rank_is_lost() {
+  if (!standin::fail) return;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  Buffer data(std::vector<int>(5, rank + 1), kDevice);
+  weft_gpu_request request = nullptr;
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, own, &request), "init");
+  expect_way(weft_gpu_path_of(request), "in one kernel");
+  if (rank == 1) {
+    launch("standin_fault");
+    while (cuStreamSynchronize(stream) == 0) continue;
+    expect_refusal(weft_run_enqueue(request, stream), "CUDA_ERROR_ILLEGAL_ADDRESS");
+  } else {
+    good(weft_run_enqueue(request, stream), "run");
+    good(cuStreamSynchronize(stream), "synchronize");
+    expect_refusal(weft_run_enqueue(request, stream), "was given up");
+  }
+  const char* const why = rank == 1 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "was given up";
+  expect_refusal(weft_gpu_request_status(request), why);
+  if (rank == 1) standin::forget_errors();
+  expect_refusal(weft_gpu_request_free(&request), why);
+  MPI_Comm_free(&own);
+}
+
+}  // namespace streams
