@@ -29,7 +29,7 @@ namespace {
 
 using namespace gpu;
 
-constexpr unsigned kThreads = 256, kMostBlocks = 4096;
+constexpr unsigned kThreads = 256;
 
 struct Settings {
   int order = 1024, steps = 100, repetitions = 5;
@@ -82,9 +82,10 @@ class Grid {
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &apart, 0, &line_);
     int blocks = 1;
     GPU_GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, all_, kThreads, 0);
+    const int places = place_.attribute(kProcessors) * std::max(1, blocks);
+    most_blocks_ = places;
     // All blocks of all ranks that share the device must run at one time.
-    const int resident = place_.attribute(kProcessors) * blocks / place_.sharing();
-    resident_blocks_ = static_cast<unsigned>(std::max(1, resident));
+    resident_blocks_ = static_cast<unsigned>(std::max(1, places / place_.sharing()));
     for (Address* one : {&a_, &b_}) good(cuMemAlloc_v2(one, bytes(rows_)), "cuMemAlloc");
     for (Address* one : {&halo_, &edge_}) good(cuMemAlloc_v2(one, bytes(2)), "cuMemAlloc");
     for (double** one : {&near_halo_, &near_edge_}) {
@@ -190,7 +191,7 @@ class Grid {
   }
   unsigned blocks_for(int rows) const {
     const long blocks = (static_cast<long>(rows) * columns_ + kThreads - 1) / kThreads;
-    return static_cast<unsigned>(std::clamp<long>(blocks, 1, kMostBlocks));
+    return static_cast<unsigned>(std::clamp<long>(blocks, 1, most_blocks_));
   }
   void launch(void* kernel, Stencil s, int rows) {
     gpu::launch(kernel, blocks_for(rows), kThreads, stream_, s);
@@ -301,6 +302,7 @@ class Grid {
   void* const edges_ = place_.kernel("stencil_first_and_last");
   void* const between_ = place_.kernel("stencil_between");
   void* const all_ = place_.kernel("stencil_cooperative");
+  long most_blocks_ = 1;  // so many run at one time
   unsigned resident_blocks_ = 1;
   Address a_ = 0, b_ = 0, halo_ = 0, edge_ = 0;
   double *near_halo_ = nullptr, *near_edge_ = nullptr;

@@ -43,9 +43,14 @@ WEFT_DEVICE void stencil_point(const Stencil& s, int row, int column) {
 
 // This thread's share of all points of a row range; last: behind it.
 WEFT_DEVICE void stencil_share(const Stencil& s, int first, int last, long thread, long threads) {
-  const long points = static_cast<long>(last - first) * s.columns;
-  for (long i = thread; i < points; i += threads) {
-    stencil_point(s, first + static_cast<int>(i / s.columns), static_cast<int>(i % s.columns));
+  const int rows_ahead = static_cast<int>(threads / s.columns);
+  const int columns_ahead = static_cast<int>(threads % s.columns);
+  int row = first + static_cast<int>(thread / s.columns);
+  int column = static_cast<int>(thread % s.columns);
+  while (row < last) {  // without a division for each point
+    stencil_point(s, row, column);
+    row += rows_ahead, column += columns_ahead;
+    if (column >= s.columns) ++row, column -= s.columns;
   }
 }
 

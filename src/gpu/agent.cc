@@ -13,9 +13,9 @@ namespace {
 using std::chrono::microseconds;
 
 // After this time without anything it sleeps in between: an eighth of the time, within bounds. It
-// stays attentive for longer while graphs hold collectives, since their launches are not announced.
-constexpr auto kAttentive = std::chrono::milliseconds(1);
-constexpr auto kAttentiveToGraphs = std::chrono::milliseconds(50);
+// stays attentive for longer while graphs hold collectives, since their launches are not announced,
+// and while MPI carries something out, which may need its calls to go on.
+constexpr auto kShortly = std::chrono::milliseconds(1), kForLong = std::chrono::milliseconds(50);
 constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
 // How often it asks whether a rank has given up what kernels carry out.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
@@ -58,7 +58,8 @@ void Agent::forget(Operation* operation) {
   operation->left_.store(true, std::memory_order_release);
 }
 
-int Agent::stop() {
+int Agent::stop(std::chrono::milliseconds patience) {
+  const auto latest = Clock::now() + patience;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -67,6 +68,7 @@ int Agent::stop() {
   if (thread_.joinable()) thread_.join();
   watched_.insert(watched_.end(), arrived_.begin(), arrived_.end());
   arrived_.clear();
+  end_what_was_enqueued(latest);
   int under_way = 0;
   for (Operation* one : watched_) {
     if (!idle(*one)) ++under_way;
@@ -87,6 +89,17 @@ int Agent::stop() {
   return under_way;
 }
 
+void Agent::end_what_was_enqueued(Clock::time_point latest) {
+  const auto has_ended = [](Operation* one) {
+    return one->failed_.load(std::memory_order_acquire) ||
+           (idle(*one) && one->streams_have_passed());
+  };
+  while (Clock::now() < latest && !std::all_of(watched_.begin(), watched_.end(), has_ended)) {
+    scan();
+    std::this_thread::yield();
+  }
+}
+
 void Agent::run() {
   auto last_change = Clock::now();
   while (true) {
@@ -104,7 +117,7 @@ void Agent::run() {
     const auto now = Clock::now();
     if (scan() || expected_.exchange(false, std::memory_order_relaxed)) last_change = now;
     const auto idle = std::chrono::duration_cast<microseconds>(now - last_change);
-    const auto sleeping = nap(idle, has_graphs());
+    const auto sleeping = nap(idle, under_way_ || has_graphs());
     if (sleeping == microseconds::zero()) {
       std::this_thread::yield();
     } else {
@@ -113,9 +126,8 @@ void Agent::run() {
   }
 }
 
-microseconds Agent::nap(microseconds idle, bool graphs) {
-  const microseconds attentive = graphs ? kAttentiveToGraphs : kAttentive;
-  if (idle < attentive) return microseconds::zero();
+microseconds Agent::nap(microseconds idle, bool attentive) {
+  if (idle < (attentive ? kForLong : kShortly)) return microseconds::zero();
   return std::clamp(idle / 8, kShortestNap, kLongestNap);
 }
 
@@ -143,6 +155,7 @@ void Agent::look_at_kept(Clock::time_point now) {
 // True: something went on.
 bool Agent::scan() {
   bool changed = false;
+  under_way_ = false;
   held_.clear();
   for (Operation* one : watched_) {
     bool in_turn = true;
@@ -189,6 +202,7 @@ bool Agent::advance_part(Operation& operation, std::size_t part, bool may_start)
       progress.active = false, changed = true;
       if (!operation.given_up_) weft_device_store(&flags.done, progress.seen);
     }
+    under_way_ = under_way_ || progress.active;
   }
   const std::uint64_t ready = weft_device_load(&flags.ready);
   if (ready == progress.seen) return changed;

@@ -37,10 +37,11 @@ class Agent {
   void count_graphs(int more) { graphs_.fetch_add(more, std::memory_order_relaxed); }
   bool has_graphs() const { return graphs_.load(std::memory_order_relaxed) > 0; }
   // How long it sleeps between two looks, when nothing has happened for this time; 0: not at all.
-  static std::chrono::microseconds nap(std::chrono::microseconds idle, bool graphs);
-  // Ends the thread and gives up all that has not ended, so that no stream waits for ever. Returns
-  // how many were under way.
-  int stop();
+  // attentive: something may begin without a word to this process, or is under way.
+  static std::chrono::microseconds nap(std::chrono::microseconds idle, bool attentive);
+  // Ends the thread, and gives up what has not ended within this time, so that no stream waits for
+  // ever. Returns how many those were.
+  int stop(std::chrono::milliseconds patience = {});
 
  private:
   void begin();
@@ -50,6 +51,7 @@ class Agent {
   bool scan();
   bool advance(Operation& operation, bool* ahead_of_others);
   bool advance_part(Operation& operation, std::size_t part, bool may_start);
+  void end_what_was_enqueued(Clock::time_point latest);
   static void give_up(Operation& operation);
   static bool idle(Operation& operation);
 
@@ -62,6 +64,7 @@ class Agent {
   std::atomic<int> graphs_{0};
   Clock::time_point next_look_{};    // the thread's: at the kept ones
   std::vector<Operation*> watched_;  // the thread's
+  bool under_way_ = false;           // the thread's: MPI carries something out
   std::vector<const Order*> held_;   // the thread's, for one scan: orders in which one is not ready
   std::thread thread_;
 };

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "gpu/driver.h"
 #include "gpu/one_kernel.h"
+#include "gpu/short_copies.h"
 #include "weft_gpu.h"
 
 namespace weft::gpu {
@@ -89,8 +90,9 @@ class Context {
   // To be used again; nothing on the device may use them any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
 
-  Result<bool> launch_start(const Channel& channel, Stream stream) const;
-  Result<bool> launch_wait(const Channel& channel, Stream stream) const;
+  // The kernels make the copies, too: before the start, and after the end.
+  Result<bool> launch_start(const Channel& channel, const ShortCopies& in, Stream stream) const;
+  Result<bool> launch_wait(const Channel& channel, const ShortCopies& out, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
                                 weft_gpu_op op, Stream stream) const;
   Result<bool> launch(const OneKernelCall& call, const Sharing& sharing, int phases,
@@ -127,7 +129,8 @@ class Context {
   Result<bool> copy_rows(const Rows& to, const Rows& from, const Copy& one, Stream stream) const;
   Result<bool> more_channels();
   Result<std::byte*> allocate_pinned(std::size_t bytes);
-  Result<bool> launch_one(void* function, const Channel& channel, Stream stream) const;
+  Result<bool> launch_one(void* function, const Channel& channel, const ShortCopies& copies,
+                          Stream stream) const;
 
   static constexpr std::size_t kTypes = WEFT_GPU_DOUBLE + 1;
 

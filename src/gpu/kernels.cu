@@ -1,17 +1,20 @@
 // The kernels that Weft puts on the user's streams. Compiled to device code alone, which the
 // library carries as data and the driver loads: nothing is linked to CUDA's runtime.
 #include "gpu/one_kernel.h"
-
-// One thread; what precedes it in the stream has ended.
-extern "C" __global__ void weft_start(weft_gpu_flags flags) {
-  weft_device_start(flags);
-}
-
-extern "C" __global__ void weft_wait(weft_gpu_flags flags) {
-  weft_device_wait(flags);
-}
+#include "gpu/short_copies.h"
 
 namespace weft::gpu {
+
+// Both of one block.
+extern "C" __global__ void __launch_bounds__(kMostCopyThreads)
+    weft_start(weft_gpu_flags flags, ShortCopies copies) {
+  copy_and_start(flags, copies, threadIdx.x, blockDim.x, [] { __syncthreads(); });
+}
+
+extern "C" __global__ void __launch_bounds__(kMostCopyThreads)
+    weft_wait(weft_gpu_flags flags, ShortCopies copies) {
+  wait_and_copy(flags, copies, threadIdx.x, blockDim.x, [] { __syncthreads(); });
+}
 
 template <class T>
 __device__ void reduce(const T* in, T* inout, std::uint64_t count, weft_gpu_op op) {

@@ -12,22 +12,39 @@ namespace {
 constexpr unsigned kThreads = 256, kMostBlocks = 1024;
 constexpr std::size_t kMostRead = 256;
 
+// One for each pack of the longest copy.
+unsigned threads_for(const ShortCopies& copies) {
+  constexpr std::uint64_t kWarp = 32;
+  std::uint64_t packs = 0;
+  for (int i = 0; i < copies.count; ++i) {
+    packs = std::max(packs, (copies.all[i].bytes + kPackBytes - 1) / kPackBytes);
+  }
+  if (packs == 0) return 1;
+  return static_cast<unsigned>(
+      std::min<std::uint64_t>((packs + kWarp - 1) / kWarp * kWarp, kMostCopyThreads));
+}
+
 }  // namespace
 
-Result<bool> Context::launch_one(void* function, const Channel& channel, Stream stream) const {
+Result<bool> Context::launch_one(void* function, const Channel& channel, const ShortCopies& copies,
+                                 Stream stream) const {
   weft_gpu_flags flags = channel.device;
-  void* parameters[] = {&flags};
-  const int code = driver_.launch(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
+  ShortCopies own = copies;
+  void* parameters[] = {&flags, &own};
+  const unsigned threads = threads_for(copies);
+  const int code = driver_.launch(function, 1, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr);
   if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
   return true;
 }
 
-Result<bool> Context::launch_start(const Channel& channel, Stream stream) const {
-  return launch_one(start_, channel, stream);
+Result<bool> Context::launch_start(const Channel& channel, const ShortCopies& in,
+                                   Stream stream) const {
+  return launch_one(start_, channel, in, stream);
 }
 
-Result<bool> Context::launch_wait(const Channel& channel, Stream stream) const {
-  return launch_one(wait_, channel, stream);
+Result<bool> Context::launch_wait(const Channel& channel, const ShortCopies& out,
+                                  Stream stream) const {
+  return launch_one(wait_, channel, out, stream);
 }
 
 Result<bool> Context::launch_reduction(const void* in, void* inout, std::size_t count,

@@ -8,12 +8,12 @@
 #include <cstdint>
 
 #include "gpu/operators.h"
+#include "gpu/packs.h"
 
 namespace weft::gpu {
 
 inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kOneKernelBytes = 256 << 10;
-inline constexpr std::size_t kPackBytes = 16;
 inline constexpr unsigned kOneKernelThreads = 512;
 
 // Where one operation of a communicator meets, in the memory of one rank. Two slots are enough: who
@@ -47,38 +47,6 @@ struct Share {
   int slice, slices;
   std::uint64_t thread, threads;
 };
-
-template <class T>
-struct alignas(kPackBytes) Pack {
-  static constexpr std::uint64_t kElements = kPackBytes / sizeof(T);
-  T elements[kElements];
-};
-
-// Elements from `first` on, as many as there are.
-template <class T>
-WEFT_DEVICE Pack<T> pack_of(const T* data, std::uint64_t first, std::uint64_t count) {
-  if (reinterpret_cast<std::uintptr_t>(data) % kPackBytes == 0 &&
-      first + Pack<T>::kElements <= count) {
-    return *reinterpret_cast<const Pack<T>*>(data + first);
-  }
-  Pack<T> pack{};
-  for (std::uint64_t i = 0; i < Pack<T>::kElements && first + i < count; ++i) {
-    pack.elements[i] = data[first + i];
-  }
-  return pack;
-}
-
-template <class T>
-WEFT_DEVICE void put(const Pack<T>& pack, T* data, std::uint64_t first, std::uint64_t count) {
-  if (reinterpret_cast<std::uintptr_t>(data) % kPackBytes == 0 &&
-      first + Pack<T>::kElements <= count) {
-    *reinterpret_cast<Pack<T>*>(data + first) = pack;
-    return;
-  }
-  for (std::uint64_t i = 0; i < Pack<T>::kElements && first + i < count; ++i) {
-    data[first + i] = pack.elements[i];
-  }
-}
 
 // By the processor, or by another rank.
 WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {

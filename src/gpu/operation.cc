@@ -68,16 +68,54 @@ bool Operation::notices_by_stream() const {
          context_->has_stream_values();
 }
 
+bool Operation::copied_by_kernels(const std::vector<Copy>& copies) const {
+  if (notices_by_stream() || copies.size() > kMostShortCopies) return false;
+  std::size_t bytes = 0;
+  for (const Copy& one : copies) {
+    if (one.rows > 1) return false;
+    bytes += one.bytes;
+  }
+  return bytes <= runtime_->options().copied_by_kernels;
+}
+
+// Copies into pinned memory, and tells the agent.
 Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
   const Channel& channel = holdings_.channels[part];
-  if (!notices_by_stream()) return context_->launch_start(channel, stream);
+  const std::vector<Copy>& in = parts_[part].in;
+  ShortCopies with_it{};
+  if (copied_by_kernels(in)) {
+    for (const Copy& one : in) {
+      with_it.all[with_it.count++] = {reinterpret_cast<const std::uint8_t*>(one.device),
+                                      reinterpret_cast<std::uint8_t*>(one.host), one.bytes};
+    }
+  } else {
+    for (const Copy& one : in) {
+      if (const auto copied = context_->copy_in(one, stream); !copied) return copied;
+    }
+  }
+  if (!notices_by_stream()) return context_->launch_start(channel, with_it, stream);
   return context_->write_start(channel, ++starts_[part], stream);
 }
 
+// And copies out.
 Result<bool> Operation::wait_for_end(std::size_t part, Stream stream) {
   const Channel& channel = holdings_.channels[part];
-  if (!notices_by_stream()) return context_->launch_wait(channel, stream);
-  return context_->wait_until(channel, starts_[part], stream);
+  const std::vector<Copy>& out = parts_[part].out;
+  if (copied_by_kernels(out)) {
+    ShortCopies with_it{};
+    for (const Copy& one : out) {
+      with_it.all[with_it.count++] = {reinterpret_cast<const std::uint8_t*>(one.host),
+                                      reinterpret_cast<std::uint8_t*>(one.device), one.bytes};
+    }
+    return context_->launch_wait(channel, with_it, stream);
+  }
+  const auto ended = notices_by_stream() ? context_->wait_until(channel, starts_[part], stream)
+                                         : context_->launch_wait(channel, {}, stream);
+  if (!ended) return ended;
+  for (const Copy& one : out) {
+    if (const auto copied = context_->copy_out(one, stream); !copied) return copied;
+  }
+  return true;
 }
 
 Result<bool> Operation::enqueue_start(Stream stream) {
@@ -85,9 +123,6 @@ Result<bool> Operation::enqueue_start(Stream stream) {
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
-    for (const Copy& one : parts_[part].in) {
-      if (const auto copied = context_->copy_in(one, stream); !copied) return copied;
-    }
     if (const auto told = tell_start(part, stream); !told) return told;
   }
   return captured ? true : record(stream);
@@ -108,9 +143,6 @@ Result<bool> Operation::enqueue_wait(Stream stream) {
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     if (const auto ended = wait_for_end(part, stream); !ended) return ended;
-    for (const Copy& one : parts_[part].out) {
-      if (const auto copied = context_->copy_out(one, stream); !copied) return copied;
-    }
   }
   return captured ? true : record(stream);
 }

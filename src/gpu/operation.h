@@ -1,5 +1,5 @@
 // One collective that streams start and wait for. The streams carry copies and kernels of one
-// thread; the agent, a thread of the processor's, carries the collective itself out. Why in parts:
+// block; the agent, a thread of the processor's, carries the collective itself out. Why in parts:
 // a part travels while the next one is copied.
 #pragma once
 
@@ -94,6 +94,7 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
+  bool copied_by_kernels(const std::vector<Copy>& copies) const;
   Result<bool> tell_start(std::size_t part, Stream stream);
   Result<bool> wait_for_end(std::size_t part, Stream stream);
   bool notices_by_stream() const;

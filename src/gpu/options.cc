@@ -1,7 +1,10 @@
 #include "gpu/options.h"
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <system_error>
 
 namespace weft::gpu {
 namespace {
@@ -25,7 +28,15 @@ Result<Options> options_of_environment() {
   const int notify = chosen("WEFT_GPU_NOTIFY", kNotify, 0);
   if (one_kernel < 0) return Error{"WEFT_GPU_ONE_KERNEL is auto, on or off"};
   if (notify < 0) return Error{"WEFT_GPU_NOTIFY is kernel, stream or auto"};
-  return Options{static_cast<OneKernel>(one_kernel), static_cast<Notify>(notify)};
+  Options made{static_cast<OneKernel>(one_kernel), static_cast<Notify>(notify)};
+  if (const char* const given = std::getenv("WEFT_GPU_KERNEL_COPY"); given && *given) {
+    const char* const end = given + std::strlen(given);
+    const auto [stopped, error] = std::from_chars(given, end, made.copied_by_kernels);
+    if (error != std::errc() || stopped != end) {
+      return Error{"WEFT_GPU_KERNEL_COPY is a number of bytes"};
+    }
+  }
+  return made;
 }
 
 }  // namespace weft::gpu

@@ -1,6 +1,8 @@
 // What a user chooses for collectives in streams, by variables of the environment.
 #pragma once
 
+#include <cstddef>
+
 #include "base/result.h"
 
 namespace weft::gpu {
@@ -14,9 +16,11 @@ enum class Notify { kernel, stream, automatic };
 struct Options {
   OneKernel one_kernel = OneKernel::automatic;
   Notify notify = Notify::kernel;
+  // Data of so many bytes, or fewer, are copied by the kernels that tell of a start and wait.
+  std::size_t copied_by_kernels = 32 << 10;
 };
 
-// WEFT_GPU_ONE_KERNEL=auto|on|off, WEFT_GPU_NOTIFY=kernel|stream|auto.
+// WEFT_GPU_ONE_KERNEL=auto|on|off, WEFT_GPU_NOTIFY=kernel|stream|auto, WEFT_GPU_KERNEL_COPY=BYTES.
 Result<Options> options_of_environment();
 
 }  // namespace weft::gpu

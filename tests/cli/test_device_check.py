@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import json
+import shutil
 import sys
 import time
 from contextlib import contextmanager
@@ -37,7 +38,8 @@ def tool(monkeypatch):
 
     monkeypatch.setattr(module, "overlap", overlap)
     monkeypatch.setattr(module, "best_split", lambda cores, ranks, collective: "1")
-    monkeypatch.setattr(module, "build", lambda *targets: None)
+    monkeypatch.setattr(module, "build", lambda *targets, **options: None)
+    monkeypatch.setattr(module, "CARRIED_PROGRAMS", module.BUILD / "nothing")
     return module
 
 
@@ -95,7 +97,7 @@ def test_all_programs_on_gpus_are_run(tool, monkeypatch):
     parts = tool.gpu_parts({"CUDA_MPS_PIPE_DIRECTORY": "anywhere"})
     assert {word for part in parts for word in names(part)} >= set(tool.GPU_PROGRAMS)
     streams = [part for part in parts if "gpu_streams" in names(part)]
-    assert len(streams) == 4
+    assert len(streams) == 5
     for part in streams:
         takes_turns = "CUDA_MPS_PIPE_DIRECTORY" not in part.variables
         assert (names(part)[-1] == "by calls of MPI's") == takes_turns
@@ -195,7 +197,7 @@ def test_all_of_it_ends_within_its_time(tool, monkeypatch):
     assert parts[0].status == "right" and parts[-1].status.startswith("left out")
 
 
-def test_the_gpu_is_checked_within_the_limit(tool, monkeypatch, capsys):
+def test_the_gpu_is_checked_within_the_limit(tool, tmp_path, monkeypatch, capsys):
     @contextmanager
     def shared_device():
         yield {"CUDA_MPS_PIPE_DIRECTORY": "anywhere"}
@@ -208,6 +210,23 @@ def test_the_gpu_is_checked_within_the_limit(tool, monkeypatch, capsys):
     monkeypatch.setattr(tool, "shared_device", shared_device)
     monkeypatch.setattr(tool, "build", lambda *targets, **options: limits.append(options))
     monkeypatch.setattr(tool, "run_part", run)
-    assert tool.check_gpu(time.monotonic() + 500) == 0
+    assert tool.check_gpu("stencil", tmp_path, time.monotonic() + 500) == 0
     assert limits[0]["limit_s"] <= 500
-    assert "0 of" in capsys.readouterr().out
+    table = capsys.readouterr().out
+    assert "0 of" in table and "graph" not in table
+    assert "--- stencil 1024, 1 rank: right" in (tmp_path / "device-check-gpu.log").read_text()
+
+
+def test_carried_programs_are_taken_where_they_run(tool, tmp_path, monkeypatch):
+    carried = tmp_path / "carried"
+    (carried / "bin").mkdir(parents=True)
+    monkeypatch.setattr(tool, "CARRIED_PROGRAMS", carried)
+    monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
+    assert not tool.carried_programs_run()  # there are none
+    program = carried / "bin" / "program"
+    shutil.copy2("/bin/ls", program)
+    assert tool.carried_programs_run()
+    tool.get_programs("anything")
+    assert (tmp_path / "build" / "bin" / "program").exists()
+    program.write_text("no program")
+    assert not tool.carried_programs_run()

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/short_copies.h"
 #include "standin.h"
 #include "weft_gpu_device.h"
 
@@ -214,13 +215,53 @@ weft_gpu_flags flags_in(void* const* parameters) {
   return flags;
 }
 
+struct Range {
+  Address begin;
+  std::size_t bytes;
+};
+
+// What a graph copies may have been freed since it was captured.
+bool may_run(const std::vector<Range>& ranges) {
+  for (const Range& one : ranges) {
+    if (is_block_of_device(one.begin, one.bytes) || is_pinned(one.begin, one.bytes)) continue;
+    fail_for_good(kIllegalAddress);
+    return false;
+  }
+  return true;
+}
+
+// False: one of them must not be made, as the driver would say.
+bool find_copies(void* const* parameters, weft::gpu::ShortCopies* copies) {
+  std::memcpy(copies, parameters[1], sizeof *copies);
+  for (int i = 0; i < copies->count; ++i) {
+    auto& [from, to, bytes] = copies->all[i];
+    const auto begin = reinterpret_cast<Address>(from), end = reinterpret_cast<Address>(to);
+    if (!may_run({{begin, bytes}, {end, bytes}})) return false;
+    from = reinterpret_cast<const std::uint8_t*>(reachable(begin));
+    to = reinterpret_cast<std::uint8_t*>(reachable(end));
+  }
+  return true;
+}
+
+// One thread is all of a block.
+void start(void* const* parameters) {
+  weft::gpu::ShortCopies copies;
+  if (find_copies(parameters, &copies)) copy_and_start(flags_in(parameters), copies, 0, 1, [] {});
+}
+
+// What it copies to may go while it waits.
+void wait(void* const* parameters) {
+  weft::gpu::ShortCopies copies{};
+  const weft_gpu_flags flags = flags_in(parameters);
+  weft_device_wait(flags);
+  if (find_copies(parameters, &copies)) wait_and_copy(flags, copies, 0, 1, [] {});
+}
+
 std::mutex kernels_mutex;
 std::map<std::string, Kernel>& kernels() {
   static std::map<std::string, Kernel> all = {
-      {"weft_start",
-       {{sizeof(weft_gpu_flags)}, [](void* const* p) { weft_device_start(flags_in(p)); }}},
-      {"weft_wait",
-       {{sizeof(weft_gpu_flags)}, [](void* const* p) { weft_device_wait(flags_in(p)); }}},
+      {"weft_start", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, start}},
+      {"weft_wait", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, wait}},
       {"standin_fault", {{}, [](void* const*) { fail_for_good(kIllegalAddress); }}},
   };
   return all;
@@ -302,25 +343,6 @@ DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, u
     give_places_back(blocks);
   });
 }
-
-namespace {
-
-struct Range {
-  Address begin;
-  std::size_t bytes;
-};
-
-// What a graph copies may have been freed since it was captured.
-bool may_run(const std::vector<Range>& ranges) {
-  for (const Range& one : ranges) {
-    if (is_block_of_device(one.begin, one.bytes) || is_pinned(one.begin, one.bytes)) continue;
-    fail_for_good(kIllegalAddress);
-    return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   if (const int code = stopped_without_context("cuMemcpyAsync")) return code;

@@ -52,7 +52,7 @@ class Operations : public ::testing::Test {
   }
 
   Library library_{1}, two_{2};  // which the agent uses until it is stopped
-  Runtime runtime_{**driver()};
+  Runtime runtime_{**driver(), Options{.copied_by_kernels = 0}};
   Buffer from_{counting(100), true}, to_{Numbers(100), true};
   Stream stream_ = nullptr;
   int next_number_ = 0;
@@ -70,6 +70,24 @@ TEST_F(Operations, ArrivesInPartsInTheStream) {
   for (std::size_t i = 0; i < 100; ++i) right[i] = 2 * (static_cast<Number>(i) + 1) + 1;
   EXPECT_EQ(to_.content(), right);
   runtime_.release(operation);
+}
+
+// Two of the driver's for each of them: a kernel that tells, and one that waits.
+TEST_F(Operations, ShortDataAreCopiedByTheKernelsThatTellAndWait) {
+  Runtime runtime{**driver()};
+  for (const bool short_enough : {true, false}) {
+    const std::size_t count = short_enough ? 100 : (32 << 10) / sizeof(Number) + 1;
+    Buffer from(counting(count), true), to(Numbers(count), true);
+    const Made one =
+        make_collective(&runtime, &library_, 0, next_number_++, What::sum, 0, from, to, 1, 1, {});
+    standin_fail("cuMemcpyAsync", 1, standin::kOutOfMemory);
+    EXPECT_EQ(static_cast<bool>(one.operation->run(stream_)), short_enough);
+    EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+    standin_forget_errors();
+    EXPECT_EQ(to.content(), short_enough ? counting(count) : Numbers(count));
+    runtime.release(one.operation);
+  }
+  runtime.agent().stop();
 }
 
 TEST_F(Operations, StartsNoOrderedOneBeforeTheOneEnqueuedBeforeIt) {

@@ -48,7 +48,10 @@ class Buffer {
     good(where == kDevice ? cuMemAlloc_v2(&device_, bytes())
                           : cuMemAllocManaged(&device_, bytes(), kGlobal),
          "cuMemAlloc");
+    // The driver returns when it has taken the data, which a stream that does not wait for the
+    // default one may still be ahead of.
     good(cuMemcpy(device_, address_of(host_.data()), bytes()), "cuMemcpy");
+    good(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
   }
   ~Buffer() {
     if (device_) cuMemFree_v2(device_);

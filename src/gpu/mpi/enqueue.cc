@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,7 +54,9 @@ std::atomic<bool> finalised{false};
 // At the beginning of MPI_Finalize.
 int finalise(MPI_Comm, int, void*, void*) {
   finalised = true;
-  const int under_way = made_runtime->agent().stop();
+  // MPI's own end must not meet what is under way.
+  constexpr std::chrono::seconds kPatience(1);
+  const int under_way = made_runtime->agent().stop(kPatience);
   if (under_way > 0) {
     say(std::to_string(under_way) +
         " collectives that were started in streams had not ended in MPI_Finalize, and were given "
@@ -103,6 +107,21 @@ bool library_takes_device_memory() {
   return false;
 }
 
+// The agent tests what is under way, so that Weft needs no thread for it where it carries it out,
+// and no start has to wake one.
+Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
+  const char* const engine = std::getenv("WEFT_ENGINE");
+  if (!weft_version || (engine && std::string(engine) == "native")) {
+    return checked(MPI_Comm_dup(comm, made));
+  }
+  MPI_Info hints = MPI_INFO_NULL;
+  MPI_Info_create(&hints);
+  MPI_Info_set(hints, "weft_engine", "function");
+  const auto good = checked(MPI_Comm_dup_with_info(comm, hints, made));
+  MPI_Info_free(&hints);
+  return good;
+}
+
 // ---- The shadow of a communicator
 // -----------------------------------------------------------------
 
@@ -145,7 +164,7 @@ class Shadow {
     if (persistent_ != MPI_COMM_NULL) return persistent_;
     for (MPI_Comm* one : {&persistent_, &later_}) {
       if (one == &later_ && !weft_version) continue;
-      if (const auto made = checked(MPI_Comm_dup(applications, one)); !made) return made.error();
+      if (const auto made = duplicate(applications, one); !made) return made.error();
     }
     return persistent_;
   }
