@@ -1,8 +1,8 @@
 // gpu_stencil: the mean of four points on an N x N grid whose rows lie on the ranks' GPUs in
 // blocks, the halo exchanged in six ways: `default` synchronises processor and device before each
 // MPI call, `notify` starts and waits for the exchange in the stream, `coop` does so from within
-// one cooperative kernel for all steps, `graphs` launches `notify`'s steps as a captured CUDA
-// graph, and `acx` follows the pattern of MPI-ACX without Weft: the driver writes and waits for
+// one cooperative kernel for all steps, `graphs` launches steps as a captured CUDA graph, whose
+// interior waits for no exchange, and `acx` follows the pattern of MPI-ACX without Weft: the driver writes and waits for
 // values in the stream, and a thread of the program's makes the MPI calls. `nccl` exchanges by NCCL
 // in a stream beside the interior, where each rank has a GPU. Why: the finding of project jh250041
 // that graphs with notification are best.
@@ -82,10 +82,9 @@ class Grid {
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &apart, 0, &line_);
     int blocks = 1;
     GPU_GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, all_, kThreads, 0);
-    const int places = place_.attribute(kProcessors) * std::max(1, blocks);
-    most_blocks_ = places;
-    // All blocks of all ranks that share the device must run at one time.
-    resident_blocks_ = static_cast<unsigned>(std::max(1, places / place_.sharing()));
+    // All blocks of all ranks that share the device run at one time.
+    const int places = place_.attribute(kProcessors) * blocks / place_.sharing();
+    resident_blocks_ = static_cast<unsigned>(std::max(1, places));
     for (Address* one : {&a_, &b_}) good(cuMemAlloc_v2(one, bytes(rows_)), "cuMemAlloc");
     for (Address* one : {&halo_, &edge_}) good(cuMemAlloc_v2(one, bytes(2)), "cuMemAlloc");
     for (double** one : {&near_halo_, &near_edge_}) {
@@ -191,7 +190,8 @@ class Grid {
   }
   unsigned blocks_for(int rows) const {
     const long blocks = (static_cast<long>(rows) * columns_ + kThreads - 1) / kThreads;
-    return static_cast<unsigned>(std::clamp<long>(blocks, 1, most_blocks_));
+    const long most = std::max<long>(1, resident_blocks_ - kBeside);
+    return static_cast<unsigned>(std::clamp<long>(blocks, 1, most));
   }
   void launch(void* kernel, Stencil s, int rows) {
     gpu::launch(kernel, blocks_for(rows), kThreads, stream_, s);
@@ -262,11 +262,20 @@ class Grid {
     for (MPI_Request& one : messages) MPI_Request_free(&one);
   }
 
+  // The interior needs the edges of the step before, but no halo: it has a branch of its own, so
+  // that the exchange is on nobody's way but that of the next edges.
   void* two_steps() {
     void *graph = nullptr, *exec = nullptr;
     good(cuStreamBeginCapture_v2(stream_, kThreadLocalCapture), "cuStreamBeginCapture");
-    notifying_step(0);
-    notifying_step(1);
+    join(stream_, beside_, edges_done_);
+    for (int step = 0; step < 2; ++step) {
+      gpu::launch(between_, blocks_for(rows_ - 2), kThreads, beside_, stencil(step));
+      launch(edges_, stencil(step), 2);
+      join(stream_, beside_, edges_done_);
+      weft_good(weft_start_enqueue(exchange_, stream_));
+      weft_good(weft_wait_enqueue(exchange_, stream_));
+      join(beside_, stream_, between_done_);
+    }
     good(cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
     good(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
     good(cuGraphDestroy(graph), "cuGraphDestroy");
@@ -289,6 +298,7 @@ class Grid {
   }
 
   static constexpr int kMessages = 4;
+  static constexpr long kBeside = 2;  // places for blocks of what tells of starts and waits
 
   const Settings& settings_;
   const int columns_;
@@ -298,11 +308,11 @@ class Grid {
   const Nccl nccl_;
   const Stream stream_ = new_stream(), beside_ = new_stream();
   void *const edges_done_ = new_event(), *const halo_there_ = new_event();
+  void* const between_done_ = new_event();
   void* const fill_ = place_.kernel("stencil_fill");
   void* const edges_ = place_.kernel("stencil_first_and_last");
   void* const between_ = place_.kernel("stencil_between");
   void* const all_ = place_.kernel("stencil_cooperative");
-  long most_blocks_ = 1;  // so many run at one time
   unsigned resident_blocks_ = 1;
   Address a_ = 0, b_ = 0, halo_ = 0, edge_ = 0;
   double *near_halo_ = nullptr, *near_edge_ = nullptr;

@@ -11,7 +11,8 @@
 namespace weft::gpu {
 
 inline constexpr int kMostShortCopies = 4;
-inline constexpr unsigned kMostCopyThreads = 1024;
+// More would take the places of a kernel that runs beside.
+inline constexpr unsigned kMostCopyThreads = 256;
 
 struct ShortCopy {
   const std::uint8_t* from;
@@ -27,7 +28,7 @@ struct ShortCopies {
 
 // This thread's share. Several packs are on their way at one time: the processor's memory is far.
 WEFT_DEVICE void copy_share(const ShortCopy& one, std::uint64_t thread, std::uint64_t threads) {
-  constexpr std::uint64_t kAtATime = 4;
+  constexpr std::uint64_t kAtATime = 8;
   using Bytes = Pack<std::uint8_t>;
   const std::uint64_t packs = (one.bytes + kPackBytes - 1) / kPackBytes;
   for (std::uint64_t first = thread; first < packs; first += kAtATime * threads) {

@@ -1,4 +1,5 @@
 // MPI_Init to MPI_Finalize, the calls' other hooks, and the C interface.
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <cstdlib>
@@ -88,10 +89,16 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
   return initialise(beginning_for(required), argc, argv, required, provided);
 }
 
+// Collectives in streams (src/gpu), where the program has them: their thread calls MPI until here.
+void end_streams() {
+  if (auto* const end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "weft_gpu_finalize"))) end();
+}
+
 int Finalize() {
   int code = MPI_SUCCESS;
   {
     const WatchedCall watched(CallId::Finalize);
+    end_streams();
     Runtime::end();
     code = next_calls.Finalize();
   }

@@ -51,18 +51,21 @@ Result<bool> checked(int code) {
 Runtime* made_runtime = nullptr;
 std::atomic<bool> finalised{false};
 
-// At the beginning of MPI_Finalize.
-int finalise(MPI_Comm, int, void*, void*) {
-  finalised = true;
-  // MPI's own end must not meet what is under way.
-  constexpr std::chrono::seconds kPatience(1);
-  const int under_way = made_runtime->agent().stop(kPatience);
+// No call of MPI's comes after it.
+void end(std::chrono::milliseconds patience) {
+  if (!made_runtime || finalised.exchange(true)) return;
+  const int under_way = made_runtime->agent().stop(patience);
   if (under_way > 0) {
     say(std::to_string(under_way) +
         " collectives that were started in streams had not ended in MPI_Finalize, and were given "
         "up");
   }
   if (const std::string untold = made_runtime->untold().sentence(); !untold.empty()) say(untold);
+}
+
+// Within MPI_Finalize, where that is not the one below: too late to end what is under way.
+int end_within(MPI_Comm, int, void*, void*) {
+  end({});
   return MPI_SUCCESS;
 }
 
@@ -85,7 +88,7 @@ Result<Runtime*> make_runtime() {
   if (!found) return found.error();
   made_runtime = new Runtime(**found, *options);
   int at_end = MPI_KEYVAL_INVALID;
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &at_end, nullptr);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_within, &at_end, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, at_end, nullptr);
   return made_runtime;
 }
@@ -403,6 +406,19 @@ int code_of(const weft::Result<bool>& result) {
 }  // namespace
 
 extern "C" {
+
+// What MPI_Finalize begins with. Weft, where it is preloaded, calls it before its own end.
+WEFT_GPU_API void weft_gpu_finalize(void) {
+  end(std::chrono::seconds(1));
+}
+
+// In front of the library's. MPICH takes no locks once its own has begun, even while other threads
+// are in calls, so that the agent must not be in one.
+WEFT_GPU_API int MPI_Finalize(void) {
+  weft_gpu_finalize();
+  static auto* const next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "MPI_Finalize"));
+  return next();
+}
 
 WEFT_GPU_API const char* weft_gpu_error(void) {
   return last_error.c_str();
