@@ -29,14 +29,15 @@ def very_many(mpi, engine, **more):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_weft_keeps_nothing_of_what_is_complete(mpi, tool, engine, transport):
     """As much after all collectives as after the first thousand, but for an operation or two of
-    which the thread has not let go yet."""
+    which the thread has not let go yet. Engine auto keeps the plans of the calls that were last
+    made, and what it may do with each."""
     counter = [tool(mpi, "own_allocations")]
     out = very_many(mpi, engine, tools=counter, options=["--transport", transport])
     told = re.findall(r"(\d+) allocations, (-?\d+) more; (\d+) bytes, (-?\d+) more", out)
     assert len(told) == 2
     for allocations, more, _, more_bytes in told:
         assert int(allocations) > 0
-        assert int(more) <= 16
+        assert int(more) <= (64 if engine == "auto" else 16)
         assert int(more_bytes) <= MIB
 
 
