@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;  // calls
-// Rounds of each stage of trials. What is very slow is met once, what is slow three times.
-constexpr int kRounds[] = {1, 2, 3, 3};
+// Rounds of each stage of trials. What is very slow is met twice, since one time may be bad luck: a
+// program that has just begun does other things between its calls. What is slow is met three times.
+constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
 constexpr std::size_t kMostKept = 3;  // ways after these
 constexpr std::uint64_t kLooked =
@@ -432,9 +433,9 @@ void Learner::agreed_on_check() {
   watch_again(kWatched);
 }
 
-// One time may be bad luck: what takes half as long again is out then, but the library's own way
-// and the rule's only if they take more than twice as long, and of blocking calls, whose single
-// times say least, not at all. After three times only a few are left.
+// By the least time of each. After two times what takes half as long again is out, but the library's
+// own way and the rule's only if they take more than twice as long, and of blocking calls, whose
+// single times say least, not at all. After three times only a few are left.
 void Learner::drop_the_slow() {
   std::vector<std::int64_t> sorted;
   for (std::size_t way = 0; way < records_.size(); ++way)
