@@ -179,7 +179,10 @@ bool Agent::scan() {
 
 // in_turn: its parts may start; afterwards, whether those of the next one in its order may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
-  if (operation.failed_.load(std::memory_order_acquire)) give_up(operation);
+  if (operation.failed_.load(std::memory_order_acquire) &&
+      operation.collective_->lets_go_of_buffers()) {
+    give_up(operation);
+  }
   bool changed = false;
   for (std::size_t part = 0; part < operation.parts_.size(); ++part) {
     const bool may_start = !operation.order_ || (*in_turn && part <= operation.begun_);
@@ -194,19 +197,20 @@ bool Agent::advance(Operation& operation, bool* in_turn) {
 bool Agent::advance_part(Operation& operation, std::size_t part, bool may_start) {
   Operation::Progress& progress = operation.progress_[part];
   HostFlags& flags = *operation.holdings_.channels[part].host;
+  const auto has_failed = [&] { return operation.failed_.load(std::memory_order_acquire); };
   bool changed = false;
   if (progress.active) {
     const auto ended = operation.collective_->test(part);
     if (!ended) operation.fail(ended.error());
     if (!ended || *ended) {
       progress.active = false, changed = true;
-      if (!operation.given_up_) weft_device_store(&flags.done, progress.seen);
+      if (!has_failed()) weft_device_store(&flags.done, progress.seen);
     }
     under_way_ = under_way_ || progress.active;
   }
   const std::uint64_t ready = weft_device_load(&flags.ready);
   if (ready == progress.seen) return changed;
-  if (operation.given_up_) {
+  if (has_failed()) {
     progress.seen = ready;
     return true;
   }

@@ -34,6 +34,9 @@ class Collective {
   virtual bool lets_next_start() const { return true; }
   // Whether nothing of it is under way, also where it has failed. Helps.
   virtual bool is_quiet() { return true; }
+  // It has failed: it begins nothing more. Whether it has let go of the buffers, as far as it copies
+  // them itself; what comes next in the stream may then use them.
+  virtual bool lets_go_of_buffers() { return true; }
 };
 
 // Collectives that must start in the order in which they were enqueued, part by part. Broken: one

@@ -1,5 +1,6 @@
 #include "gpu/relay.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft::gpu {
@@ -32,7 +33,7 @@ Result<bool> Relay::start(std::size_t) {
 
 Result<bool> Relay::test(std::size_t) {
   if (const auto good = go_on(); !good) return good;
-  return ended_ == parts_.size();
+  return has_failed_ ? is_quiet() : ended_ == parts_.size();
 }
 
 Result<bool> Relay::go_on() {
@@ -42,7 +43,7 @@ Result<bool> Relay::go_on() {
     if (!changed) return changed;
     if (*changed) agent_->expect();
   }
-  while (next_ < parts_.size()) {
+  while (!has_failed_ && next_ < parts_.size()) {
     Place& place = places_[next_ % places_.size()];
     if (place.stage != Stage::free) break;
     place.part = next_++;
@@ -58,10 +59,14 @@ Result<bool> Relay::advance(Place* place) {
       return false;
     case Stage::coming: {
       const auto passed = have_passed(*place);
-      if (passed && *passed) place->stage = Stage::here;
+      if (passed && *passed) place->stage = has_failed_ ? Stage::free : Stage::here;
       return passed;
     }
     case Stage::here: {
+      if (has_failed_) {
+        place->stage = Stage::free;
+        return true;
+      }
       if (place->part != begun_) return false;  // all ranks start them in one order
       const auto started = collective_->start(place->part);
       if (!started || !*started) return started;
@@ -73,7 +78,7 @@ Result<bool> Relay::advance(Place* place) {
       const auto ended = collective_->test(place->part);
       if (ended && !*ended) return false;
       place->stage = Stage::free;
-      return ended ? leave(place) : ended;
+      return ended && !has_failed_ ? leave(place) : ended;
     }
     case Stage::leaving: {
       const auto passed = have_passed(*place);
@@ -88,22 +93,33 @@ Result<bool> Relay::advance(Place* place) {
 
 Result<bool> Relay::come(Place* place) {
   place->stage = Stage::coming;
-  Result<bool> good = true;
-  for (const Copy& one : parts_[place->part].in) {
-    if (good) good = context_->copy_in(one, streams_.in);
-  }
-  const auto recorded = record(*place, streams_.in);
-  return good ? recorded : good;
+  return copy(*place, parts_[place->part].in, &Context::copy_in, streams_.in);
 }
 
 Result<bool> Relay::leave(Place* place) {
   place->stage = Stage::leaving;
+  return copy(*place, parts_[place->part].out, &Context::copy_out, streams_.out);
+}
+
+// Those that were enqueued before one failed are waited for, too.
+Result<bool> Relay::copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
+                         Stream stream) const {
   Result<bool> good = true;
-  for (const Copy& one : parts_[place->part].out) {
-    if (good) good = context_->copy_out(one, streams_.out);
+  for (const Copy& next : copies) {
+    if (good) good = (context_->*one)(next, stream);
   }
-  const auto recorded = record(*place, streams_.out);
+  const auto recorded = record(place, stream);
+  if (!recorded) context_->driver().synchronise(stream);  // no event tells when they have ended
   return good ? recorded : good;
+}
+
+bool Relay::lets_go_of_buffers() {
+  context_->make_current();
+  has_failed_ = true;
+  return std::none_of(places_.begin(), places_.end(), [this](const Place& one) {
+    const bool copies = one.stage == Stage::coming || one.stage == Stage::leaving;
+    return copies && context_->driver().query(one.event) == kNotReady;
+  });
 }
 
 Result<bool> Relay::record(const Place& place, Stream stream) const {

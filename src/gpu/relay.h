@@ -29,6 +29,7 @@ class Relay : public Collective {
   Result<bool> test(std::size_t part) override;
   bool lets_next_start() const override { return begun_ == parts_.size(); }
   bool is_quiet() override;
+  bool lets_go_of_buffers() override;
 
  private:
   enum class Stage { free, coming, here, travelling, leaving };
@@ -49,6 +50,9 @@ class Relay : public Collective {
   Result<bool> advance(Place* place);
   Result<bool> come(Place* place);
   Result<bool> leave(Place* place);
+  using CopyOne = Result<bool> (Context::*)(const Copy& one, Stream stream) const;
+  Result<bool> copy(const Place& place, const std::vector<Copy>& copies, CopyOne one,
+                    Stream stream) const;
   Result<bool> record(const Place& place, Stream stream) const;
   Result<bool> have_passed(const Place& place) const;
 
@@ -59,6 +63,7 @@ class Relay : public Collective {
   const CopyStreams streams_;
   std::vector<Place> places_;
   std::size_t next_ = 0, begun_ = 0, ended_ = 0;  // parts of this round
+  bool has_failed_ = false;                       // nothing more begins
 };
 
 }  // namespace weft::gpu
