@@ -2,10 +2,10 @@
 // blocks, the halo exchanged in six ways: `default` synchronises processor and device before each
 // MPI call, `notify` starts and waits for the exchange in the stream, `coop` does so from within
 // one cooperative kernel for all steps, `graphs` launches steps as a captured CUDA graph, whose
-// interior waits for no exchange, and `acx` follows the pattern of MPI-ACX without Weft: the driver writes and waits for
-// values in the stream, and a thread of the program's makes the MPI calls. `nccl` exchanges by NCCL
-// in a stream beside the interior, where each rank has a GPU. Why: the finding of project jh250041
-// that graphs with notification are best.
+// interior waits for no exchange, and `acx` follows the pattern of MPI-ACX without Weft: the driver
+// writes and waits for values in the stream, and a thread of the program's makes the MPI calls.
+// `nccl` exchanges by NCCL in a stream beside the interior, where each rank has a GPU. Why: the
+// finding of project jh250041 that graphs with notification are best.
 //   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
 //   FILE] [--nccl FILE]
 #include "gpu_stencil.h"

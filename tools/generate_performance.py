@@ -29,7 +29,7 @@ HEAD = """\
 Every table names the machine, the day, the commit, the command and the spread of its figures.
 Where the commit of the measured code was not recorded, the commit that entered the figures is named
 instead.
-All machines are virtual ones, with two cores but for one with sixteen, because no other has been at hand.
+All machines are virtual ones, with two cores but for one with sixteen: no other has been at hand.
 No figure of a fast network, of a machine with several NUMA domains, or of a cluster is known yet.
 [Decisions](decisions.md) tells what was tried and not kept.
 """

@@ -34,8 +34,8 @@ class Collective {
   virtual bool lets_next_start() const { return true; }
   // Whether nothing of it is under way, also where it has failed. Helps.
   virtual bool is_quiet() { return true; }
-  // It has failed: it begins nothing more. Whether it has let go of the buffers, as far as it copies
-  // them itself; what comes next in the stream may then use them.
+  // It has failed: it begins nothing more. Whether it has let go of the buffers, as far as it
+  // copies them itself; what comes next in the stream may then use them.
   virtual bool lets_go_of_buffers() { return true; }
 };
 

@@ -91,7 +91,8 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 // Collectives in streams (src/gpu), where the program has them: their thread calls MPI until here.
 void end_streams() {
-  if (auto* const end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "weft_gpu_finalize"))) end();
+  if (auto* const end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "weft_gpu_finalize")))
+    end();
 }
 
 int Finalize() {

@@ -433,9 +433,9 @@ void Learner::agreed_on_check() {
   watch_again(kWatched);
 }
 
-// By the least time of each. After two times what takes half as long again is out, but the library's
-// own way and the rule's only if they take more than twice as long, and of blocking calls, whose
-// single times say least, not at all. After three times only a few are left.
+// By the least time of each. After two times what takes half as long again is out, but the
+// library's own way and the rule's only if they take more than twice as long, and of blocking
+// calls, whose single times say least, not at all. After three times only a few are left.
 void Learner::drop_the_slow() {
   std::vector<std::int64_t> sorted;
   for (std::size_t way = 0; way < records_.size(); ++way)
