@@ -1,0 +1,169 @@
+// Parts of long collectives, which take turns on a few places (gpu/relay.h).
+#include "operations.h"
+
+#include <chrono>
+#include <thread>
+
+namespace weft::gpu {
+namespace {
+
+TEST_F(Operations, PartsTakeTurnsOnAFewPlaces) {
+  Operation* const operation =
+      make_collective(&runtime_, &library_, 0, 0, What::sum, 0, from_, to_, 7, 1, nullptr, 2)
+          .operation;
+  for (int round = 0; round < 3; ++round) {
+    enqueue_affine(from_, 2, 0, stream_);
+    ASSERT_TRUE(operation->run(stream_));
+  }
+  enqueue_affine(to_, 1, 1, stream_);
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right = counting(100);
+  for (Number& one : right) one = one * 8 + 1;
+  EXPECT_EQ(to_.content(), right);
+  runtime_.release(operation);
+}
+
+// What the agent has done with its parts, of which the first one ends when the test says so.
+struct Watched : Collective {
+  explicit Watched(std::size_t parts) : ended(parts) {}
+  Result<bool> start(std::size_t part) override {
+    began[part] = true;
+    return true;
+  }
+  Result<bool> test(std::size_t part) override {
+    if (fails && part == 1) return Error{"the network is gone"};
+    return ended[part].load();
+  }
+  void let_end(std::size_t first, std::size_t last) {
+    for (std::size_t part = first; part < last; ++part) ended[part] = true;
+  }
+  static constexpr std::size_t kMost = 8;
+  std::atomic<bool> began[kMost]{};
+  std::vector<std::atomic<bool>> ended;
+  std::atomic<bool> fails{false};
+};
+
+class Turns : public Operations {
+ protected:
+  static constexpr std::size_t kParts = 6, kPlaces = 3, kPartBytes = 64;
+
+  void SetUp() override {
+    Operations::SetUp();
+    const auto pinned = (*runtime_.context())->pinned(kPlaces * kPartBytes);
+    ASSERT_TRUE(pinned);
+    for (std::size_t part = 0; part < kParts; ++part) {
+      std::byte* const memory = pinned->memory + part % kPlaces * kPartBytes;
+      const Address offset = part * kPartBytes;
+      parts_.push_back({{{from_.address() + offset, memory, kPartBytes}},
+                        {{to_.address() + offset, memory, kPartBytes}}});
+    }
+    auto collective = std::make_unique<Watched>(kParts);
+    watched_ = collective.get();
+    const auto made =
+        runtime_.add(*runtime_.context(), parts_, std::move(collective), *pinned, order_, kPlaces);
+    ASSERT_TRUE(made);
+    operation_ = *made;
+    ASSERT_TRUE(operation_->start(stream_));
+  }
+  void wait_until_began(std::size_t part) const {
+    while (!watched_->began[part]) std::this_thread::yield();
+  }
+
+  std::vector<Part> parts_;
+  Watched* watched_ = nullptr;
+  std::shared_ptr<Order> order_ = std::make_shared<Order>();
+  Operation* operation_ = nullptr;
+};
+
+TEST_F(Turns, TheNextPartsComeWhileOthersTravel) {
+  wait_until_began(kPlaces - 1);  // while none has ended
+  watched_->let_end(0, 1);
+  wait_until_began(kPlaces);  // on the place of the first one
+  EXPECT_FALSE(watched_->ended[1]);
+  watched_->let_end(0, kParts);
+  ASSERT_TRUE(operation_->wait(stream_));
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  Numbers right(100);  // of parts that come and leave as they are
+  std::iota(right.begin(), right.begin() + kParts * kPartBytes / sizeof(Number), 1);
+  EXPECT_EQ(to_.content(), right);
+  runtime_.release(operation_);
+}
+
+TEST_F(Turns, APlaceIsFreeWhenItsPartHasEnded) {
+  wait_until_began(kPlaces - 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(watched_->began[kPlaces]);
+  watched_->let_end(0, kParts);
+  ASSERT_TRUE(operation_->wait(stream_));
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  EXPECT_TRUE(watched_->began[kParts - 1]);
+  runtime_.release(operation_);
+}
+
+TEST_F(Turns, TheNextOneInOrderStartsBehindTheLastPart) {
+  auto collective = std::make_unique<Watched>(1);
+  Watched* const next = collective.get();
+  const auto made =
+      runtime_.add(*runtime_.context(), std::vector<Part>(1), std::move(collective), {}, order_);
+  ASSERT_TRUE(made);
+  ASSERT_TRUE((*made)->start(stream_));
+  wait_until_began(kPlaces - 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(next->began[0]);
+  watched_->let_end(0, kParts - 1);
+  while (!next->began[0]) std::this_thread::yield();  // though the last part has not ended
+  watched_->let_end(kParts - 1, kParts);
+  next->let_end(0, 1);
+  for (Operation* const one : {operation_, *made}) {
+    ASSERT_TRUE(one->wait(stream_));
+    runtime_.release(one);
+  }
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+}
+
+TEST_F(Turns, MemoryOfAFailedOneIsHeldUntilItsOtherPartsHaveEnded) {
+  wait_until_began(kPlaces - 1);
+  watched_->fails = true;
+  std::string said;
+  while (said.empty()) said = message(operation_->wait(stream_));
+  EXPECT_EQ(said, "the network is gone");
+  ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);  // nothing waits
+  runtime_.release(operation_);
+  const auto taken = [&] {
+    runtime_.collect();
+    const auto pinned = (*runtime_.context())->pinned(kPlaces * kPartBytes);
+    EXPECT_TRUE(pinned);
+    return pinned->memory;
+  };
+  const std::byte* const its = parts_[0].in[0].host;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_NE(taken(), its);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  watched_->let_end(0, kParts);
+  while (taken() != its) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST_F(Operations, AFailedCopyOfTheAgentsIsSaidByItsCall) {
+  for (const char* call : {"cuMemcpyAsync", "cuEventQuery"}) {
+    for (const int nth : {1, 3}) {
+      Operation* const operation = make_collective(&runtime_, &library_, 0, next_number_++,
+                                                   What::sum, 0, from_, to_, 4, 1, nullptr, 2)
+                                       .operation;
+      ASSERT_TRUE(operation->start(stream_)) << call;
+      ASSERT_TRUE(operation->wait(stream_)) << call;
+      ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
+      standin_fail(call, nth, standin::kOutOfMemory);
+      ASSERT_TRUE(operation->start(stream_)) << call;
+      std::string said;
+      while (said.empty()) said = message(operation->wait(stream_));
+      EXPECT_EQ(said, std::string(call) + ": CUDA_ERROR_OUT_OF_MEMORY");
+      standin_forget_errors();
+      EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+      runtime_.release(operation);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::gpu
