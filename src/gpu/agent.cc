@@ -73,6 +73,7 @@ int Agent::stop(std::chrono::milliseconds patience) {
   for (Operation* one : watched_) {
     if (!idle(*one)) ++under_way;
     one->fail({"MPI has been finalised"}, false);
+    while (!one->collective_->lets_go_of_buffers()) std::this_thread::yield();  // copies, which end
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
   }
