@@ -1,10 +1,9 @@
 // What is said where something fails or is called wrongly, and that no stream waits for ever then.
-#include "operations.h"
-
 #include <chrono>
 #include <thread>
 
 #include "gpu/image.h"
+#include "operations.h"
 
 namespace weft::gpu {
 namespace {

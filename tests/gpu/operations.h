@@ -1,5 +1,5 @@
-// One rank's collectives in streams, for tests of single cases. Nothing may wait for ever: each test
-// ends by synchronising.
+// One rank's collectives in streams, for tests of single cases. Nothing may wait for ever: each
+// test ends by synchronising.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Parts of long collectives, which take turns on a few places (gpu/relay.h).
-#include "operations.h"
-
 #include <chrono>
 #include <thread>
+
+#include "operations.h"
 
 namespace weft::gpu {
 namespace {
