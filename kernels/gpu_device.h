@@ -131,6 +131,13 @@ void launch(void* kernel, unsigned blocks, unsigned threads, Stream stream,
   GPU_GOOD(cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr);
 }
 
+// From memory of the processor's that is not pinned: the driver returns when it has taken the data,
+// and streams that do not wait for the default one could be ahead of them.
+inline void copy_to_device(Address to, const void* from, std::size_t bytes) {
+  GPU_GOOD(cuMemcpy, to, reinterpret_cast<Address>(from), bytes);
+  synchronise(nullptr);
+}
+
 // Memory of the device, in elements of one type.
 template <class T>
 class Array {
@@ -147,8 +154,7 @@ class Array {
   Address address() const { return address_; }
   std::size_t count() const { return count_; }
   void set(const std::vector<T>& content) {
-    GPU_GOOD(cuMemcpy, address_, reinterpret_cast<Address>(content.data()),
-             content.size() * sizeof(T));
+    copy_to_device(address_, content.data(), content.size() * sizeof(T));
   }
   std::vector<T> content() const {
     std::vector<T> found(count_);

@@ -111,7 +111,7 @@ class Grid {
     gpu::launch(fill_, blocks_for(rows_), kThreads, stream_, pointer(a_), first_, rows_, columns_);
     add_row(first_ - 1, &halo);
     add_row(first_ + rows_ < columns_ ? first_ + rows_ : -1, &halo);
-    good(cuMemcpy(halo_, address_of(halo.data()), bytes(2)), "cuMemcpy");
+    copy_to_device(halo_, halo.data(), bytes(2));
     std::copy(halo.begin(), halo.end(), near_halo_);
     synchronise(stream_);
   }
