@@ -21,7 +21,7 @@ int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
 
 }  // namespace
 
-// Variable WEFT_GPU_ONE_KERNEL: whether short collectives on devices go in one kernel: auto, on, off.
+// Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
 // Variable WEFT_GPU_NOTIFY: how streams tell of starts, and wait: kernel, stream, auto.
 // Variable WEFT_GPU_KERNEL_COPY: up to how many bytes the kernels that do so copy data themselves.
 Result<Options> options_of_environment() {
