@@ -36,6 +36,7 @@ TEST_F(StandIn, CopiesWithinOneBlock) {
   for (const Buffer* one : {&other_, &pinned_}) {
     EXPECT_EQ(copied(device_.address(), one->address(), kBytes), kSuccess);
     EXPECT_EQ(copied(one->address() + kInside, device_.address(), kBytes - kInside), kSuccess);
+    EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);  // which the next one does not wait for
     EXPECT_EQ(cuMemcpy(device_.address(), one->address(), kBytes), kSuccess);
   }
   EXPECT_EQ((*driver())->fill(device_.address(), 1, kBytes, stream_), kSuccess);
