@@ -12,8 +12,8 @@ class StandIn : public ::testing::Test {
  protected:
   static constexpr std::size_t kBytes = 800, kInside = 792;
 
+  static void SetUpTestSuite() { use_device(); }  // before any of the buffers
   void SetUp() override {
-    use_device();
     EXPECT_EQ(cuStreamCreate(&stream_, 1), kSuccess);
   }
   void TearDown() override {
