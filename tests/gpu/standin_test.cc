@@ -13,9 +13,7 @@ class StandIn : public ::testing::Test {
   static constexpr std::size_t kBytes = 800, kInside = 792;
 
   static void SetUpTestSuite() { use_device(); }  // before any of the buffers
-  void SetUp() override {
-    EXPECT_EQ(cuStreamCreate(&stream_, 1), kSuccess);
-  }
+  void SetUp() override { EXPECT_EQ(cuStreamCreate(&stream_, 1), kSuccess); }
   void TearDown() override {
     cuStreamDestroy_v2(stream_);
     standin_forget_errors();
