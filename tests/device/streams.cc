@@ -1,6 +1,8 @@
-// The stand-in's streams, events, kernels and graphs. A stream is a thread with a queue. What is
+// The stand-in's streams, events, copies and graphs. A stream is a thread with a queue. What is
 // captured becomes nodes; each stream of a capture is a lane, and a launched graph has a thread for
 // each lane but the first, so that its branches run beside each other as on a device.
+#include "streams.h"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -16,14 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/short_copies.h"
 #include "standin.h"
 #include "weft_gpu_device.h"
 
 namespace standin {
 namespace {
-
-using Task = std::function<void()>;
 
 // ---- Graphs
 // ---------------------------------------------------------------------------------------
@@ -183,7 +182,8 @@ Stream* stream_of(void* handle) {
   return handle == reinterpret_cast<void*>(2) ? &own : static_cast<Stream*>(handle);
 }
 
-// Into the stream, or into the graph that it is captured into.
+}  // namespace
+
 int enqueue(void* handle, Task task) {
   Stream* const stream = stream_of(handle);
   const std::lock_guard lock(captures);
@@ -198,29 +198,6 @@ int enqueue(void* handle, Task task) {
   return kSuccess;
 }
 
-// ---- Kernels
-// --------------------------------------------------------------------------------------
-
-struct Kernel {
-  std::vector<std::size_t> sizes;
-  void (*run)(void* const* parameters);
-};
-
-weft_gpu_flags flags_in(void* const* parameters) {
-  weft_gpu_flags flags;
-  std::memcpy(&flags, parameters[0], sizeof flags);
-  for (std::uint64_t** one : {&flags.sent, &flags.ready, &flags.done}) {
-    *one = static_cast<std::uint64_t*>(standin_data(*one));
-  }
-  return flags;
-}
-
-struct Range {
-  Address begin;
-  std::size_t bytes;
-};
-
-// What a graph copies may have been freed since it was captured.
 bool may_run(const std::vector<Range>& ranges) {
   for (const Range& one : ranges) {
     if (is_block_of_device(one.begin, one.bytes) || is_pinned(one.begin, one.bytes)) continue;
@@ -230,45 +207,6 @@ bool may_run(const std::vector<Range>& ranges) {
   return true;
 }
 
-// False: one of them must not be made, as the driver would say.
-bool find_copies(void* const* parameters, weft::gpu::ShortCopies* copies) {
-  std::memcpy(copies, parameters[1], sizeof *copies);
-  for (int i = 0; i < copies->count; ++i) {
-    auto& [from, to, bytes] = copies->all[i];
-    const auto begin = reinterpret_cast<Address>(from), end = reinterpret_cast<Address>(to);
-    if (!may_run({{begin, bytes}, {end, bytes}})) return false;
-    from = reinterpret_cast<const std::uint8_t*>(reachable(begin));
-    to = reinterpret_cast<std::uint8_t*>(reachable(end));
-  }
-  return true;
-}
-
-// One thread is all of a block.
-void start(void* const* parameters) {
-  weft::gpu::ShortCopies copies;
-  if (find_copies(parameters, &copies)) copy_and_start(flags_in(parameters), copies, 0, 1, [] {});
-}
-
-// What it copies to may go while it waits.
-void wait(void* const* parameters) {
-  weft::gpu::ShortCopies copies{};
-  const weft_gpu_flags flags = flags_in(parameters);
-  weft_device_wait(flags);
-  if (find_copies(parameters, &copies)) wait_and_copy(flags, copies, 0, 1, [] {});
-}
-
-std::mutex kernels_mutex;
-std::map<std::string, Kernel>& kernels() {
-  static std::map<std::string, Kernel> all = {
-      {"weft_start", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, start}},
-      {"weft_wait", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, wait}},
-      {"standin_fault", {{}, [](void* const*) { fail_for_good(kIllegalAddress); }}},
-  };
-  return all;
-}
-
-}  // namespace
-
 bool may_allocate() {
   return captures_active == 0 || capture_mode == 2;
 }
@@ -277,72 +215,8 @@ bool may_allocate() {
 
 using namespace standin;
 
-extern "C" __attribute__((visibility("default"))) void standin_add_kernel(
-    const char* name, int parameters, const std::size_t* sizes, void (*run)(void* const*)) {
-  const std::lock_guard lock(kernels_mutex);
-  kernels()[name] = {{sizes, sizes + parameters}, run};
-}
-
 // ---- The driver's functions
 // -----------------------------------------------------------------------
-
-DRIVER int cuModuleLoadData(void** module, const void* image) {
-  if (const int code = stopped_without_context("cuModuleLoadData")) return code;
-  *module = const_cast<void*>(image);
-  return kSuccess;
-}
-
-DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
-  if (const int code = stopped("cuModuleGetFunction")) return code;
-  const std::lock_guard lock(kernels_mutex);
-  const auto found = kernels().find(name);
-  if (found == kernels().end()) return kNotFound;
-  *function = &found->second;
-  return kSuccess;
-}
-
-DRIVER int cuFuncLoad(void*) {
-  return stopped_without_context("cuFuncLoad");
-}
-
-namespace {
-
-// What a launch of it does, with copies of its parameters.
-Task task_of(void* function, void** parameters) {
-  const auto* const kernel = static_cast<const Kernel*>(function);
-  auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
-  for (std::size_t i = 0; i < kernel->sizes.size(); ++i) {
-    const auto* const begin = static_cast<const std::byte*>(parameters[i]);
-    copies->emplace_back(begin, begin + kernel->sizes[i]);
-  }
-  return [kernel, copies] {
-    std::vector<void*> given;
-    for (auto& one : *copies) given.push_back(one.data());
-    kernel->run(given.data());
-  };
-}
-
-}  // namespace
-
-DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                          unsigned, unsigned, void* stream, void** parameters, void**) {
-  if (const int code = stopped_without_context("cuLaunchKernel")) return code;
-  return enqueue(stream, task_of(function, parameters));
-}
-
-// It starts when there is a place for each of its blocks.
-DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
-                                     unsigned, unsigned, unsigned, unsigned, void* stream,
-                                     void** parameters) {
-  if (const int code = stopped_without_context("cuLaunchCooperativeKernel")) return code;
-  const unsigned blocks = gx * gy * gz;
-  if (blocks > static_cast<unsigned>(all_places())) return kTooLargeToCooperate;
-  return enqueue(stream, [blocks, task = task_of(function, parameters)] {
-    take_places(blocks);
-    task();
-    give_places_back(blocks);
-  });
-}
 
 DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   if (const int code = stopped_without_context("cuMemcpyAsync")) return code;

@@ -1,0 +1,135 @@
+// The stand-in's kernels: functions by name, which a stream calls with copies of their parameters.
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gpu/short_copies.h"
+#include "standin.h"
+#include "streams.h"
+#include "weft_gpu_device.h"
+
+namespace standin {
+namespace {
+
+struct Kernel {
+  std::vector<std::size_t> sizes;
+  void (*run)(void* const* parameters);
+};
+
+weft_gpu_flags flags_in(void* const* parameters) {
+  weft_gpu_flags flags;
+  std::memcpy(&flags, parameters[0], sizeof flags);
+  for (std::uint64_t** one : {&flags.sent, &flags.ready, &flags.done}) {
+    *one = static_cast<std::uint64_t*>(standin_data(*one));
+  }
+  return flags;
+}
+
+// False: one of them must not be made, as the driver would say.
+bool find_copies(void* const* parameters, weft::gpu::ShortCopies* copies) {
+  std::memcpy(copies, parameters[1], sizeof *copies);
+  for (int i = 0; i < copies->count; ++i) {
+    auto& [from, to, bytes] = copies->all[i];
+    const auto begin = reinterpret_cast<Address>(from), end = reinterpret_cast<Address>(to);
+    if (!may_run({{begin, bytes}, {end, bytes}})) return false;
+    from = reinterpret_cast<const std::uint8_t*>(reachable(begin));
+    to = reinterpret_cast<std::uint8_t*>(reachable(end));
+  }
+  return true;
+}
+
+// One thread is all of a block.
+void start(void* const* parameters) {
+  weft::gpu::ShortCopies copies;
+  if (find_copies(parameters, &copies)) copy_and_start(flags_in(parameters), copies, 0, 1, [] {});
+}
+
+// What it copies to may go while it waits.
+void wait(void* const* parameters) {
+  weft::gpu::ShortCopies copies{};
+  const weft_gpu_flags flags = flags_in(parameters);
+  weft_device_wait(flags);
+  if (find_copies(parameters, &copies)) wait_and_copy(flags, copies, 0, 1, [] {});
+}
+
+std::mutex kernels_mutex;
+std::map<std::string, Kernel>& kernels() {
+  static std::map<std::string, Kernel> all = {
+      {"weft_start", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, start}},
+      {"weft_wait", {{sizeof(weft_gpu_flags), sizeof(weft::gpu::ShortCopies)}, wait}},
+      {"standin_fault", {{}, [](void* const*) { fail_for_good(kIllegalAddress); }}},
+  };
+  return all;
+}
+
+}  // namespace
+}  // namespace standin
+
+using namespace standin;
+
+extern "C" __attribute__((visibility("default"))) void standin_add_kernel(
+    const char* name, int parameters, const std::size_t* sizes, void (*run)(void* const*)) {
+  const std::lock_guard lock(kernels_mutex);
+  kernels()[name] = {{sizes, sizes + parameters}, run};
+}
+
+DRIVER int cuModuleLoadData(void** module, const void* image) {
+  if (const int code = stopped_without_context("cuModuleLoadData")) return code;
+  *module = const_cast<void*>(image);
+  return kSuccess;
+}
+
+DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
+  if (const int code = stopped("cuModuleGetFunction")) return code;
+  const std::lock_guard lock(kernels_mutex);
+  const auto found = kernels().find(name);
+  if (found == kernels().end()) return kNotFound;
+  *function = &found->second;
+  return kSuccess;
+}
+
+DRIVER int cuFuncLoad(void*) {
+  return stopped_without_context("cuFuncLoad");
+}
+
+namespace {
+
+// What a launch of it does, with copies of its parameters.
+Task task_of(void* function, void** parameters) {
+  const auto* const kernel = static_cast<const Kernel*>(function);
+  auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
+  for (std::size_t i = 0; i < kernel->sizes.size(); ++i) {
+    const auto* const begin = static_cast<const std::byte*>(parameters[i]);
+    copies->emplace_back(begin, begin + kernel->sizes[i]);
+  }
+  return [kernel, copies] {
+    std::vector<void*> given;
+    for (auto& one : *copies) given.push_back(one.data());
+    kernel->run(given.data());
+  };
+}
+
+}  // namespace
+
+DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, unsigned, void* stream, void** parameters, void**) {
+  if (const int code = stopped_without_context("cuLaunchKernel")) return code;
+  return enqueue(stream, task_of(function, parameters));
+}
+
+// It starts when there is a place for each of its blocks.
+DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
+                                     unsigned, unsigned, unsigned, unsigned, void* stream,
+                                     void** parameters) {
+  if (const int code = stopped_without_context("cuLaunchCooperativeKernel")) return code;
+  const unsigned blocks = gx * gy * gz;
+  if (blocks > static_cast<unsigned>(all_places())) return kTooLargeToCooperate;
+  return enqueue(stream, [blocks, task = task_of(function, parameters)] {
+    take_places(blocks);
+    task();
+    give_places_back(blocks);
+  });
+}

@@ -1,0 +1,25 @@
+// What streams of the stand-in carry.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "standin.h"
+
+namespace standin {
+
+using Task = std::function<void()>;
+
+// Into the stream, or into the graph that it is captured into.
+int enqueue(void* stream, Task task);
+
+struct Range {
+  Address begin;
+  std::size_t bytes;
+};
+
+// What a graph copies may have been freed since it was captured: that is an error of the device.
+bool may_run(const std::vector<Range>& ranges);
+
+}  // namespace standin
