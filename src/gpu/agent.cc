@@ -91,9 +91,10 @@ int Agent::stop(std::chrono::milliseconds patience) {
 }
 
 void Agent::end_what_was_enqueued(Clock::time_point latest) {
+  // The streams first: what has passed has made ready all that it ever will.
   const auto has_ended = [](Operation* one) {
     return one->failed_.load(std::memory_order_acquire) ||
-           (idle(*one) && one->streams_have_passed());
+           (one->streams_have_passed() && idle(*one));
   };
   while (Clock::now() < latest && !std::all_of(watched_.begin(), watched_.end(), has_ended)) {
     scan();
@@ -180,7 +181,7 @@ bool Agent::scan() {
 
 // in_turn: its parts may start; afterwards, whether those of the next one in its order may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
-  if (operation.failed_.load(std::memory_order_acquire) &&
+  if (!operation.given_up_ && operation.failed_.load(std::memory_order_acquire) &&
       operation.collective_->lets_go_of_buffers()) {
     give_up(operation);
   }

@@ -68,32 +68,33 @@ bool Operation::notices_by_stream() const {
          context_->has_stream_values();
 }
 
-bool Operation::copied_by_kernels(const std::vector<Copy>& copies) const {
-  if (notices_by_stream() || copies.size() > kMostShortCopies) return false;
+std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies, Way way) const {
+  if (notices_by_stream() || copies.size() > kMostShortCopies) return std::nullopt;
+  ShortCopies made{};
   std::size_t bytes = 0;
   for (const Copy& one : copies) {
-    if (one.rows > 1) return false;
+    if (one.rows > 1) return std::nullopt;
     bytes += one.bytes;
+    auto* const device = reinterpret_cast<std::uint8_t*>(one.device);
+    auto* const host = reinterpret_cast<std::uint8_t*>(one.host);
+    ShortCopy& next = made.all[made.count++];
+    next = way == Way::in ? ShortCopy{device, host, one.bytes} : ShortCopy{host, device, one.bytes};
   }
-  return bytes <= runtime_->options().copied_by_kernels;
+  if (bytes > runtime_->options().copied_by_kernels) return std::nullopt;
+  return made;
 }
 
 // Copies into pinned memory, and tells the agent.
 Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
   const Channel& channel = holdings_.channels[part];
   const std::vector<Copy>& in = parts_[part].in;
-  ShortCopies with_it{};
-  if (copied_by_kernels(in)) {
-    for (const Copy& one : in) {
-      with_it.all[with_it.count++] = {reinterpret_cast<const std::uint8_t*>(one.device),
-                                      reinterpret_cast<std::uint8_t*>(one.host), one.bytes};
-    }
-  } else {
-    for (const Copy& one : in) {
-      if (const auto copied = context_->copy_in(one, stream); !copied) return copied;
-    }
+  if (const auto copies = by_kernel(in, Way::in)) {
+    return context_->launch_start(channel, *copies, stream);
   }
-  if (!notices_by_stream()) return context_->launch_start(channel, with_it, stream);
+  for (const Copy& one : in) {
+    if (const auto copied = context_->copy_in(one, stream); !copied) return copied;
+  }
+  if (!notices_by_stream()) return context_->launch_start(channel, {}, stream);
   return context_->write_start(channel, ++starts_[part], stream);
 }
 
@@ -101,13 +102,8 @@ Result<bool> Operation::tell_start(std::size_t part, Stream stream) {
 Result<bool> Operation::wait_for_end(std::size_t part, Stream stream) {
   const Channel& channel = holdings_.channels[part];
   const std::vector<Copy>& out = parts_[part].out;
-  if (copied_by_kernels(out)) {
-    ShortCopies with_it{};
-    for (const Copy& one : out) {
-      with_it.all[with_it.count++] = {reinterpret_cast<const std::uint8_t*>(one.host),
-                                      reinterpret_cast<std::uint8_t*>(one.device), one.bytes};
-    }
-    return context_->launch_wait(channel, with_it, stream);
+  if (const auto copies = by_kernel(out, Way::out)) {
+    return context_->launch_wait(channel, *copies, stream);
   }
   const auto ended = notices_by_stream() ? context_->wait_until(channel, starts_[part], stream)
                                          : context_->launch_wait(channel, {}, stream);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,7 +98,9 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
-  bool copied_by_kernels(const std::vector<Copy>& copies) const;
+  // What the kernel copies that tells of the start, or waits; none: the driver copies.
+  enum class Way { in, out };
+  std::optional<ShortCopies> by_kernel(const std::vector<Copy>& copies, Way way) const;
   Result<bool> tell_start(std::size_t part, Stream stream);
   Result<bool> wait_for_end(std::size_t part, Stream stream);
   bool notices_by_stream() const;

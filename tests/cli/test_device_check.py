@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import json
+import re
 import shutil
 import sys
 import time
@@ -173,6 +174,17 @@ def test_jobs_that_hang_leave_time_for_the_others(jobs, monkeypatch, capsys):
     assert table.rstrip().endswith("2 of 3 failed, or had no time")
 
 
+def test_a_debugger_shows_where_a_job_hangs(jobs, tmp_path, monkeypatch):
+    hangs, debugger = tmp_path / "hangs", tmp_path / "gdb"
+    shutil.copy2(shutil.which("sleep"), hangs)
+    debugger.write_text("#!/bin/sh\necho 'Thread 1'; echo '#0 of process' $3; echo 'no stack'\n")
+    debugger.chmod(0o755)
+    monkeypatch.setattr(jobs.shutil, "which", lambda name: debugger if name == "gdb" else None)
+    part = jobs.Part("hangs", 1, (hangs, 60))
+    jobs.run_part(part, 0.5)
+    assert re.search(r"Thread 1\n#0 of process \d+$", part.output)
+
+
 def test_what_has_no_time_is_named(jobs, capsys):
     parts = [jobs.Part("late", 1, ("true",))]
     jobs.run_parts(parts, time.monotonic() + 1)
@@ -218,13 +230,17 @@ def test_the_gpu_is_checked_within_the_limit(tool, tmp_path, monkeypatch, capsys
 
 
 def test_carried_programs_are_taken_where_they_run(tool, tmp_path, monkeypatch):
-    carried = tmp_path / "carried"
+    carried, mark = tmp_path / "carried", tmp_path / "mark"
     (carried / "bin").mkdir(parents=True)
     monkeypatch.setattr(tool, "CARRIED_PROGRAMS", carried)
+    monkeypatch.setattr(tool, "SOURCES_MARK", mark)
     monkeypatch.setattr(tool, "BUILD", tmp_path / "build")
     assert not tool.carried_programs_run()  # there are none
     program = carried / "bin" / "program"
     shutil.copy2("/bin/ls", program)
+    mark.write_text("another source")
+    assert not tool.carried_programs_run()
+    mark.write_text(tool.sources())
     assert tool.carried_programs_run()
     tool.get_programs("anything")
     assert (tmp_path / "build" / "bin" / "program").exists()

@@ -52,6 +52,8 @@ def test_equal(mpi, engine, tmp_path):
     assert "cases equal" in done.stdout
     assert "a collective in streams failed, and no call has said so: " in done.stderr
     assert "had not ended" not in done.stderr  # one is freed before its stream has passed
+    hint = "function" if engine else "none"
+    assert f"hint of Weft's communicators: {hint}" in done.stdout
     if engine:
         calls = {call["call"]: call for call in json.loads(summary.read_text())["calls"]}
         for name in ("MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Ineighbor_alltoallw"):
@@ -94,6 +96,7 @@ OFF = "by calls of MPI's, not in one kernel: rank 0: WEFT_GPU_ONE_KERNEL is off"
     [
         ((OFF,), {"WEFT_GPU_ONE_KERNEL": "off"}),
         ((), {"WEFT_GPU_NOTIFY": "stream"}),
+        ((), {"WEFT_GPU_KERNEL_COPY": "0"}),
         ((OFF,), {"WEFT_GPU_NOTIFY": "auto", "WEFT_GPU_ONE_KERNEL": "off"}),
     ],
 )
@@ -109,10 +112,18 @@ def test_a_library_that_takes_memory_of_the_device():
     assert "cases equal" in done.stdout
 
 
-def test_a_choice_that_there_is_not_is_refused():
-    done = run("gpu_streams", STANDIN, ranks=1, WEFT_GPU_NOTIFY="always")
+@pytest.mark.parametrize(
+    "variable, value, words",
+    [
+        ("WEFT_GPU_NOTIFY", "always", "WEFT_GPU_NOTIFY is kernel, stream or auto"),
+        ("WEFT_GPU_KERNEL_COPY", "32KiB", "WEFT_GPU_KERNEL_COPY is a number of bytes"),
+        ("WEFT_GPU_KERNEL_COPY", "-1", "WEFT_GPU_KERNEL_COPY is a number of bytes"),
+    ],
+)
+def test_a_choice_that_there_is_not_is_refused(variable, value, words):
+    done = run("gpu_streams", STANDIN, ranks=1, **{variable: value})
     assert done.returncode != 0
-    assert "WEFT_GPU_NOTIFY is kernel, stream or auto" in done.stdout + done.stderr
+    assert words in done.stdout + done.stderr
 
 
 def test_stencil_is_right_by_every_method():

@@ -144,6 +144,37 @@ TEST_F(Turns, MemoryOfAFailedOneIsHeldUntilItsOtherPartsHaveEnded) {
   while (taken() != its) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+// Fails when it may, and copies still.
+struct Copying : Collective {
+  Result<bool> start(std::size_t) override {
+    return may_fail ? Result<bool>(Error{"the network is gone"}) : false;
+  }
+  Result<bool> test(std::size_t) override { return true; }
+  bool lets_go_of_buffers() override { return have_ended.load(); }
+  std::atomic<bool> may_fail{false}, have_ended{false};
+};
+
+TEST_F(Operations, AFailureLetsTheStreamGoOnWhenTheAgentsCopiesHaveEnded) {
+  auto collective = std::make_unique<Copying>();
+  Copying* const copying = collective.get();
+  const auto made =
+      runtime_.add(*runtime_.context(), std::vector<Part>(1), std::move(collective), {}, nullptr);
+  ASSERT_TRUE(made);
+  ASSERT_TRUE((*made)->start(stream_));
+  void* passed = nullptr;
+  ASSERT_EQ(cuEventCreate(&passed, 2), kSuccess);
+  ASSERT_TRUE((*made)->wait(stream_));
+  ASSERT_EQ(cuEventRecord(passed, stream_), kSuccess);
+  copying->may_fail = true;
+  while ((*made)->status()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ((*driver())->query(passed), kNotReady);
+  copying->have_ended = true;
+  EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
+  runtime_.release(*made);
+  cuEventDestroy_v2(passed);
+}
+
 TEST_F(Operations, AFailedCopyOfTheAgentsIsSaidByItsCall) {
   for (const char* call : {"cuMemcpyAsync", "cuEventQuery"}) {
     for (const int nth : {1, 3}) {
