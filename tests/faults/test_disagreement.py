@@ -37,9 +37,9 @@ COMPATIBLE = [
 ]
 
 
-def of_both(mpi, first, second, case="work") -> Job:
-    """One job whose two ranks are started with different options of weft run."""
-    job = Job(mpi, [case])
+def of_both(mpi, first, second, case="work", **more) -> Job:
+    """One job whose two ranks are started with different options of weft run. more: of Job."""
+    job = Job(mpi, [case], **more)
     plain = job.command()
     launcher, program = str(job.library.mpiexec), plain.index(str(job.library.program("faults")))
     at = plain.index(launcher) + 1
@@ -86,8 +86,7 @@ def test_a_placement_that_does_not_fit_is_refused_by_one_rank(mpi, placement, wo
 
 def test_ranks_without_weft_are_missed(mpi):
     """Weft cannot end them; it says what the others wait for."""
-    job = of_both(mpi, [], [], "waits-for-rank-0")
-    job.limit_s = 25  # its ranks wait until then
+    job = of_both(mpi, [], [], "waits-for-rank-0", limit_s=25)  # its ranks wait until then
     command = job.command()
     last = len(command) - 1 - command[::-1].index("run")
     job.command = lambda: command[: last - 1] + command[command.index("--", last) + 1 :]

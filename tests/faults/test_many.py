@@ -14,7 +14,7 @@ COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (100_000, 1_000)
 MIB = 1 << 20
 # Under assist, and for short ones under auto, the library's own non-blocking collectives run; its
 # pools grow when ranks run apart.
-MOST_GROWTH_KIB = dict.fromkeys(ENGINES, 1024) | {"assist": 5120, "auto": 5120}
+MOST_GROWTH_KIB = dict.fromkeys(ENGINES, 1024) | {"assist": 8192, "auto": 8192}
 
 
 def very_many(mpi, engine, **more):

@@ -115,10 +115,14 @@ class Array {
 
 enum class Out { nowhere, apart, lower, higher };
 
+// A pointer, so that what follows is compiled once for a type, not once more for each operator.
+template <class T>
+using Reference = T (*)(T, T);
+
 // `also`: where the result goes as well.
-template <class T, class Reference>
+template <class T>
 void compare(Kernel kernel, std::int64_t count, std::size_t shift, Out out, Out also,
-             Reference reference) {
+             Reference<T> reference) {
   Array<T> lower(count, shift), higher(count, shift / 2), apart(count, shift / 3);
   Array<T> second(count, shift / 4);
   const Array<T> lower_before = lower, higher_before = higher;
@@ -139,8 +143,8 @@ void compare(Kernel kernel, std::int64_t count, std::size_t shift, Out out, Out 
 
 constexpr InstructionSet kSets[] = {InstructionSet::baseline, InstructionSet::avx2};
 
-template <class T, class Reference>
-void check(Element element, Operator op, Reference reference) {
+template <class T>
+void check(Element element, Operator op, Reference<T> reference) {
   ASSERT_NE(find_kernel(element, op), nullptr);
   EXPECT_EQ(bytes_of(element), static_cast<std::int64_t>(sizeof(T)));
   std::vector<std::int64_t> counts = {0, 1, 2, 3, 7, 8, 9, 1000};
@@ -156,7 +160,7 @@ void check(Element element, Operator op, Reference reference) {
         for (const Out out : {Out::apart, Out::lower, Out::higher})
           for (const Out also : {Out::nowhere, Out::apart, Out::lower, Out::higher}) {
             if (also == out && out != Out::apart) continue;
-            ASSERT_NO_FATAL_FAILURE(compare<T>(kernel, count, shift, out, also, reference));
+            ASSERT_NO_FATAL_FAILURE(compare(kernel, count, shift, out, also, reference));
           }
   }
 }
@@ -207,11 +211,11 @@ void check_integer(Element e) {
 template <class Value>
 void check_pair(Element e) {
   using P = Pair<Value>;
-  const auto tied = [](P a, P b) { return P{b.value, std::min(a.index, b.index)}; };
-  check<P>(e, Operator::maxloc, [=](P a, P b) {
+  static constexpr auto tied = [](P a, P b) { return P{b.value, std::min(a.index, b.index)}; };
+  check<P>(e, Operator::maxloc, [](P a, P b) {
     return a.value > b.value ? a : a.value == b.value ? tied(a, b) : b;
   });
-  check<P>(e, Operator::minloc, [=](P a, P b) {
+  check<P>(e, Operator::minloc, [](P a, P b) {
     return a.value < b.value ? a : a.value == b.value ? tied(a, b) : b;
   });
 }
