@@ -25,7 +25,8 @@ namespace {
 constexpr double kMostSteps = 4e6;
 constexpr std::uint32_t kManyRounds = 128, kRoundsAtATime = 16;
 
-// What callers do while they wait.
+// What callers do while they wait, and the MPI library in a blocking collective that a thread makes:
+// MPICH looks, and yields the core.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
@@ -75,7 +76,6 @@ class Experiment final : public Threads, public Told {
   std::optional<Demand> debt(int rank);
   Demand idle(int rank, int thread, Rest rest, double now_us);
   static Demand::Kind demand_for(Rest::Kind rest);
-  Rest rest_of_thread(Rank& r, double now_us);
   void call_others(int rank, double now_us);
   const char* words(int thread, Doing doing);
   static Demand work(double us) { return {Demand::Kind::work, us}; }
@@ -303,11 +303,6 @@ Demand::Kind Experiment::demand_for(Rest::Kind rest) {
   return Demand::Kind::sleep;
 }
 
-// What a thread does that cannot go on; a blocking collective of the library's waits awake.
-Rest Experiment::rest_of_thread(Rank& r, double now_us) {
-  return setup_.executor == Executor::tcc ? Rest{} : r.waiting.among_operations(ns_of(now_us));
-}
-
 // The rank whose thread goes on with this rank's collective: the first one on the same core.
 int Experiment::agent_of(int rank) const {
   if (setup_.executor != Executor::agent) return rank;
@@ -451,7 +446,8 @@ Demand Experiment::progress(int rank, double now_us) {
     const auto owed = debt(rank);
     return owed ? *owed : sleep;
   }
-  const Rest rest = rest_of_thread(r, now_us);
+  const bool in_library = setup_.executor == Executor::tcc;
+  const Rest rest = in_library ? kPoll : r.waiting.among_operations(ns_of(now_us));
   if (rest.calls_others) call_others(rank, now_us);
   return idle(rank, r.thread, rest, now_us);
 }
