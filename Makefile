@@ -40,7 +40,8 @@ OTHER_MPI_STAMPS := $(OTHER_MPIS:%=.mpi/%/.installed)
 # Reconfiguring finds what came after the first build: MPI libraries, and what tests need.
 LATER := $(wildcard .mpi/*/.installed $(TEST_DEPS_STAMP) .deps/cuda/.complete)
 CMAKE_FLAGS ?=
-WERROR ?= OFF
+# ON: compiler warnings are errors. Unless it is given, a build stays as it is.
+WERROR ?=
 
 # Without git, what lies where git would have it.
 CPP_FILES = $(shell { git ls-files '*.cc' '*.h' '*.c' 2>/dev/null | grep . || \
@@ -215,7 +216,8 @@ $(CONFIGURED): $(MPICH_STAMP) $(LATER) $(WRAPPERS) $(RUN_STAMP) CMakeLists.txt \
   $(wildcard cmake/*)
 	$(say) "configuring"
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \
+	  -DCMAKE_PREFIX_PATH=$(CURDIR)/.deps/usr \
+	  $(if $(WERROR),-DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR)) \
 	  -DWEFT_MPI="$(subst $() ,;,$(MPI))" -DWEFT_TESTS=$(if $(wildcard $(TEST_DEPS_STAMP)),ON,OFF) \
 	  $(CMAKE_FLAGS) >build/configure.log 2>&1 || \
 	  { grep '^weft: ' build/configure.log || cat build/configure.log; exit 1; } >&2
