@@ -13,8 +13,8 @@ LEFT_OUT = {
 }
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("engine", ENGINES)
+# Three ranks take much longer on two cores, since these libraries' callers do not yield.
+@pytest.mark.parametrize(("engine", "ranks"), [*((engine, 2) for engine in ENGINES), ("thread", 3)])
 @pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
 def test_conformance(built, run, name, engine, ranks):
     library, program = built["conformance"](name)
