@@ -25,8 +25,7 @@ namespace {
 constexpr double kMostSteps = 4e6;
 constexpr std::uint32_t kManyRounds = 128, kRoundsAtATime = 16;
 
-// What callers do while they wait, and the MPI library in a blocking collective that a thread makes:
-// MPICH looks, and yields the core.
+// What callers do while they wait, as MPICH does in its blocking collectives: look, yield the core.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
