@@ -12,6 +12,7 @@
 #include "runtime/blocking_call.h"
 #include "runtime/epoch.h"
 #include "runtime/freed_later.h"
+#include "runtime/held.h"
 #include "runtime/persistent.h"
 #include "runtime/runtime.h"
 #include "runtime/shape.h"

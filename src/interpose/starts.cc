@@ -5,9 +5,9 @@
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
 #include "library/generated/next_calls.h"
+#include "runtime/held.h"
 #include "runtime/persistent.h"
 #include "runtime/runtime.h"
-#include "runtime/sites.h"
 #include "runtime/submit.h"
 
 namespace weft::interpose {

@@ -10,8 +10,8 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/blocking_call.h"
+#include "runtime/held.h"
 #include "runtime/runtime.h"
-#include "runtime/sites.h"
 
 namespace weft {
 namespace {

@@ -3,14 +3,14 @@
 // collective itself begins later, in its order.
 #pragma once
 
-#include <memory>
+#include <atomic>
 #include <optional>
 
 #include "runtime/plans.h"
-#include "runtime/requests.h"
-#include "runtime/sites.h"
 
 namespace weft {
+
+class PersistentOperation;
 
 class HeldCall {
  public:
@@ -19,75 +19,27 @@ class HeldCall {
   virtual bool go_on() = 0;
 };
 
-// One with a request of Weft's. Whoever advances it lets go what is held before it, too.
-class HeldOperation : public RequestedOperation, public HeldCall, private Later {
- public:
-  HeldOperation(Runtime& runtime, CallId id, const Call& call,
-                std::shared_ptr<Communicator> communicator);
+// How many communicators hold calls.
+inline std::atomic<int> holding{0};
 
- protected:
-  Result<bool> begin() override;
-  virtual bool has_begun() const = 0;
-  Runtime& runtime() const { return runtime_; }
+// The call is held, and gets its request. plan: nullptr where it is the library's.
+int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
+         const Plan* plan, MPI_Request* request);
+// The same if others on its communicator are; false: none is.
+bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
+                        MPI_Request* request, int* code);
+// The same of the duplication of a communicator; info: none for MPI_Comm_idup. What the library
+// copies are the attributes of the moment when it begins.
+bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
+                      MPI_Comm* made, MPI_Request* request, int* code);
+// The same of a start whose operation is the library's own call on the application's communicator.
+bool hold_start(Runtime& runtime, PersistentOperation& operation);
+// Before a call that waits for all ranks: until none is held. Waits for the other ranks to have
+// started the held ones.
+void let_held_go(Runtime& runtime, MPI_Comm comm);
 
- private:
-  Runtime& runtime_;
-};
-
-class HeldCollective final : public HeldOperation {
- public:
-  // plan: none where the call is the library's.
-  HeldCollective(Runtime& runtime, CallId id, const Call& call,
-                 std::shared_ptr<Communicator> communicator, const Plan* plan);
-  bool go_on() override;
-
- private:
-  Result<bool> over() override;
-  bool has_begun() const override { return carried_ != nullptr; }
-  std::shared_ptr<CollectiveOperation> carried_by(const Plan* way);
-  void count(const Plan* way) const;
-  bool begins_by_worker(const Plan& way) const;
-
-  const std::optional<Plan> plan_;
-  Made made_;
-  std::shared_ptr<CollectiveOperation> carried_;  // once it has begun
-  bool by_worker_ = false;
-};
-
-// MPI_Comm_idup, MPI_Comm_idup_with_info: the library's own, on the application's communicator. The
-// new communicator has the error handler that the old one had when the application made the call.
-class HeldDuplication final : public HeldOperation {
- public:
-  // info: none for MPI_Comm_idup.
-  HeldDuplication(Runtime& runtime, CallId id, std::shared_ptr<Communicator> communicator,
-                  std::optional<MPI_Info> info, MPI_Comm* made);
-  ~HeldDuplication() override;
-  bool go_on() override;
-
- private:
-  Result<bool> begin() override;
-  Result<bool> over() override;
-  bool has_begun() const override { return has_begun_; }
-
-  std::optional<MPI_Info> info_;  // a copy
-  MPI_Errhandler errhandler_{};
-  MPI_Comm* const made_;
-  MPI_Request librarys_{};
-  int code_;
-  bool has_begun_ = false;
-  bool may_call_back_;  // copying attributes may run functions of the application's
-};
-
-// A start of a persistent operation, which has its request already.
-class HeldStart final : public HeldCall {
- public:
-  HeldStart(Runtime& runtime, std::shared_ptr<PersistentOperation> operation)
-      : runtime_(runtime), operation_(std::move(operation)) {}
-  bool go_on() override;
-
- private:
-  Runtime& runtime_;
-  const std::shared_ptr<PersistentOperation> operation_;
-};
+// Before collectives of the library's on the shadow of a communicator where engine auto has a
+// worker: until that has carried out what it has. Waits as let_held_go() does.
+void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
 }  // namespace weft

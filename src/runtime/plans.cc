@@ -14,6 +14,7 @@
 #include "runtime/contest.h"
 #include "runtime/device_memory.h"
 #include "runtime/epoch.h"
+#include "runtime/held.h"
 #include "runtime/operator_check.h"
 #include "runtime/shape.h"
 #include "runtime/sites.h"

@@ -100,9 +100,6 @@ class Sites {
   std::array<std::unique_ptr<Site>, 2> without_room_;
 };
 
-// How many communicators hold calls.
-inline std::atomic<int> holding{0};
-
 // When the application made a call, and how many of the site's it had not completed then.
 struct Made {
   std::int64_t at_ns = 0;  // only where the learner wants to know
@@ -134,26 +131,6 @@ inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first
   const Plan* const made = first.ways->plans[static_cast<std::size_t>(way)].get();
   return made ? *made : make_plan_of(runtime, call, first, way);
 }
-
-// The call is held, and gets its request. plan: nullptr where it is the library's.
-int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
-         const Plan* plan, MPI_Request* request);
-// The same if others on its communicator are; false: none is.
-bool hold_behind_others(Runtime& runtime, CallId id, const Call& call, const Plan* plan,
-                        MPI_Request* request, int* code);
-// The same of the duplication of a communicator; info: none for MPI_Comm_idup. What the library
-// copies are the attributes of the moment when it begins.
-bool hold_duplication(Runtime& runtime, CallId id, MPI_Comm comm, std::optional<MPI_Info> info,
-                      MPI_Comm* made, MPI_Request* request, int* code);
-// The same of a start whose operation is the library's own call on the application's communicator.
-bool hold_start(Runtime& runtime, PersistentOperation& operation);
-// Before a call that waits for all ranks: until none is held. Waits for the other ranks to have
-// started the held ones.
-void let_held_go(Runtime& runtime, MPI_Comm comm);
-
-// Before collectives of the library's on the shadow of a communicator where engine auto has a
-// worker: until that has carried out what it has. Waits as let_held_go() does.
-void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
 // The call that now goes to the library is to be watched until the application completes it.
 struct WatchedFor {

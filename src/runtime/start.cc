@@ -11,6 +11,7 @@
 #include "runtime/blocking_call.h"
 #include "runtime/contest.h"
 #include "runtime/device_memory.h"
+#include "runtime/held.h"
 #include "runtime/persistent.h"
 #include "runtime/plans.h"
 #include "runtime/request_memory.h"
