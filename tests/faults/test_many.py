@@ -10,7 +10,7 @@ import pytest
 from job import ENGINES, MPIS, Job
 
 FULL = os.environ.get("WEFT_FAULTS_FULL") == "1"
-COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (100_000, 1_000)
+COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (20_000, 1_000)
 MIB = 1 << 20
 # Under assist, and for short ones under auto, the library's own non-blocking collectives run; its
 # pools grow when ranks run apart.
