@@ -27,7 +27,7 @@ def compared(tmp_path_factory, testrun_uid) -> dict:
         )
     # Once, also where the tests of this file run in several processes at a time.
     file = tmp_path_factory.getbasetemp().parent / f"compared-{testrun_uid}.json"
-    with open(file.with_suffix(".lock"), "w") as lock:
+    with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not file.exists():
             compare(file)
