@@ -13,7 +13,7 @@ LEFT_OUT = {
 }
 
 
-# Three ranks take much longer on two cores, since these libraries' callers do not yield.
+# Three ranks take much longer on two cores.
 @pytest.mark.parametrize(("engine", "ranks"), [*((engine, 2) for engine in ENGINES), ("thread", 3)])
 @pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
 def test_conformance(built, run, name, engine, ranks):
