@@ -71,6 +71,50 @@ def test_the_papers_cases_are_there(tool):
     assert list(tool.placements_of(2)) == []
 
 
+def test_what_learns_is_measured_in_jobs_of_its_own(tool, monkeypatch):
+    jobs = []
+
+    def output_of(ranks, program, options, variables):
+        assert program == "steps"
+        jobs.append((ranks, variables.get("WEFT_ENGINE", ""), list(options)))
+        if options[-1] == 0:  # without work: seconds, us of a step, ns of an iteration
+            return "0.1 200.0\n2.0\n"
+        return "0.2 {}\n".format(300 if variables.get("WEFT_ENGINE") == "auto" else 400)
+
+    monkeypatch.setattr(tool, "output_of", output_of)
+    row = next(tool.learnt_of(16))
+    assert row.native_us == 400 and row.of_native["auto"] == 0.75
+    assert row.of_native["blocking"] == 1
+    measured = [job for job in jobs if "--work" in job[2] and job[2][-1] != 0]
+    assert all("--work 100000" in " ".join(map(str, options)) for _, _, options in measured)
+    assert [engine for _, engine, _ in measured[:4]] == ["", "", "auto", "thread"]
+    monkeypatch.setattr(tool, "output_of", lambda *words: None)
+    assert next(tool.learnt_of(16)).of_native == {}
+
+
+def test_kernels_are_measured_with_weft_and_without(tool, monkeypatch):
+    times = {"": 100, "auto": 80, "thread": 120}
+
+    def found_by(ranks, program, options, variables):
+        us = times[variables.get("WEFT_ENGINE", "")]
+        return {
+            "variants": [
+                {"name": "blocking", "samples_us": [us] * 5},
+                {"name": "overlapped", "samples_us": [us / 2] * 5},
+            ]
+        }
+
+    monkeypatch.setattr(tool, "found_by", found_by)
+    rows = list(tool.kernels_of(16))
+    assert {row.ranks for row in rows} == {8, 14, 16}
+    assert {row.collective for row in rows} == set(tool.KERNELS)
+    assert rows[0].words == "blocking"
+    assert rows[0].of_native == {"alone": 1, "auto": 0.8, "thread": 1.2}
+    assert rows[1].of_native == {"alone": 0.5, "auto": 0.4, "thread": 0.6}
+    monkeypatch.setattr(tool, "found_by", lambda *words: {})
+    assert all(row.of_native == {} for row in tool.kernels_of(16))
+
+
 def test_what_was_measured_is_in_one_file(tool, tmp_path, monkeypatch):
     monkeypatch.setattr(tool.os, "sched_getaffinity", lambda _: set(range(16)))
     assert tool.check_cores(["splits"], tmp_path, time.monotonic() + 60) == 0
