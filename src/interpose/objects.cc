@@ -1,5 +1,6 @@
 // Requests (which may be neither freed nor cancelled while a collective is active: MPI-4.1, 6.12),
 // communicators, datatypes and operators: what the application frees or marks.
+#include <atomic>
 #include <functional>
 #include <optional>
 
@@ -51,14 +52,22 @@ Hints hints_on(MPI_Comm comm, MPI_Info info) {
   return served ? read_hints(info, comm) : Hints{};
 }
 
+// By its first rank, once: programs may make many communicators with it.
+void say_hint_is_void(const Runtime& runtime, MPI_Comm comm) {
+  static std::atomic_flag said;
+  int rank = 0;
+  library_calls.Comm_rank(comm, &rank);
+  if (rank != 0 || said.test_and_set()) return;
+  const std::string why =
+      runtime.config.engine == Engine::native ? "the engine of the program is native" : kLevelKept;
+  say("weft_engine has no effect on a communicator: " + why);
+}
+
 void add_communicator(MPI_Comm comm, const Hints& hints) {
   Runtime* runtime = Runtime::active();
   if (!runtime || comm == handles.comm_null) return;
   if (!runtime->native()) runtime->add_communicator(comm, hints);
-  if (!hints.engine || runtime->takes_all()) return;
-  const std::string why =
-      runtime->config.engine == Engine::native ? "the engine of the program is native" : kLevelKept;
-  say("weft_engine has no effect on a communicator: " + why);
+  if (hints.engine && !runtime->takes_all()) say_hint_is_void(*runtime, comm);
 }
 
 }  // namespace
