@@ -111,19 +111,42 @@ if(NOT WEFT_IMPLEMENTATIONS AND NOT WEFT_SANITIZE)
                       " library's compiler wrapper: make build MPI=/path/to/mpicc.")
 endif()
 
-# An ordinary MPI program, compiled once per MPI library at hand as build/bin/<mpi>/<name>, with
-# that library's own flags; it knows nothing of Weft. Bound lazily, so that it starts under an older
-# library of the family, too, which lacks a call that only some of its modes make.
+# An object of an ordinary MPI program, which knows nothing of Weft: compiled with that library's own
+# flags, once for all programs that are made of it.
+function(weft_mpi_object mpi source flags result)
+  string(MD5 key "${source} ${flags}")
+  string(SUBSTRING ${key} 0 6 key)
+  get_filename_component(name ${source} NAME_WE)
+  set(object ${CMAKE_BINARY_DIR}/programs/${mpi}/${name}-${key}.o)
+  set(${result} ${object} PARENT_SCOPE)
+  get_property(known GLOBAL PROPERTY WEFT_MPI_OBJECTS)
+  if(object IN_LIST known)
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY WEFT_MPI_OBJECTS ${object})
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${WEFT_COMPILE_${mpi}} -c
+            -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
+            -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
+            -I${CMAKE_SOURCE_DIR}/tests/mpi ${flags} ${source} -o ${object} -pthread
+            -MD -MT ${object} -MF ${object}.d
+    DEPENDS ${source}
+    DEPFILE ${object}.d
+    COMMENT "${name} (${mpi})"
+    VERBATIM)
+endfunction()
+
+# An ordinary MPI program, made once per MPI library at hand as build/bin/<mpi>/<name>. Bound lazily,
+# so that it starts under an older library of the family, too, which lacks a call that only some of
+# its modes make.
 #   weft_mpi_program(name source... [FLAGS flag...] [LIBRARIES library...] [GPU])
 # GPU: linked with the library for collectives in streams.
 function(weft_mpi_program name)
   cmake_parse_arguments(PARSE_ARGV 1 own "GPU" "" "FLAGS;LIBRARIES")
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
-       ${CMAKE_SOURCE_DIR}/tests/mpi/*.h ${CMAKE_SOURCE_DIR}/bench/*.h
-       ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/include/*.h)
-  list(TRANSFORM own_UNPARSED_ARGUMENTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   foreach(mpi ${WEFT_IMPLEMENTATIONS})
     set(out ${CMAKE_BINARY_DIR}/bin/${mpi}/${name})
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${mpi} ${CMAKE_BINARY_DIR}/programs/${mpi})
     set(gpu "")
     if(own_GPU)
       set(family mpich)
@@ -133,15 +156,17 @@ function(weft_mpi_program name)
       set(directory ${CMAKE_BINARY_DIR}/lib)
       set(gpu ${directory}/libweft-gpu-${family}.so -Wl,-rpath,${directory})
     endif()
+    set(objects "")
+    foreach(source ${own_UNPARSED_ARGUMENTS})
+      get_filename_component(source ${source} ABSOLUTE)
+      weft_mpi_object(${mpi} ${source} "${own_FLAGS}" object)
+      list(APPEND objects ${object})
+    endforeach()
     add_custom_command(
       OUTPUT ${out}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/bin/${mpi}
-      COMMAND ${WEFT_COMPILE_${mpi}}
-              -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
-              -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
-              -I${CMAKE_SOURCE_DIR}/tests/mpi ${own_FLAGS} ${sources} -o ${out}
+      COMMAND ${WEFT_COMPILE_${mpi}} ${own_FLAGS} ${objects} -o ${out}
               ${gpu} ${WEFT_LINK_${mpi}} ${own_LIBRARIES} -pthread -Wl,-z,lazy
-      DEPENDS ${sources} ${headers} $<$<BOOL:${own_GPU}>:weft_gpu_${family}>
+      DEPENDS ${objects} $<$<BOOL:${own_GPU}>:weft_gpu_${family}>
       COMMENT "MPI program ${name} (${mpi})"
       VERBATIM)
     add_custom_target(${name}_${mpi} ALL DEPENDS ${out})
