@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from weft import installation
 
 SOURCE = installation.ROOT / "tests/cli/programs/plans.c"
-COLLECTIVES = 24
+COLLECTIVES, FEW = 24, 6
 HEADER = "# weft plans, version 4\n"
 MOST_DOUBTS = 4
 CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")
@@ -31,16 +32,16 @@ def program(mpi, tmp_path_factory):
 
 
 @pytest.fixture
-def plans(mpi, program, tmp_path, environment):
+def plans_of(mpi, program, tmp_path, environment):
     """Runs the program, checks that all was right, and returns the summary's plans."""
 
-    def job(*weft, ranks=2, cache="none", front=(), hosts="", **variables):
+    def job(few, *weft, ranks=2, cache="none", front=(), hosts="", **variables):
         summary = tmp_path / "summary.json"
         launcher = mpi.launcher(ranks)
         if hosts:
             launcher += ["-launcher", "fork", "-hosts", hosts]
-        weft = ["--engine", "function", *weft, f"--summary=json:{summary}"]
-        command = [*launcher, *front, installation.weft_command(), "run", *weft, "--", program]
+        weft = ["--engine", "function", *weft, f"--summary=json:{summary}", "--", program, *few]
+        command = [*launcher, *front, installation.weft_command(), "run", *weft]
         path = [str(mpi.prefix / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
         variables = {"WEFT_PLAN_CACHE": str(cache), **variables}
         done = subprocess.run(
@@ -60,10 +61,22 @@ def plans(mpi, program, tmp_path, environment):
             timeout=100,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        assert f"{COLLECTIVES} collectives, 0 wrong" in done.stdout, done.stdout + done.stderr
+        said = f"{FEW if few else COLLECTIVES} collectives, 0 wrong"
+        assert said in done.stdout, done.stdout + done.stderr
         return json.loads(summary.read_text())["plans"]
 
     return job
+
+
+@pytest.fixture
+def plans(plans_of):
+    return partial(plans_of, [])
+
+
+@pytest.fixture
+def few_plans(plans_of):
+    """Of a few collectives, where the cache is what is tried."""
+    return partial(plans_of, ["few"])
 
 
 def sources(plans):
@@ -108,30 +121,30 @@ def test_what_is_certain_is_not_measured_again(plans, tmp_path, ranks):
     assert cache.read_text() == text
 
 
-def test_what_is_doubtful_is_measured_until_it_is_certain(plans, tmp_path):
+def test_what_is_doubtful_is_measured_until_it_is_certain(few_plans, tmp_path):
     """By all ranks alike; and by then whatever has come out."""
     cache = tmp_path / "plans"
-    plans(cache=cache, ranks=3)
+    few_plans(cache=cache, ranks=3)
     with_doubts(cache, 1)
-    again = plans(cache=cache, ranks=3)
+    again = few_plans(cache=cache, ranks=3)
     assert sources(again) == {"measured"}
     doubts = [plan["doubts"] for plan in again if plan["source"] == "measured"]
     assert set(doubts) <= {0, 2}
     assert [int(fields[2]) for fields in sorted(in_cache(cache))].count(2) == doubts.count(2)
     with_doubts(cache, MOST_DOUBTS - 1)
-    plans(cache=cache, ranks=3)
+    few_plans(cache=cache, ranks=3)
     assert {fields[2] for fields in in_cache(cache)} == {"0"}
-    assert sources(plans(cache=cache, ranks=3)) == {"cache"}
+    assert sources(few_plans(cache=cache, ranks=3)) == {"cache"}
 
 
-def test_the_rule_is_certain_once_it_has_won_twice(plans, tmp_path):
+def test_the_rule_is_certain_once_it_has_won_twice(few_plans, tmp_path):
     """Another plan never is before the last time. The times of the first run do not count in the
     second."""
     cache = tmp_path / "plans"
-    plans(cache=cache)
+    few_plans(cache=cache)
     with_doubts(cache, 1)
     before = {key: choice for key, choice, _, _ in in_cache(cache)}
-    plans(cache=cache)
+    few_plans(cache=cache)
     for key, choice, doubts, times in in_cache(cache):
         rules = times.split("=")[0]
         if choice != rules:
@@ -140,19 +153,19 @@ def test_the_rule_is_certain_once_it_has_won_twice(plans, tmp_path):
             assert doubts == "0"
 
 
-def test_without_time_the_doubtful_plan_stays(plans, tmp_path):
+def test_without_time_the_doubtful_plan_stays(few_plans, tmp_path):
     cache = tmp_path / "plans"
-    first = plans(cache=cache)
+    first = few_plans(cache=cache)
     with_doubts(cache, 1)
-    second = plans("--init-budget", "1us", cache=cache)
+    second = few_plans("--init-budget", "1us", cache=cache)
     assert sources(second) == {"cache"}
     assert chosen(second) == chosen(first)
     assert {fields[2] for fields in in_cache(cache)} == {"2"}
 
 
-def test_other_numbers_of_ranks_have_other_plans(plans, tmp_path):
-    plans(cache=tmp_path / "plans", ranks=2)
-    assert sources(plans(cache=tmp_path / "plans", ranks=3)) == {"measured"}
+def test_other_numbers_of_ranks_have_other_plans(few_plans, tmp_path):
+    few_plans(cache=tmp_path / "plans", ranks=2)
+    assert sources(few_plans(cache=tmp_path / "plans", ranks=3)) == {"measured"}
 
 
 def algorithms(plans, call):
@@ -191,14 +204,14 @@ def test_by_messages(plans, tmp_path):
     assert sources(plans(cache=cache, ranks=3)) == {"measured"}  # in memory
 
 
-def test_without_a_cache_every_run_measures(plans, tmp_path):
+def test_without_a_cache_every_run_measures(few_plans, tmp_path):
     for _ in range(2):
-        assert sources(plans(HOME=str(tmp_path))) == {"measured"}
+        assert sources(few_plans(HOME=str(tmp_path))) == {"measured"}
     assert not (tmp_path / ".cache").exists()
 
 
-def test_the_cache_is_the_users(plans, tmp_path):
-    plans(HOME=str(tmp_path), XDG_CACHE_HOME="", WEFT_PLAN_CACHE=str(tmp_path / "there"))
+def test_the_cache_is_the_users(few_plans, tmp_path):
+    few_plans(HOME=str(tmp_path), XDG_CACHE_HOME="", WEFT_PLAN_CACHE=str(tmp_path / "there"))
     assert (tmp_path / "there").exists()
     assert not (tmp_path / ".cache").exists()
 
@@ -231,10 +244,10 @@ def test_a_named_algorithm_is_not_tuned(plans):
     assert sources(others) == {"measured"}
 
 
-def test_all_ranks_do_what_the_cache_of_rank_0_says(plans, tmp_path, script):
+def test_all_ranks_do_what_the_cache_of_rank_0_says(few_plans, tmp_path, script):
     """Each line of the file names the slowest candidate; the other ranks have no file."""
     cache = tmp_path / "plans"
-    first = plans(cache=cache, ranks=3)
+    first = few_plans(cache=cache, ranks=3)
     lines = []
     for key, _, _, times in in_cache(cache):
         pairs = [word.split("=") for word in times.split(",")]
@@ -245,7 +258,7 @@ def test_all_ranks_do_what_the_cache_of_rank_0_says(plans, tmp_path, script):
         "only_rank_0",
         '[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || export WEFT_PLAN_CACHE=none\nexec "$@"',
     )
-    second = plans(cache=cache, ranks=3, front=[only_rank_0])
+    second = few_plans(cache=cache, ranks=3, front=[only_rank_0])
     assert sources(second) == {"cache"}
     for plan in second:
         slowest = max(plan["candidates"], key=lambda one: one["ns"], default=plan)
@@ -253,9 +266,9 @@ def test_all_ranks_do_what_the_cache_of_rank_0_says(plans, tmp_path, script):
     assert chosen(second) != chosen(first)
 
 
-def test_what_is_no_plan_is_measured(plans, tmp_path):
+def test_what_is_no_plan_is_measured(few_plans, tmp_path):
     cache = tmp_path / "plans"
-    plans(cache=cache)
+    few_plans(cache=cache)
     with_doubts(cache, 0)
     good = cache.read_text()
     damages = (
@@ -266,25 +279,25 @@ def test_what_is_no_plan_is_measured(plans, tmp_path):
     for damage in damages:
         lines = good.splitlines()[1:]
         cache.write_text(HEADER + "".join(damage(line) + "\n" for line in lines))
-        assert "cache" not in sources(plans(cache=cache))
+        assert "cache" not in sources(few_plans(cache=cache))
         with_doubts(cache, 0)
-        assert sources(plans(cache=cache)) == {"cache"}
+        assert sources(few_plans(cache=cache)) == {"cache"}
 
 
-def test_a_cache_that_cannot_be_one_is_no_error(plans, tmp_path):
+def test_a_cache_that_cannot_be_one_is_no_error(few_plans, tmp_path):
     cache = tmp_path / "plans"
     cache.mkdir()
-    assert sources(plans(cache=cache)) == {"measured"}
+    assert sources(few_plans(cache=cache)) == {"measured"}
     assert cache.is_dir()
 
 
-def test_what_is_no_cache_is_kept_aside(plans, tmp_path):
+def test_what_is_no_cache_is_kept_aside(few_plans, tmp_path):
     cache = tmp_path / "plans"
     cache.write_text("dear diary\n")
-    assert sources(plans(cache=cache)) == {"measured"}
+    assert sources(few_plans(cache=cache)) == {"measured"}
     assert (tmp_path / "plans.aside").read_text() == "dear diary\n"
     with_doubts(cache, 0)
-    assert sources(plans(cache=cache)) == {"cache"}
+    assert sources(few_plans(cache=cache)) == {"cache"}
 
 
 def test_engine_auto(plans):

@@ -1,5 +1,6 @@
-// plans: persistent collectives of several lengths, against the library's blocking ones; and their
-// initialisation must leave the application's buffers as they are.
+// plans [few]: persistent collectives of several lengths, against the library's blocking ones; and
+// their initialisation must leave the application's buffers as they are. few: every other kind in
+// every other length.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,16 +71,17 @@ static int check(int kind, int count) {
 
 int main(int argc, char** argv) {
   const int counts[] = {1, 900, 20 * 1000, MOST};
-  int wrong = 0, all = 0;
+  const int step = argc > 1 && strcmp(argv[1], "few") == 0 ? 2 : 1;
+  int wrong = 0, checked = 0, all = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   double** buffers[] = {&in, &out, &before, &expected};
   for (int i = 0; i < 4; ++i) *buffers[i] = malloc(sizeof(double) * (size_t)all_counts(MOST));
-  for (int kind = 0; kind < KINDS; ++kind)
-    for (int i = 0; i < 4; ++i) wrong += check(kind, counts[i]);
+  for (int kind = 0; kind < KINDS; kind += step)
+    for (int i = 0; i < 4; i += step, ++checked) wrong += check(kind, counts[i]);
   PMPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("%d collectives, %d wrong\n", KINDS * 4, all);
+  if (rank == 0) printf("%d collectives, %d wrong\n", checked, all);
   MPI_Finalize();
   return 0;
 }
