@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "library/generated/library_calls.h"
-#include "library/handles.h"
 #include "runtime/blocking_call.h"
 #include "runtime/held.h"
 #include "runtime/runtime.h"
@@ -16,42 +15,21 @@
 namespace weft {
 namespace {
 
-// Where the ranks of a file or window meet. Made and given up in calls that are collective.
-class Place {
- public:
-  explicit Place(std::shared_ptr<Communicator> of) : of_(std::move(of)) {
-    if (of_->has_own) return;
-    const ErrorsReturn errors(of_->user);
-    if (errors.do_return()) made_ = communicator_like(of_->user);
-  }
-  ~Place() {
-    if (made_ != handles.comm_null) library_calls.Comm_free(&made_);
-  }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
-  // The null one: there is none.
-  MPI_Comm comm() const { return of_->has_own ? of_->shadow : made_; }
-
- private:
-  const std::shared_ptr<Communicator> of_;
-  MPI_Comm made_ = handles.comm_null;
-};
-
-// Never destroyed: programs close files and free windows while the process exits.
+// Where the ranks of files or windows meet, as long as these exist. Never destroyed: programs close
+// files and free windows while the process exits.
 template <class Handle>
 class Places {
  public:
   void add(Handle handle, MPI_Comm comm) {
     Communicator* const known = Runtime::active()->communicators.find(comm);
     if (!known) return;
-    auto place = std::make_shared<Place>(known->shared_from_this());
-    if (place->comm() == handles.comm_null) return;
+    auto place = std::make_shared<OwnCommunicator>(*known);
+    if (!place->there()) return;
     const std::lock_guard lock(mutex_);
     places_[handle] = std::move(place);
   }
   void remove(Handle handle) {
-    std::shared_ptr<Place> removed;
+    std::shared_ptr<OwnCommunicator> removed;
     const std::lock_guard lock(mutex_);
     const auto found = places_.find(handle);
     if (found == places_.end()) return;
@@ -59,7 +37,7 @@ class Places {
     places_.erase(found);
   }
   // nullptr: none.
-  std::shared_ptr<Place> of(Handle handle) {
+  std::shared_ptr<OwnCommunicator> of(Handle handle) {
     const std::lock_guard lock(mutex_);
     const auto found = places_.find(handle);
     return found == places_.end() ? nullptr : found->second;
@@ -67,7 +45,7 @@ class Places {
 
  private:
   std::mutex mutex_;  // guards the rest
-  std::map<Handle, std::shared_ptr<Place>> places_;
+  std::map<Handle, std::shared_ptr<OwnCommunicator>> places_;
 };
 
 Places<MPI_File>& files() {
@@ -94,12 +72,12 @@ void BlockingCall::meet(MPI_Comm comm) {
 
 void BlockingCall::meet_of_file(MPI_File file) {
   if (!alone_) return;
-  if (const auto place = files().of(file)) meet(place->comm());
+  if (const auto place = files().of(file)) meet(place->get());
 }
 
 void BlockingCall::meet_of_window(MPI_Win window) {
   if (!alone_) return;
-  if (const auto place = windows().of(window)) meet(place->comm());
+  if (const auto place = windows().of(window)) meet(place->get());
 }
 
 void BlockingCall::opened_file(MPI_File file, MPI_Comm comm) {

@@ -223,4 +223,20 @@ void Communicators::put_back(std::shared_ptr<Communicator> removed) {
   begin_epoch();
 }
 
+OwnCommunicator::OwnCommunicator(Communicator& of)
+    : of_(of.shared_from_this()), made_(handles.comm_null) {
+  if (of.has_own) return;
+  const ErrorsReturn errors(of.user);
+  if (errors.do_return()) made_ = communicator_like(of.user);
+  if (made_ != handles.comm_null) library_calls.Comm_set_errhandler(made_, handles.errors_return);
+}
+
+OwnCommunicator::~OwnCommunicator() {
+  if (made_ != handles.comm_null) library_calls.Comm_free(&made_);
+}
+
+bool OwnCommunicator::there() const {
+  return get() != handles.comm_null;
+}
+
 }  // namespace weft

@@ -126,6 +126,23 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ScheduleCache schedules_;
 };
 
+// Where Weft has the library make whole collectives: the shadow, or, where others share that, one
+// of its ranks that is made for them. Beginning and end are collective.
+class OwnCommunicator {
+ public:
+  explicit OwnCommunicator(Communicator& of);
+  ~OwnCommunicator();
+  OwnCommunicator(const OwnCommunicator&) = delete;
+  OwnCommunicator& operator=(const OwnCommunicator&) = delete;
+
+  bool there() const;  // or the library has none to give
+  MPI_Comm get() const { return of_->has_own ? of_->shadow : made_; }
+
+ private:
+  const std::shared_ptr<const Communicator> of_;
+  MPI_Comm made_;
+};
+
 // Beside MPI_COMM_WORLD so many communicators, the first ones, may try the library's whole
 // collectives where engine auto learns.
 inline constexpr int kMostThatTry = 15;

@@ -25,33 +25,6 @@ constexpr std::int64_t kTime_ns = 20'000;
 // A contest is held again in the next run, until one has been won twice and clearly, or so often.
 constexpr int kMostDoubts = 4;
 
-// For the library's collectives on trial: the shadow, or, where others share that, one that is made
-// for the trial.
-class OwnCommunicator {
- public:
-  explicit OwnCommunicator(const Communicator& of) : made_(!of.has_own) {
-    if (!made_) {
-      comm_ = of.shadow;
-      return;
-    }
-    const ErrorsReturn errors(of.user);
-    if (errors.do_return()) comm_ = communicator_like(of.user);
-    if (there()) library_calls.Comm_set_errhandler(comm_, handles.errors_return);
-  }
-  ~OwnCommunicator() {
-    if (made_ && there()) library_calls.Comm_free(&comm_);
-  }
-  OwnCommunicator(const OwnCommunicator&) = delete;
-  OwnCommunicator& operator=(const OwnCommunicator&) = delete;
-
-  bool there() const { return comm_ != handles.comm_null; }
-  MPI_Comm get() const { return comm_; }
-
- private:
-  const bool made_;
-  MPI_Comm comm_ = handles.comm_null;
-};
-
 class Contest {
  public:
   Contest(Runtime& runtime, Meeting& meeting, const Call& call, const Schedule& schedule,
