@@ -82,10 +82,11 @@ develop: $(DEVELOP_STAMP) $(TEST_DEPS_STAMP)
 	@$(MAKE) --no-print-directory mpis
 
 test: develop
-	$(say) "unit and MPI tests"
-	@ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error
+	$(say) "unit and MPI tests; meanwhile what single tests need is fetched"
+	@tools/setup-for-tests & fetching=$$!; \
+	  ctest --test-dir build --parallel $$(nproc) --output-on-failure --no-tests=error; \
+	  status=$$?; wait $$fetching; exit $$status
 	$(say) "command line, faults, callers, random programs"
-	@tools/setup-for-tests
 	@tools/run-tests
 
 # The whole ways through Weft, once each.

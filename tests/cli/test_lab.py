@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def nothing_stays(permitted):
     links = Path("/proc/net/dev").read_text().count(":")
     yield
     wait_until(lambda: not lab_processes())
-    assert not [path for path in Path("/dev/shm").iterdir() if path.name.startswith(OURS)]
+    wait_until(lambda: not any(path.name.startswith(OURS) for path in Path("/dev/shm").iterdir()))
     assert Path("/proc/net/dev").read_text().count(":") == links
     assert not Path("/run/netns/weft0").exists()
 
@@ -47,17 +48,30 @@ def wait_until(condition, seconds: float = 10) -> None:
         time.sleep(0.05)
 
 
+def worker_of(process: Path) -> bytes:
+    """Which of the test run's workers began it, in one of its tests."""
+    words = (process / "environ").read_bytes().split(b"\0")
+    return next((word for word in words if word.startswith(b"PYTEST_XDIST_WORKER=")), b"")
+
+
 def lab_processes() -> list[int]:
-    """Processes in a network namespace that is not ours, below this test."""
+    """Processes of this worker's tests in a network namespace that is not ours: other tests that
+    run at the same time have labs, too."""
     own = Path("/proc/self/ns/net").readlink()
+    own_worker = os.environ.get("PYTEST_XDIST_WORKER", "").encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes()
             elsewhere = (entry / "ns" / "net").readlink() != own
+            is_ours = worker_of(entry).removeprefix(b"PYTEST_XDIST_WORKER=") == own_worker
         except OSError:
             continue
-        if elsewhere and (b"weft.lab.inside" in command or b"weft-test-mark" in command):
+        if (
+            elsewhere
+            and is_ours
+            and (b"weft.lab.inside" in command or b"weft-test-mark" in command)
+        ):
             found.append(int(entry.name))
     return found
 
