@@ -111,30 +111,30 @@ if(NOT WEFT_IMPLEMENTATIONS AND NOT WEFT_SANITIZE)
                       " library's compiler wrapper: make build MPI=/path/to/mpicc.")
 endif()
 
-# An object of an ordinary MPI program, which knows nothing of Weft: compiled with that library's own
-# flags, once for all programs that are made of it.
+# An object of ordinary MPI programs, which know nothing of Weft: compiled with that library's own
+# flags, once for all programs that are made of it. A target of its own, so that no two of them
+# compile it at the same time.
 function(weft_mpi_object mpi source flags result)
+  get_filename_component(name ${source} NAME_WE)
   string(MD5 key "${source} ${flags}")
   string(SUBSTRING ${key} 0 6 key)
-  get_filename_component(name ${source} NAME_WE)
+  set(target ${name}-${key}_${mpi})
   set(object ${CMAKE_BINARY_DIR}/programs/${mpi}/${name}-${key}.o)
-  set(${result} ${object} PARENT_SCOPE)
-  get_property(known GLOBAL PROPERTY WEFT_MPI_OBJECTS)
-  if(object IN_LIST known)
+  set(${result} ${target} ${object} PARENT_SCOPE)
+  if(TARGET ${target})
     return()
   endif()
-  set_property(GLOBAL APPEND PROPERTY WEFT_MPI_OBJECTS ${object})
   add_custom_command(
     OUTPUT ${object}
     COMMAND ${WEFT_COMPILE_${mpi}} -c
             -std=c++20 -O3 -Wall -Wextra -Wno-cast-function-type -Wno-restrict
-            -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
-            -I${CMAKE_SOURCE_DIR}/tests/mpi ${flags} ${source} -o ${object} -pthread
-            -MD -MT ${object} -MF ${object}.d
+            -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/tests/mpi
+            ${flags} ${source} -o ${object} -pthread -MD -MT ${object} -MF ${object}.d
     DEPENDS ${source}
     DEPFILE ${object}.d
-    COMMENT "${name} (${mpi})"
+    COMMENT "MPI object ${name} (${mpi})"
     VERBATIM)
+  add_custom_target(${target} DEPENDS ${object})
 endfunction()
 
 # An ordinary MPI program, made once per MPI library at hand as build/bin/<mpi>/<name>. Bound lazily,
@@ -157,10 +157,13 @@ function(weft_mpi_program name)
       set(gpu ${directory}/libweft-gpu-${family}.so -Wl,-rpath,${directory})
     endif()
     set(objects "")
+    set(targets "")
     foreach(source ${own_UNPARSED_ARGUMENTS})
       get_filename_component(source ${source} ABSOLUTE)
-      weft_mpi_object(${mpi} ${source} "${own_FLAGS}" object)
+      weft_mpi_object(${mpi} ${source} "${own_FLAGS}" made)
+      list(POP_FRONT made target object)
       list(APPEND objects ${object})
+      list(APPEND targets ${target})
     endforeach()
     add_custom_command(
       OUTPUT ${out}
@@ -170,6 +173,7 @@ function(weft_mpi_program name)
       COMMENT "MPI program ${name} (${mpi})"
       VERBATIM)
     add_custom_target(${name}_${mpi} ALL DEPENDS ${out})
+    add_dependencies(${name}_${mpi} ${targets})
   endforeach()
 endfunction()
 
