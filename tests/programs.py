@@ -8,4 +8,4 @@ _FOLDER = installation.ROOT / "tests/mpi"
 _LISTED = re.search(
     r"weft_mpi_program\(conformance\s+([^)]+)\)", (_FOLDER / "CMakeLists.txt").read_text()
 )
-CONFORMANCE = [_FOLDER / name for name in _LISTED[1].split() if name.endswith(".cc")]
+CONFORMANCE = [_FOLDER / name for name in _LISTED[1].split()]

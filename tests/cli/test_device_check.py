@@ -32,7 +32,7 @@ def tool(monkeypatch):
     loader.exec_module(module)
     module.settings = []
 
-    def overlap(row, engines, repetitions=7, **variables):
+    def overlap(row, engines, **variables):
         module.settings.append(variables)
         row.native_us, row.of_native = 100.0, dict.fromkeys(engines.split(","), 0.5)
         return row

@@ -18,6 +18,7 @@ from weft.lab.lab import judge_bytes
 from weft.lab.plan import make_plan, share_cores
 
 MIB = 1 << 20
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 OURS = ("weft", "left-")  # what the lab, or a job of these tests, would leave in /dev/shm
 
 
@@ -36,7 +37,7 @@ def nothing_stays(permitted):
     links = Path("/proc/net/dev").read_text().count(":")
     yield
     wait_until(lambda: not lab_processes())
-    wait_until(lambda: not any(path.name.startswith(OURS) for path in Path("/dev/shm").iterdir()))
+    assert not [path for path in Path("/dev/shm").iterdir() if path.name.startswith(OURS)]
     assert Path("/proc/net/dev").read_text().count(":") == links
     assert not Path("/run/netns/weft0").exists()
 
@@ -48,30 +49,24 @@ def wait_until(condition, seconds: float = 10) -> None:
         time.sleep(0.05)
 
 
-def worker_of(process: Path) -> bytes:
-    """Which of the test run's workers began it, in one of its tests."""
+def is_of_this_worker(process: Path) -> bool:
+    """Other workers of the test run may have labs at the same time."""
     words = (process / "environ").read_bytes().split(b"\0")
-    return next((word for word in words if word.startswith(b"PYTEST_XDIST_WORKER=")), b"")
+    return WORKER is None or f"PYTEST_XDIST_WORKER={WORKER}".encode() in words
 
 
 def lab_processes() -> list[int]:
-    """Processes of this worker's tests in a network namespace that is not ours: other tests that
-    run at the same time have labs, too."""
+    """Processes in a network namespace that is not ours, begun by this worker's tests."""
     own = Path("/proc/self/ns/net").readlink()
-    own_worker = os.environ.get("PYTEST_XDIST_WORKER", "").encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes()
             elsewhere = (entry / "ns" / "net").readlink() != own
-            is_ours = worker_of(entry).removeprefix(b"PYTEST_XDIST_WORKER=") == own_worker
+            ours = elsewhere and is_of_this_worker(entry)
         except OSError:
             continue
-        if (
-            elsewhere
-            and is_ours
-            and (b"weft.lab.inside" in command or b"weft-test-mark" in command)
-        ):
+        if ours and (b"weft.lab.inside" in command or b"weft-test-mark" in command):
             found.append(int(entry.name))
     return found
 

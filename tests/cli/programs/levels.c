@@ -1,5 +1,6 @@
 // levels LEVEL-OF-RANK-0 LEVEL-OF-OTHERS [hint|blocking]: one large MPI_Iallreduce at these thread
-// levels; hint: on a communicator with weft_engine=thread; blocking: and an MPI_Allreduce.
+// levels; hint: on the second communicator with weft_engine=thread; blocking: and an
+// MPI_Allreduce.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,12 @@ static int rank_by_launcher(void) {
 }
 
 static MPI_Comm with_hint(void) {
-  MPI_Comm comm;
+  MPI_Comm comm, another;
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, "weft_engine", "thread");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &another);
+  MPI_Comm_free(&another);
   MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
   MPI_Info_free(&info);
   return comm;
