@@ -2,6 +2,7 @@
 #include "call_memory.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "transport/sim/network.h"
 
@@ -38,6 +39,12 @@ std::byte* GuardedBuffer::origin() {
 
 void GuardedBuffer::put(const BlockInMemory& block, const Payload& payload) {
   SimData{origin() + block.offset, &block.type->type, block.count}.unpack(payload.data());
+}
+
+// Of all bytes at once: comparing vectors of std::byte goes one by one.
+bool GuardedBuffer::operator==(const GuardedBuffer& other) const {
+  return bytes_.size() == other.bytes_.size() &&
+         std::memcmp(bytes_.data(), other.bytes_.data(), bytes_.size()) == 0;
 }
 
 CallMemory::CallMemory(const Call& call)

@@ -17,7 +17,7 @@ class GuardedBuffer {
 
   std::byte* origin();
   void put(const BlockInMemory& block, const Payload& payload);
-  bool operator==(const GuardedBuffer& other) const { return bytes_ == other.bytes_; }
+  bool operator==(const GuardedBuffer& other) const;
 
  private:
   std::vector<std::byte> bytes_;

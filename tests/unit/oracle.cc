@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <utility>
 
 namespace weft::test {
 namespace {
+
+std::int64_t scalar_bytes(Scalar scalar) {
+  return scalar == Scalar::i32 ? 4 : 8;
+}
 
 template <class Half, class Whole>
 Whole compose(Whole in, Whole inout, Whole modulus) {
@@ -19,16 +24,16 @@ Whole compose(Whole in, Whole inout, Whole modulus) {
   return static_cast<Whole>((a << bits) | b);
 }
 
-template <class Number, class Half, class Whole>
-void combine(Op op, const std::byte* in, std::byte* inout) {
-  Whole modulus = sizeof(Half) == 2 ? 65521u : 4294967291u;
+template <Op op, class Number, class Half, class Whole>
+void combine(const std::byte* in, std::byte* inout) {
+  constexpr Whole modulus = sizeof(Half) == 2 ? 65521u : 4294967291u;
   Number a, b;
   std::memcpy(&a, in, sizeof a);
   std::memcpy(&b, inout, sizeof b);
-  if (op == Op::sum) b = a + b;
-  if (op == Op::max) b = std::max(a, b);
-  if (op == Op::difference) b = a - b;
-  if (op == Op::affine) {
+  if constexpr (op == Op::sum) b = a + b;
+  if constexpr (op == Op::max) b = std::max(a, b);
+  if constexpr (op == Op::difference) b = a - b;
+  if constexpr (op == Op::affine) {
     Whole x, y;
     std::memcpy(&x, in, sizeof x);
     std::memcpy(&y, inout, sizeof y);
@@ -36,6 +41,21 @@ void combine(Op op, const std::byte* in, std::byte* inout) {
     std::memcpy(&b, &y, sizeof b);
   }
   std::memcpy(inout, &b, sizeof b);
+}
+
+template <Op op>
+SimOperator operator_of(std::vector<Scalar> scalars) {
+  return [scalars = std::move(scalars)](const std::byte* in, std::byte* inout, std::int64_t bytes) {
+    for (std::int64_t at = 0; at < bytes;) {
+      for (Scalar scalar : scalars) {
+        if (scalar == Scalar::i32)
+          combine<op, std::uint32_t, std::uint16_t, std::uint32_t>(in + at, inout + at);
+        else
+          combine<op, double, std::uint32_t, std::uint64_t>(in + at, inout + at);
+        at += scalar_bytes(scalar);
+      }
+    }
+  };
 }
 
 // Each rank's input, combined from rank 0 up to each rank.
@@ -97,26 +117,29 @@ const std::vector<TestType>& test_types() {
 }
 
 SimOperator make_operator(Op op, std::vector<Scalar> scalars) {
-  return [op, scalars](const std::byte* in, std::byte* inout, std::int64_t bytes) {
-    for (std::int64_t at = 0; at < bytes;) {
-      for (Scalar scalar : scalars) {
-        if (scalar == Scalar::i32)
-          combine<std::uint32_t, std::uint16_t, std::uint32_t>(op, in + at, inout + at);
-        else
-          combine<double, std::uint32_t, std::uint64_t>(op, in + at, inout + at);
-        at += scalar == Scalar::i32 ? 4 : 8;
-      }
-    }
-  };
+  switch (op) {
+    case Op::sum:
+      return operator_of<Op::sum>(std::move(scalars));
+    case Op::max:
+      return operator_of<Op::max>(std::move(scalars));
+    case Op::affine:
+      return operator_of<Op::affine>(std::move(scalars));
+    case Op::difference:
+      break;
+  }
+  return operator_of<Op::difference>(std::move(scalars));
 }
 
 Payload make_payload(const TestType& type, std::int64_t count, unsigned seed) {
-  Payload payload;
-  std::uint32_t state = seed * 2654435761u + 1;
-  const auto append = [&](auto number) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&number);
-    payload.insert(payload.end(), bytes, bytes + sizeof number);
+  std::int64_t bytes = 0;
+  for (Scalar scalar : type.scalars) bytes += scalar_bytes(scalar);
+  Payload payload(static_cast<std::size_t>(bytes * count));
+  std::byte* to = payload.data();
+  const auto append = [&to](auto number) {
+    std::memcpy(to, &number, sizeof number);
+    to += sizeof number;
   };
+  std::uint32_t state = seed * 2654435761u + 1;
   for (std::int64_t i = 0; i < count; ++i) {
     for (Scalar scalar : type.scalars) {
       state = state * 1664525u + 1013904223u;

@@ -12,6 +12,16 @@ bool is_contiguous(const SimType* type) {
                              type->segments[0].bytes == type->extent);
 }
 
+// The compiler makes one instruction of what has a size that it knows.
+void copy_segment(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 4)
+    std::memcpy(to, from, 4);
+  else if (bytes == 8)
+    std::memcpy(to, from, 8);
+  else
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
 }  // namespace
 
 std::int64_t SimData::payload_bytes() const {
@@ -26,8 +36,7 @@ void SimData::pack(std::byte* to) const {
   }
   for (std::int64_t i = 0; i < count; ++i) {
     for (const SimSegment& segment : type->segments) {
-      std::memcpy(to, origin + i * type->extent + segment.offset,
-                  static_cast<std::size_t>(segment.bytes));
+      copy_segment(to, origin + i * type->extent + segment.offset, segment.bytes);
       to += segment.bytes;
     }
   }
@@ -41,8 +50,7 @@ void SimData::unpack(const std::byte* from) const {
   }
   for (std::int64_t i = 0; i < count; ++i) {
     for (const SimSegment& segment : type->segments) {
-      std::memcpy(origin + i * type->extent + segment.offset, from,
-                  static_cast<std::size_t>(segment.bytes));
+      copy_segment(origin + i * type->extent + segment.offset, from, segment.bytes);
       from += segment.bytes;
     }
   }
