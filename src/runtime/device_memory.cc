@@ -6,21 +6,15 @@
 #include <new>
 #include <utility>
 
+#include "runtime/shape.h"
+
 namespace weft {
 namespace {
 
-// It lies there before the collective begins.
-bool reads(const Call& call, const Shape& shape, Buffer buffer) {
-  if (buffer == Buffer::send) return true;
-  const bool input = shape.in_place || (call.kind == Kind::bcast && shape.rank == shape.root);
-  const bool without_holes =
-      shape.recv.plain && std::all_of(shape.types.begin(), shape.types.end(),
-                                      [](const Layout& one) { return one.plain; });
-  return input || !without_holes;
-}
-
-bool writes(const Call& call, const Shape& shape, Buffer buffer) {
-  return buffer == Buffer::recv && !(call.kind == Kind::bcast && shape.rank == shape.root);
+// What lies between the elements is to stay as it is.
+bool has_holes(const Shape& shape) {
+  return !shape.recv.plain || !std::all_of(shape.types.begin(), shape.types.end(),
+                                           [](const Layout& one) { return one.plain; });
 }
 
 }  // namespace
@@ -44,8 +38,8 @@ StagedBuffers::Copy StagedBuffers::copy_of(const Call& call, const Shape& shape,
   if (!made.driver) return {};
   made.device = origin;
   made.memory.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(end - made.first)]);
-  made.is_read = reads(call, shape, buffer);
-  made.is_written = writes(call, shape, buffer);
+  made.is_read = is_input(shape, buffer) || has_holes(shape);
+  made.is_written = is_output(shape, buffer);
   return made;
 }
 

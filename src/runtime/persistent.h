@@ -32,7 +32,7 @@ class PersistentOperation final : public CollectiveOperation,
         engine(engine),
         node_(std::move(node)),
         leaders_(std::move(leaders)),
-        stays_in_hand_(is_staged() ? InHand::no : stays),
+        stays_in_hand_(works_on_copies() ? InHand::no : stays),
         alone_(this->schedule(), operands(), turn()) {
     reach(std::move(peers));
   }

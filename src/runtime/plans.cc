@@ -16,6 +16,7 @@
 #include "runtime/epoch.h"
 #include "runtime/held.h"
 #include "runtime/operator_check.h"
+#include "runtime/packed_data.h"
 #include "runtime/shape.h"
 #include "runtime/sites.h"
 #include "schedule/verify.h"
@@ -303,7 +304,7 @@ SiteKey key_of(const Shape& shape, Use use, Kernel kernel) {
           kernel != nullptr, use == Use::blocking};
 }
 
-// The rule's way of such calls inside one node.
+// The rule's way of non-blocking calls inside one node.
 Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
   if (!wins_as_request(runtime.library, shape)) return {Engine::native, nullptr};
   return {engine_in_memory(runtime, shape, true), choice.algorithm};
@@ -391,7 +392,11 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   look_for_devices();
   plan->engine = choice.engine;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  plan->use(schedule_for(runtime, communicator, shape, choice));
+  const bool packs = use != Use::blocking && runtime.in_memory_only() &&
+                     PackedData::is_needed(shape);
+  plan->use(schedule_for(
+      runtime, communicator,
+      packs ? PackedData::shape_on_bytes(call, shape, communicator) : shape, choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, *plan, use))

@@ -10,6 +10,7 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/runtime.h"
+#include "runtime/shape.h"
 #include "runtime/sites.h"
 
 namespace weft {
@@ -47,18 +48,26 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       operands_(operands_of(call, kernel, temp_.data())),
       transport_(call_, this->schedule(), operands_, communicator_->route, tag) {
   if (direct) try_first(std::move(direct));
-  if (devices_possible()) stage();
+  if (this->schedule().shape.packed || devices_possible()) make_copies();
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
 }
 
-void CollectiveOperation::stage() {
-  staged_ = StagedBuffers::of(call_, schedule().shape);
-  if (!staged_ || !staged_->there()) return;
-  brought_in_ = staged_->bring_in();
-  call_ = staged_->staged(call_);
+void CollectiveOperation::make_copies() {
+  const bool packs = schedule().shape.packed;
+  const Shape given = packs ? shape_of(call_, *communicator_) : schedule().shape;
+  if (devices_possible()) staged_ = StagedBuffers::of(call_, given);
+  if (staged_) call_ = staged_->staged(call_);
+  if (packs) packed_ = std::make_unique<PackedData>(call_, given, communicator_->route.comm);
+  if (packed_) call_ = packed_->on_bytes(call_);
+  if (!works_on_copies() || !has_memory()) return;
+  bring_in();
   operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
+}
+
+bool CollectiveOperation::take_out() {
+  return brought_in_ && (!packed_ || packed_->unpack()) && (!staged_ || staged_->take_out());
 }
 
 void CollectiveOperation::lead(Leaders& leaders) {
@@ -90,6 +99,7 @@ void CollectiveOperation::keep_arrays(const Shape& shape) {
 
 bool CollectiveOperation::uses_type(MPI_Datatype type) const {
   if (call_.sendtype == type || call_.recvtype == type) return true;
+  if (packed_ && packed_->uses(type)) return true;
   const Shape& shape = schedule().shape;
   const auto among = [&](const MPI_Datatype* types, std::size_t count) {
     return types && std::find(types, types + count, type) != types + count;
@@ -105,7 +115,7 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 
 void CollectiveOperation::finished(const Error* error) {
   if (error) failed(*error);
-  if (staged_ && !error && !(brought_in_ && staged_->take_out())) error_code_ = MPI_ERR_OTHER;
+  if (works_on_copies() && !error && !take_out()) error_code_ = MPI_ERR_OTHER;
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);

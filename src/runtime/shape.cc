@@ -227,6 +227,15 @@ std::size_t array_length(const Call& call, const Communicator& communicator, Dir
   return side.significant && array ? static_cast<std::size_t>(side.blocks) : 0;
 }
 
+bool is_input(const Shape& shape, Buffer buffer) {
+  if (buffer == Buffer::send) return true;
+  return shape.in_place || (shape.kind == Kind::bcast && shape.rank == shape.root);
+}
+
+bool is_output(const Shape& shape, Buffer buffer) {
+  return buffer == Buffer::recv && !(shape.kind == Kind::bcast && shape.rank == shape.root);
+}
+
 Shape shape_of(const Call& call, const Communicator& communicator) {
   Shape shape;
   shape.kind = call.kind;

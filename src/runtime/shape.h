@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/communicators.h"
+#include "schedule/schedule.h"
 #include "transport/mpi/call.h"
 
 namespace weft {
@@ -18,6 +19,10 @@ std::optional<Call> doubtful_alone(const Call& call, const Communicator& communi
 // How many counts the call has for one direction on this rank; 0 where it has no array.
 enum class Direction : std::uint8_t { send, recv };
 std::size_t array_length(const Call& call, const Communicator& communicator, Direction direction);
+
+// Whether the collective reads what lies in a buffer of this rank's, and whether it writes there.
+bool is_input(const Shape& shape, Buffer buffer);
+bool is_output(const Shape& shape, Buffer buffer);
 
 // Of arguments that look right.
 Shape shape_of(const Call& call, const Communicator& communicator);

@@ -75,6 +75,9 @@ struct Shape {
   // in the order of their blocks.
   std::vector<int> destinations;
   std::vector<int> sources;
+  // This rank's data come as packed bytes, which is what the layouts say, though its types have
+  // holes.
+  bool packed = false;
 
   bool operator==(const Shape&) const = default;
 };

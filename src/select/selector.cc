@@ -313,11 +313,22 @@ bool needs_no_later_help(const Schedule& schedule, bool blocking) {
 }
 
 bool needs_no_library(Kind kind, bool has_kernel) {
-  return kind == Kind::barrier || (reduces(kind) && has_kernel);
+  switch (kind) {
+    case Kind::barrier:
+    case Kind::bcast:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::allgather:
+    case Kind::alltoall:
+      return true;
+    default:
+      return reduces(kind) && has_kernel;
+  }
 }
 
 bool wins_as_request(Library library, const Shape& shape) {
   constexpr std::int64_t kNoLongerEager = 4 * 1024;
+  if (!reduces(shape.kind) && shape.kind != Kind::barrier) return false;
   switch (library) {
     case Library::mpich:
       return true;

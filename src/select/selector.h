@@ -30,13 +30,15 @@ bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 // or needs nothing of this rank once its first steps are done, so that callers do for it.
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
-// No rank needs the MPI library for what the call does to data: where there is a kernel, the types
-// are predefined ones, on all ranks. What merely moves data may have another type on each.
+// No rank's thread needs the MPI library for what the call does to data: where there is a kernel,
+// the types are predefined ones, on all ranks; where each rank has one block, or as long a one for
+// each other rank, a caller packs what has another type (runtime/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
-// Of a non-blocking reduction or barrier: whether Weft's way in the node's memory was faster than
-// the library's own, which nobody can measure while the program runs, since such a call must not
-// wait for other ranks. From measurements between two ranks.
+// Of a non-blocking call: whether Weft's way in the node's memory was faster than the library's
+// own, which nobody can measure while the program runs, since such a call must not wait for other
+// ranks. From measurements between two ranks. What merely moves data is the library's until another
+// way has been learnt.
 bool wins_as_request(Library library, const Shape& shape);
 
 // The static rule of engine `auto`, from measurements (docs/performance.md); documented in

@@ -250,33 +250,63 @@ def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
 def test_on_one_node_what_its_memory_serves_is_learnt_about(run, tmp_path):
     """In the level of threads that the program asks for, where the thread calls no MPI."""
     sites, _ = run(200, hosts="a:2")
-    (site,) = sites.values()
-    assert site["site"] == SITES[0]
-    assert site["settled"]
-    assert site["calls"] == 200
-    tried = {way["way"].split()[0] for way in site["ways"] if way["period_us"] > 0}
-    assert tried == {"native", "function", "thread"}
-    (known,) = learned.read(tmp_path / "plans")
-    assert known.communicator == "2 ranks on one node, level kept"
-    assert known.chosen.words == site["way"]
+    assert set(sites) == set(SITES)
+    known = {site.calls: site for site in learned.read(tmp_path / "plans")}
     again, _ = run(12, hosts="a:2")
-    assert again[SITES[0]]["way"] == site["way"]
-    assert again[SITES[0]]["calls_on_trial"] == 0
+    for words, site in sites.items():
+        assert site["settled"]
+        assert site["calls"] == 200
+        tried = {way["way"].split()[0] for way in site["ways"] if way["period_us"] > 0}
+        assert tried == {"native", "function", "thread"}
+        assert known[words].communicator == "2 ranks on one node, level kept"
+        assert known[words].chosen.words == site["way"]
+        assert again[words]["way"] == site["way"]
+        assert again[words]["calls_on_trial"] == 0
     assert run(100, hosts="a:2", options=["--learn", "off"])[0] == {}
     assert run(100, hosts="a:2", options=["--blocking=0"])[0] == {}
     assert run(100, hosts="a:2", options=["--engine", "thread"])[0] == {}
     used, _ = run(100, hosts="a:2", options=["--learn", "use"])
-    assert used[SITES[0]]["way"] == site["way"]
+    assert {words: site["way"] for words, site in used.items()} == {
+        words: site["way"] for words, site in sites.items()
+    }
 
 
 # More in flight than an outcome is waited for; no rank waits for another.
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_on_one_node_ways_may_switch_all_the_time(run, ranks):
     sites, done = run(240, 60, hosts=f"a:{ranks}", options=["--learn", "switch"], ranks=ranks)
-    assert sites[SITES[0]]["calls"] == 240
-    entry = done.calls["MPI_Iallreduce"]
-    assert entry["seen"] == entry["completed"] == 240 * ranks
-    assert 0 < entry["handled"] < entry["seen"]
+    for words, name in zip(SITES, ("MPI_Iallreduce", "MPI_Ibcast"), strict=True):
+        assert sites[words]["calls"] == 240
+        entry = done.calls[name]
+        assert entry["seen"] == entry["completed"] == 240 * ranks
+        assert 0 < entry["handled"] < entry["seen"]
+
+
+def test_on_one_node_data_with_holes_are_packed_by_their_caller(tmp_path):
+    """Each rank has another type; the application's own thread is the only one in the library."""
+    summary = tmp_path / "summary.json"
+    programs = installation.ROOT / "tests/cli/programs"
+    tool = tmp_path / "main_thread_only.so"
+    words = ["-shared", "-fPIC", programs / "main_thread_only.c", "-o", tool]
+    subprocess.run([MPICH.mpiexec.parent / "mpicc", *words], check=True)
+    command = [MPICH.mpiexec, "-n", 3, "env", f"LD_PRELOAD={tool}"]
+    command += [installation.weft_command(), "run", f"--summary=json:{summary}"]
+    command += ["--plan-cache", tmp_path / "plans", "--learn", "switch", "--init-budget=0", "--"]
+    command += [built("holes", tmp_path), 90]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **MPICH.environment()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("right") == 3
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    for name in ("bcast", "gather", "scatter", "allgather", "alltoall"):
+        one_by_one, prepared = calls[f"MPI_I{name}"], calls[f"MPI_{name.capitalize()}_init"]
+        assert 0 < one_by_one["handled"] < one_by_one["seen"] == one_by_one["completed"] == 3 * 90
+        assert prepared["handled"] == prepared["seen"] == 3
 
 
 def test_on_one_node_what_the_rule_leaves_to_a_slow_library_is_taken(tmp_path):

@@ -9,43 +9,9 @@
 #include "library/handles.h"
 #include "shm/copy.h"
 #include "transport/mpi/library_step.h"
+#include "transport/mpi/packing.h"
 
 namespace weft {
-
-namespace {
-
-// What MPI_Pack and MPI_Unpack get. MPICH 4.0 takes MPI_BOTTOM for a forgotten buffer: in its place
-// comes some address, and a type that lies as far before it.
-class Elements {
- public:
-  Elements(void* address, int count, MPI_Datatype type)
-      : address_(address), count_(count), type_(type) {
-    if (address) return;
-    address_ = this;
-    count_ = 1;
-    const MPI_Aint back = -reinterpret_cast<MPI_Aint>(address_);
-    library_calls.Type_create_hindexed(1, &count, &back, type, &type_);
-    library_calls.Type_commit(&type_);
-    made_ = true;
-  }
-  ~Elements() {
-    if (made_) library_calls.Type_free(&type_);
-  }
-  Elements(const Elements&) = delete;
-  Elements& operator=(const Elements&) = delete;
-
-  void* address() const { return address_; }
-  int count() const { return count_; }
-  MPI_Datatype type() const { return type_; }
-
- private:
-  void* address_;
-  int count_;
-  MPI_Datatype type_;
-  bool made_ = false;
-};
-
-}  // namespace
 
 MpiTransport::MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands,
                            const Route& route, int tag)
@@ -246,19 +212,11 @@ int MpiTransport::copy(const Operand& from, const Operand& to) {
 }
 
 int MpiTransport::pack(const Operand& from, void* to, std::int64_t bytes) {
-  if (bytes > INT_MAX) return MPI_ERR_COUNT;
-  const Elements elements(address(from.at), static_cast<int>(from.count), type(from.unit));
-  int position = 0;
-  return library_calls.Pack(elements.address(), elements.count(), elements.type(), to,
-                            static_cast<int>(bytes), &position, route_.comm);
+  return pack_elements({address(from.at), from.count, type(from.unit)}, to, bytes, route_.comm);
 }
 
 int MpiTransport::unpack(const void* from, std::int64_t bytes, const Operand& to) {
-  if (bytes > INT_MAX) return MPI_ERR_COUNT;
-  const Elements elements(address(to.at), static_cast<int>(to.count), type(to.unit));
-  int position = 0;
-  return library_calls.Unpack(from, static_cast<int>(bytes), &position, elements.address(),
-                              elements.count(), elements.type(), route_.comm);
+  return unpack_elements(from, bytes, {address(to.at), to.count, type(to.unit)}, route_.comm);
 }
 
 }  // namespace weft

@@ -31,6 +31,11 @@ WATCHED(PMPI_Irecv, (void* b, int n, MPI_Datatype t, int by, int tag, MPI_Comm c
         (b, n, t, by, tag, c, r))
 WATCHED(PMPI_Test, (MPI_Request * r, int* flag, MPI_Status* s), (r, flag, s))
 WATCHED(PMPI_Iprobe, (int by, int tag, MPI_Comm c, int* flag, MPI_Status* s), (by, tag, c, flag, s))
+WATCHED(PMPI_Pack, (const void* b, int n, MPI_Datatype t, void* to, int size, int* at, MPI_Comm c),
+        (b, n, t, to, size, at, c))
+WATCHED(PMPI_Unpack,
+        (const void* b, int size, int* at, void* to, int n, MPI_Datatype t, MPI_Comm c),
+        (b, size, at, to, n, t, c))
 WATCHED(PMPI_Type_free, (MPI_Datatype * t), (t))
 WATCHED(PMPI_Op_free, (MPI_Op * o), (o))
 WATCHED(PMPI_Comm_free, (MPI_Comm * c), (c))
