@@ -7,7 +7,10 @@ computation is a share of the library's blocking communication, measured first.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import statistics
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,6 +33,7 @@ class Extent:
     seconds: float = 5.0  # or so long, if that is less
     rounds: int = 3
     engines: tuple[str, ...] = ()  # beside auto, for the comparison with the best one
+    on_one_node: bool = False  # else two ranks on two nodes of the lab
 
 
 @dataclass
@@ -52,18 +56,36 @@ class Point:
         return [seconds / best for seconds in self.seconds[what]]
 
 
-class Jobs:
-    """Runs steps in one lab."""
+class OneNode:
+    """Two ranks on this machine, run as a lab runs them."""
 
-    def __init__(self, lab: Lab, mpi: str, directory: Path) -> None:
-        self.lab = lab
+    def __init__(self, mpi: str) -> None:
+        library = mpi_libraries.implementation(mpi)
+        self.launcher = library.launcher(2)
+        self.environment = {**os.environ, **library.environment()}
+
+    def run(self, command: list[str], capture: bool, timeout: float) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [*map(str, self.launcher), *command],
+            env=self.environment,
+            capture_output=capture,
+            text=True,
+            timeout=timeout,
+        )
+
+
+class Jobs:
+    """Runs steps in one place."""
+
+    def __init__(self, place: Lab | OneNode, mpi: str, directory: Path) -> None:
+        self.place = place
         self.program = mpi_libraries.implementation(mpi).program("steps")
         self.directory = directory
 
     def run(self, options: list, weft: list | None) -> list[float]:
         front = [installation.weft_command(), "run", *weft, "--"] if weft is not None else []
         command = [str(word) for word in [*front, self.program, *options]]
-        done = self.lab.run(command, capture=True, timeout=JOB_SECONDS)
+        done = self.place.run(command, capture=True, timeout=JOB_SECONDS)
         if done.returncode != 0:
             said = done.stdout + done.stderr
             raise SystemExit(f"bars: steps ended with status {done.returncode}:\n{said}")
@@ -72,7 +94,7 @@ class Jobs:
 
 def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
     call = ["--collective", point.collective, "--bytes", point.size]
-    few = [*call, "--steps", 20, "--blocking", 1, "--work", 0]
+    few = [*call, "--steps", 2000 if extent.on_one_node else 20, "--blocking", 1, "--work", 0]
     _, us_per_step, ns_per_iteration = jobs.run(few, None)
     work = int(point.share * us_per_step * 1000 / ns_per_iteration)
     about_us = us_per_step * (1 + point.share)
@@ -95,8 +117,9 @@ def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
 def measure(extent: Extent, libraries: list[str]) -> Iterator[Point]:
     with tempfile.TemporaryDirectory() as directory:
         for mpi in libraries:
-            with Lab(nodes=2, mpi=mpi) as lab:
-                jobs = Jobs(lab, mpi, Path(directory))
+            here = contextlib.nullcontext(OneNode(mpi)) if extent.on_one_node else None
+            with here or Lab(nodes=2, mpi=mpi) as place:
+                jobs = Jobs(place, mpi, Path(directory))
                 for collective in COLLECTIVES:
                     for size in extent.sizes:
                         for share in extent.shares:

@@ -430,7 +430,7 @@ class Search {
       : scripts_(std::move(scripts)), setting_(setting) {}
 
   std::string run() {
-    look();
+    look(replay());
     return wrong_;
   }
   std::size_t states() const { return seen_.size(); }
@@ -445,22 +445,25 @@ class Search {
     return world;
   }
 
-  void look() {
-    const auto world = replay();
+  // events_ have led to the world.
+  void look(std::unique_ptr<World> world) {
     if (!world->wrong().empty()) wrong_ = world->wrong();
     if (world->has_forgotten_while_holding()) forgotten_while_holding_ = true;
     if (world->has_taken_worker()) taken_worker_ = true;
     if (world->has_looked_again()) looked_again_ = true;
     if (!wrong_.empty() || !seen_.insert(world->key()).second) return;
-    bool moves = false;
-    for (int event = 0; event < world->events(); ++event) {
-      if (!world->enabled(event)) continue;
-      moves = true;
+    std::vector<int> possible;
+    for (int event = 0; event < world->events(); ++event)
+      if (world->enabled(event)) possible.push_back(event);
+    if (possible.empty() && !world->over()) wrong_ = "a standstill";
+    // The last one happens in this very world: it is not needed any more.
+    for (const int event : possible) {
+      auto next = event == possible.back() ? std::move(world) : replay();
+      next->happen(event);
       events_.push_back(event);
-      look();
+      look(std::move(next));
       events_.pop_back();
     }
-    if (!moves && !world->over()) wrong_ = "a standstill";
   }
 
   const std::vector<Script> scripts_;

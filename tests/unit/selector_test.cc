@@ -110,11 +110,14 @@ TEST(Level, IsKeptByAutoInsideOneNode) {
   }
 }
 
-TEST(Requests, NeedNoLibraryWhereTypesArePredefinedOnAllRanks) {
+TEST(Requests, NeedNoLibraryWhereKernelsReduceAndCallersPack) {
   EXPECT_TRUE(needs_no_library(Kind::barrier, false));
   EXPECT_TRUE(needs_no_library(Kind::scan, true));
   EXPECT_FALSE(needs_no_library(Kind::scan, false));
-  for (const Kind kind : {Kind::bcast, Kind::gather, Kind::alltoall})
+  for (const Kind kind :
+       {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::alltoall})
+    EXPECT_TRUE(needs_no_library(kind, false));
+  for (const Kind kind : {Kind::gatherv, Kind::allgatherv, Kind::alltoallw})
     EXPECT_FALSE(needs_no_library(kind, false));
 }
 

@@ -107,7 +107,6 @@ TEST(Ways, InMemoryDataMovesByTheLibraryFirst) {
        {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::alltoall}) {
     Shape shape = shape_of(kind, kLong);
     shape.on_one_node = true;
-    EXPECT_TRUE(needs_no_library(kind, false));
     for (const Library library : {Library::mpich, Library::openmpi, Library::intelmpi})
       EXPECT_FALSE(wins_as_request(library, shape));
     const auto ways = ways_in_memory({}, Library::mpich, shape, {Engine::native, nullptr}, true);
@@ -115,8 +114,6 @@ TEST(Ways, InMemoryDataMovesByTheLibraryFirst) {
     EXPECT_TRUE(has(ways, "function node-flat"));
     EXPECT_TRUE(has(ways, "thread node-flat"));
   }
-  EXPECT_FALSE(needs_no_library(Kind::gatherv, false));
-  EXPECT_FALSE(needs_no_library(Kind::allreduce, false));
 }
 
 // Weft's thread calls no MPI there.
