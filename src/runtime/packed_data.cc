@@ -2,6 +2,7 @@
 #include "runtime/packed_data.h"
 
 #include "library/handles.h"
+#include "runtime/communicators.h"
 #include "runtime/shape.h"
 
 namespace weft {
@@ -114,6 +115,30 @@ bool PackedData::unpack() {
         unpack_elements(side->bytes.data(), side->length, side->elements, comm_) != MPI_SUCCESS)
       return false;
   return true;
+}
+
+std::unique_ptr<CallCopies> CallCopies::of(const Call& call, const Shape& shape,
+                                           const Communicator& communicator) {
+  auto made = std::make_unique<CallCopies>();
+  const Shape given = shape.packed ? shape_of(call, communicator) : shape;
+  if (devices_possible()) made->staged_ = StagedBuffers::of(call, given);
+  if (shape.packed)
+    made->packed_ =
+        std::make_unique<PackedData>(made->on_copies(call), given, communicator.route.comm);
+  return made->staged_ || made->packed_ ? std::move(made) : nullptr;
+}
+
+Call CallCopies::on_copies(Call call) const {
+  if (staged_) call = staged_->staged(call);
+  return packed_ ? packed_->on_bytes(call) : call;
+}
+
+void CallCopies::bring_in() {
+  brought_in_ = (!staged_ || staged_->bring_in()) && (!packed_ || packed_->pack());
+}
+
+bool CallCopies::take_out() {
+  return brought_in_ && (!packed_ || packed_->unpack()) && (!staged_ || staged_->take_out());
 }
 
 }  // namespace weft

@@ -4,7 +4,10 @@
 // changes, since a signature has as many bytes either way.
 #pragma once
 
+#include <memory>
+
 #include "base/buffer_pool.h"
+#include "runtime/device_memory.h"
 #include "schedule/schedule.h"
 #include "transport/mpi/call.h"
 #include "transport/mpi/packing.h"
@@ -48,6 +51,28 @@ class PackedData {
 
   const MPI_Comm comm_;
   Side send_, recv_;
+};
+
+// All that a collective works on in place of the application's buffers: copies of what lies in a
+// device's memory, and packed bytes of these or of the application's own.
+class CallCopies {
+ public:
+  // nullptr: it works on the application's buffers as they are. shape: of its schedule.
+  static std::unique_ptr<CallCopies> of(const Call& call, const Shape& shape,
+                                        const Communicator& communicator);
+
+  bool there() const { return (!staged_ || staged_->there()) && (!packed_ || packed_->there()); }
+  // The same call on the copies.
+  Call on_copies(Call call) const;
+  bool uses(MPI_Datatype type) const { return packed_ && packed_->uses(type); }
+
+  void bring_in();  // before it begins, each time
+  bool take_out();  // after its end; false: one of both did not work
+
+ private:
+  std::unique_ptr<StagedBuffers> staged_;
+  std::unique_ptr<PackedData> packed_;
+  bool brought_in_ = false;
 };
 
 }  // namespace weft

@@ -10,7 +10,6 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/runtime.h"
-#include "runtime/shape.h"
 #include "runtime/sites.h"
 
 namespace weft {
@@ -55,19 +54,11 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
 }
 
 void CollectiveOperation::make_copies() {
-  const bool packs = schedule().shape.packed;
-  const Shape given = packs ? shape_of(call_, *communicator_) : schedule().shape;
-  if (devices_possible()) staged_ = StagedBuffers::of(call_, given);
-  if (staged_) call_ = staged_->staged(call_);
-  if (packs) packed_ = std::make_unique<PackedData>(call_, given, communicator_->route.comm);
-  if (packed_) call_ = packed_->on_bytes(call_);
-  if (!works_on_copies() || !has_memory()) return;
-  bring_in();
+  copies_ = CallCopies::of(call_, schedule().shape, *communicator_);
+  if (!copies_ || !copies_->there()) return;
+  copies_->bring_in();
+  call_ = copies_->on_copies(call_);
   operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
-}
-
-bool CollectiveOperation::take_out() {
-  return brought_in_ && (!packed_ || packed_->unpack()) && (!staged_ || staged_->take_out());
 }
 
 void CollectiveOperation::lead(Leaders& leaders) {
@@ -99,7 +90,7 @@ void CollectiveOperation::keep_arrays(const Shape& shape) {
 
 bool CollectiveOperation::uses_type(MPI_Datatype type) const {
   if (call_.sendtype == type || call_.recvtype == type) return true;
-  if (packed_ && packed_->uses(type)) return true;
+  if (copies_ && copies_->uses(type)) return true;
   const Shape& shape = schedule().shape;
   const auto among = [&](const MPI_Datatype* types, std::size_t count) {
     return types && std::find(types, types + count, type) != types + count;
@@ -115,7 +106,7 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 
 void CollectiveOperation::finished(const Error* error) {
   if (error) failed(*error);
-  if (works_on_copies() && !error && !take_out()) error_code_ = MPI_ERR_OTHER;
+  if (copies_ && !error && !copies_->take_out()) error_code_ = MPI_ERR_OTHER;
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);

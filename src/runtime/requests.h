@@ -17,7 +17,6 @@
 #include "engine/orders.h"
 #include "library/generated/call_ids.h"
 #include "runtime/communicators.h"
-#include "runtime/device_memory.h"
 #include "runtime/packed_data.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -66,13 +65,11 @@ class CollectiveOperation : public Operation {
   Communicator& communicator() { return *communicator_; }
   // On its communicator, modulo the tags there are.
   int number() const { return communicator_->tags.number_of(transport_.tag()); }
-  bool has_memory() const {
-    return temp_.there() && (!staged_ || staged_->there()) && (!packed_ || packed_->there());
-  }
+  bool has_memory() const { return temp_.there() && (!copies_ || copies_->there()); }
   // Before the first advance() of a further start, where it works on copies.
   void bring_in() {
-    if (works_on_copies()) [[unlikely]]
-      brought_in_ = (!staged_ || staged_->bring_in()) && (!packed_ || packed_->pack());
+    if (copies_) [[unlikely]]
+      copies_->bring_in();
   }
   MPI_Request request() const { return request_; }
 
@@ -96,7 +93,7 @@ class CollectiveOperation : public Operation {
   void leave_to(Later& later) { transport_.leave_to(later); }
   const Operands& operands() const { return operands_; }
   const NodeTurn& turn() const { return turn_; }
-  bool works_on_copies() const { return staged_ || packed_; }
+  bool works_on_copies() const { return copies_ != nullptr; }
   void finished(const Error* error) override;
   void failed(const Error& error);
   void release_kept();
@@ -109,16 +106,13 @@ class CollectiveOperation : public Operation {
  private:
   void keep_arrays(const Shape& shape);
   void make_copies();
-  bool take_out();
 
   const CallId id_;
   Call call_;
   std::vector<std::vector<std::byte>> arrays_;  // of the call, where they are needed later on
   std::shared_ptr<Communicator> communicator_;
   TempBuffer temp_;
-  std::unique_ptr<StagedBuffers> staged_;  // nullptr: the processor reaches all buffers
-  std::unique_ptr<PackedData> packed_;     // of those, or of the call's; nullptr: as they are
-  bool brought_in_ = true;
+  std::unique_ptr<CallCopies> copies_;  // nullptr: it works on the application's buffers
   std::unique_ptr<PeerBuffers> peers_;  // where a schedule is direct
   Operands operands_;
   NodeTurn turn_;  // none where the schedule needs no memory of the node's
