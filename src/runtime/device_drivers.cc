@@ -151,8 +151,6 @@ class HipDriver final : public DeviceDriver {
   int of_device_ = 0;  // as the type of memory; the numbers have changed with version 6
 };
 
-std::atomic<bool> possible{false};
-
 bool ask_the_system() {
   bool there = loaded(kCuda) || loaded(kHip);
   for (const char* node :
@@ -215,12 +213,10 @@ bool is_surely_the_processors(std::uintptr_t address) {
 
 }  // namespace
 
-void look_for_devices() {
-  [[maybe_unused]] static const bool done = (possible.store(ask_the_system()), true);
-}
+constinit std::atomic<bool> device_memory_possible{false};
 
-bool devices_possible() {
-  return possible.load(std::memory_order_relaxed);
+void look_for_devices() {
+  [[maybe_unused]] static const bool done = (device_memory_possible.store(ask_the_system()), true);
 }
 
 const DeviceDriver* driver_of(const std::byte* at) {

@@ -2,6 +2,7 @@
 // one of them: Weft loads nothing.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,7 +21,10 @@ class DeviceDriver {
 // Whether there may be such memory in this process at all: by what the node has when the first call
 // is planned.
 void look_for_devices();
-bool devices_possible();
+extern std::atomic<bool> device_memory_possible;
+inline bool devices_possible() {
+  return device_memory_possible.load(std::memory_order_relaxed);
+}
 
 // The one whose memory this is; nullptr: the processor reaches it.
 const DeviceDriver* driver_of(const std::byte* at);

@@ -45,9 +45,8 @@ bool is_packed(const Call& call, const Shape& shape, Buffer buffer) {
 }
 
 std::int64_t length_of(const Call& call, const Shape& shape, Buffer buffer) {
-  return is_packed(call, shape, buffer)
-             ? side_of(shape, buffer).bytes() * blocks_of(shape, buffer)
-             : 0;
+  return is_packed(call, shape, buffer) ? side_of(shape, buffer).bytes() * blocks_of(shape, buffer)
+                                        : 0;
 }
 
 // Where the bytes will lie does not matter to a shape.
@@ -101,30 +100,33 @@ Call PackedData::on_bytes(Call call) const {
   return call;
 }
 
-bool PackedData::pack() {
+int PackedData::pack() {
+  int code = MPI_SUCCESS;
   for (const Side* side : {&send_, &recv_})
-    if (side->length > 0 && side->is_read &&
-        pack_elements(side->elements, side->bytes.data(), side->length, comm_) != MPI_SUCCESS)
-      return false;
-  return true;
+    if (side->length > 0 && side->is_read && code == MPI_SUCCESS)
+      code = pack_elements(side->elements, side->bytes.data(), side->length, comm_);
+  return code;
 }
 
-bool PackedData::unpack() {
+int PackedData::unpack() {
+  int code = MPI_SUCCESS;
   for (const Side* side : {&send_, &recv_})
-    if (side->length > 0 && side->is_written &&
-        unpack_elements(side->bytes.data(), side->length, side->elements, comm_) != MPI_SUCCESS)
-      return false;
-  return true;
+    if (side->length > 0 && side->is_written && code == MPI_SUCCESS)
+      code = unpack_elements(side->bytes.data(), side->length, side->elements, comm_);
+  return code;
 }
 
 std::unique_ptr<CallCopies> CallCopies::of(const Call& call, const Shape& shape,
                                            const Communicator& communicator) {
   auto made = std::make_unique<CallCopies>();
-  const Shape given = shape.packed ? shape_of(call, communicator) : shape;
-  if (devices_possible()) made->staged_ = StagedBuffers::of(call, given);
-  if (shape.packed)
+  if (shape.packed) {
+    const Shape given = shape_of(call, communicator);
+    if (devices_possible()) made->staged_ = StagedBuffers::of(call, given);
     made->packed_ =
         std::make_unique<PackedData>(made->on_copies(call), given, communicator.route.comm);
+  } else {
+    made->staged_ = StagedBuffers::of(call, shape);
+  }
   return made->staged_ || made->packed_ ? std::move(made) : nullptr;
 }
 
@@ -134,11 +136,14 @@ Call CallCopies::on_copies(Call call) const {
 }
 
 void CallCopies::bring_in() {
-  brought_in_ = (!staged_ || staged_->bring_in()) && (!packed_ || packed_->pack());
+  code_ = !staged_ || staged_->bring_in() ? MPI_SUCCESS : MPI_ERR_OTHER;
+  if (packed_ && code_ == MPI_SUCCESS) code_ = packed_->pack();
 }
 
-bool CallCopies::take_out() {
-  return brought_in_ && (!packed_ || packed_->unpack()) && (!staged_ || staged_->take_out());
+int CallCopies::take_out() {
+  if (code_ != MPI_SUCCESS) return code_;
+  const int code = packed_ ? packed_->unpack() : MPI_SUCCESS;
+  return code == MPI_SUCCESS && staged_ && !staged_->take_out() ? MPI_ERR_OTHER : code;
 }
 
 }  // namespace weft

@@ -31,12 +31,10 @@ class PackedData {
   bool there() const { return send_.bytes.there() && recv_.bytes.there(); }
   // The same call on packed bytes.
   Call on_bytes(Call call) const;
-  bool uses(MPI_Datatype type) const {
-    return send_.elements.type == type || recv_.elements.type == type;
-  }
 
-  bool pack();    // what the collective reads; before it begins
-  bool unpack();  // what it has written
+  // What the collective reads, before it begins; what it has written. MPI error code.
+  int pack();
+  int unpack();
 
  private:
   // One of the call's buffers.
@@ -64,15 +62,14 @@ class CallCopies {
   bool there() const { return (!staged_ || staged_->there()) && (!packed_ || packed_->there()); }
   // The same call on the copies.
   Call on_copies(Call call) const;
-  bool uses(MPI_Datatype type) const { return packed_ && packed_->uses(type); }
 
   void bring_in();  // before it begins, each time
-  bool take_out();  // after its end; false: one of both did not work
+  int take_out();   // after its end; MPI error code of both
 
  private:
   std::unique_ptr<StagedBuffers> staged_;
   std::unique_ptr<PackedData> packed_;
-  bool brought_in_ = false;
+  int code_ = MPI_SUCCESS;  // of bring_in()
 };
 
 }  // namespace weft

@@ -244,6 +244,12 @@ bool can_do_without_level(const Runtime& runtime, const Plan& plan, Use use) {
                                   needs_no_library(schedule.shape.kind, plan.kernel != nullptr));
 }
 
+// Others use this rank's buffers until it has signalled twice, which a persistent request in its
+// caller's hand may be too late for: that caller may wait for another rank by then.
+bool may_be_direct(const Runtime& runtime, Use use) {
+  return use != Use::persistent || !runtime.in_memory_only() || runtime.has_memory_thread();
+}
+
 // Who goes on with a call in memory while the application computes: a thread costs the application
 // more than it wins where the call is short or no core is left for it. alone: the thread can.
 Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone) {
@@ -392,11 +398,11 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   look_for_devices();
   plan->engine = choice.engine;
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  const bool packs = use != Use::blocking && runtime.in_memory_only() &&
-                     PackedData::is_needed(shape);
-  plan->use(schedule_for(
-      runtime, communicator,
-      packs ? PackedData::shape_on_bytes(call, shape, communicator) : shape, choice));
+  const bool packs =
+      use != Use::blocking && runtime.in_memory_only() && PackedData::is_needed(shape);
+  plan->use(schedule_for(runtime, communicator,
+                         packs ? PackedData::shape_on_bytes(call, shape, communicator) : shape,
+                         choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, *plan, use))
@@ -407,7 +413,8 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
       !is_named(runtime, communicator, shape) && !wins_as_request(runtime.library, shape))
     return Reason::rule;
   const bool in_order = runtime.config.reproducible && reduces(call.kind);
-  if (!in_order) plan->direct = direct_for(communicator, shape, choice, plan->kernel);
+  if (!in_order && may_be_direct(runtime, use))
+    plan->direct = direct_for(communicator, shape, choice, plan->kernel);
   plan->by_kernel = plan->direct && one_copy() && one_copy_rule().takes(shape);
   if (plan->direct) plan->shows = BuffersToShow(*plan->direct, plan->by_kernel);
   plan->at_once = plan->alone && !plan->direct && !devices_possible();

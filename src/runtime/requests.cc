@@ -38,7 +38,8 @@ int refuse_cancel(void*, int) {
 CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
                                          std::shared_ptr<const Schedule> schedule, Kernel kernel,
-                                         int tag, std::shared_ptr<const Schedule> direct)
+                                         int tag, std::shared_ptr<const Schedule> direct,
+                                         bool starts)
     : Operation(std::move(schedule), transport_, &operands_, &turn_),
       id_(id),
       call_(call),
@@ -47,16 +48,16 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       operands_(operands_of(call, kernel, temp_.data())),
       transport_(call_, this->schedule(), operands_, communicator_->route, tag) {
   if (direct) try_first(std::move(direct));
-  if (this->schedule().shape.packed || devices_possible()) make_copies();
+  if (this->schedule().shape.packed || devices_possible()) make_copies(starts);
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
 }
 
-void CollectiveOperation::make_copies() {
+void CollectiveOperation::make_copies(bool starts) {
   copies_ = CallCopies::of(call_, schedule().shape, *communicator_);
   if (!copies_ || !copies_->there()) return;
-  copies_->bring_in();
+  if (starts) copies_->bring_in();
   call_ = copies_->on_copies(call_);
   operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
 }
@@ -90,7 +91,6 @@ void CollectiveOperation::keep_arrays(const Shape& shape) {
 
 bool CollectiveOperation::uses_type(MPI_Datatype type) const {
   if (call_.sendtype == type || call_.recvtype == type) return true;
-  if (copies_ && copies_->uses(type)) return true;
   const Shape& shape = schedule().shape;
   const auto among = [&](const MPI_Datatype* types, std::size_t count) {
     return types && std::find(types, types + count, type) != types + count;
@@ -106,7 +106,7 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 
 void CollectiveOperation::finished(const Error* error) {
   if (error) failed(*error);
-  if (copies_ && !error && !copies_->take_out()) error_code_ = MPI_ERR_OTHER;
+  if (copies_ && !error) error_code_ = copies_->take_out();
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);

@@ -37,10 +37,11 @@ struct Site;
 class CollectiveOperation : public Operation {
  public:
   // kernel: of the call's operator and type; nullptr where MPI_Reduce_local must do it.
-  // direct: a schedule to be tried first; nullptr: none.
+  // direct: a schedule to be tried first; nullptr: none. starts: at once; else each start brings in
+  // what the collective reads.
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
-                      std::shared_ptr<const Schedule> direct = nullptr);
+                      std::shared_ptr<const Schedule> direct = nullptr, bool starts = true);
 
   // Before the first advance() since the start, where the schedule needs the node's memory.
   // first: its schedule, or what is tried before that.
@@ -66,7 +67,7 @@ class CollectiveOperation : public Operation {
   // On its communicator, modulo the tags there are.
   int number() const { return communicator_->tags.number_of(transport_.tag()); }
   bool has_memory() const { return temp_.there() && (!copies_ || copies_->there()); }
-  // Before the first advance() of a further start, where it works on copies.
+  // Before the first advance() of each start, where it works on copies.
   void bring_in() {
     if (copies_) [[unlikely]]
       copies_->bring_in();
@@ -105,7 +106,7 @@ class CollectiveOperation : public Operation {
 
  private:
   void keep_arrays(const Shape& shape);
-  void make_copies();
+  void make_copies(bool starts);
 
   const CallId id_;
   Call call_;

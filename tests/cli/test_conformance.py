@@ -168,7 +168,7 @@ def test_mpich(engine, ranks, tmp_path, capsys):
     check("mpich", ranks, engine, tmp_path, capsys, largest)
 
 
-@pytest.mark.parametrize("engine", WEFT_SCHEDULES if FULL else ("auto", AGENT))
+@pytest.mark.parametrize("engine", WEFT_SCHEDULES if FULL else ("auto",))
 def test_eight_ranks(engine, tmp_path, capsys):
     check("mpich", 8, engine, tmp_path, capsys, ["--largest-count", "7"])
 

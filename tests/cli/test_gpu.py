@@ -101,7 +101,8 @@ OFF = "by calls of MPI's, not in one kernel: rank 0: WEFT_GPU_ONE_KERNEL is off"
     ],
 )
 def test_equal_as_the_user_chooses(options, variables):
-    done = run("gpu_streams", STANDIN, *options, **variables)
+    """Two ranks: three take three times as long on two cores."""
+    done = run("gpu_streams", STANDIN, *options, ranks=2, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout
 

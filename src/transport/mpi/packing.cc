@@ -13,9 +13,7 @@ namespace {
 class Described {
  public:
   explicit Described(const Elements& elements)
-      : address_(elements.address),
-        count_(static_cast<int>(elements.count)),
-        type_(elements.type) {
+      : address_(elements.address), count_(static_cast<int>(elements.count)), type_(elements.type) {
     if (address_) return;
     address_ = this;
     const MPI_Aint back = -reinterpret_cast<MPI_Aint>(address_);

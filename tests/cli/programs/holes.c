@@ -82,7 +82,8 @@ struct collective {
 };
 
 static struct collective prepared(int kind, int root, int in_place) {
-  struct collective c = {kind, root, in_place, made(kind == SCATTER || kind == ALLTOALL ? ranks : 1),
+  struct collective c = {kind, root, in_place,
+                         made(kind == SCATTER || kind == ALLTOALL ? ranks : 1),
                          made(kind == BCAST || kind == SCATTER ? 1 : ranks)};
   return c;
 }
