@@ -5,6 +5,7 @@ were really done without is read from Weft's summary.
 """
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -118,3 +119,32 @@ def test_a_library_that_is_not_there_is_named():
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("XPMEM: /nowhere/libxpmem.so.0: cannot open") == 1
+
+
+@pytest.mark.parametrize("refused", ["clone", "nothing"])
+def test_a_persistent_call_needs_no_help_where_there_is_no_thread(refused, tmp_path):
+    """Without a copy others wait for a second step of each, which its caller may be late for."""
+    mpi = mpi_libraries.implementation("mpich")
+    compiler = mpi.mpiexec.parent / "mpicc"
+    program, tool = tmp_path / "late_persistent", tmp_path / "refuse.so"
+    summary = tmp_path / "summary.json"
+    tests = installation.ROOT / "tests"
+    for words in (
+        [tests / "cli/programs/late_persistent.c", "-o", program],
+        ["-shared", "-fPIC", tests / "faults/programs/refuse.c", "-o", tool],
+    ):
+        subprocess.run([str(word) for word in [compiler, *words]], check=True)
+    command = [mpi.mpiexec, "-n", 4, "env", f"FAULTS_REFUSE={refused}", f"LD_PRELOAD={tool}"]
+    command += [installation.weft_command(), "run", "--init-budget=0", f"--summary=json:{summary}"]
+    command += ["--", program]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **mpi.environment()},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("right") == 1
+    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
+    assert calls["MPI_Allgather_init"]["handled"] == 3 * 4
