@@ -180,6 +180,28 @@ def test_wrapper_without_a_fitting_library(tmp_path, script, header, says):
     assert says in configure(tmp_path, f"-DWEFT_MPI={place}/mpicc")
 
 
+def test_programs_of_a_library_that_is_known_by_its_wrapper(tmp_path):
+    """As for a cluster's own MPI library: the compiler is not the library's."""
+    wrappers = [
+        mpi_libraries.implementation(name).prefix / "bin/mpicc" for name in ("mpich", "openmpi")
+    ]
+    if not all(wrapper.exists() for wrapper in wrappers):
+        pytest.skip(f"needs {mpi_libraries.make_target('openmpi')}")
+    named = f"-DWEFT_MPI={wrappers[0]};{wrappers[1]}"
+    unpacked = f"-DCMAKE_PREFIX_PATH={installation.ROOT / '.deps/usr'}"
+    build = tmp_path / "build"
+    path = f"{installation.ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
+    targets = ["weft-probe_mpich", "weft-probe_openmpi"]
+    for command in (
+        ["cmake", "-S", installation.ROOT, "-B", build, "-G", "Ninja", named, unpacked],
+        ["cmake", "--build", build, "--target", *targets],
+    ):
+        words = [str(word) for word in command]
+        subprocess.run(words, env={**os.environ, "PATH": path}, check=True, timeout=120)
+    for name in ("mpich", "openmpi"):
+        assert build.joinpath(f"bin/{name}/weft-probe").exists()
+
+
 def test_no_wrapper(tmp_path):
     said = configure(tmp_path, "-DWEFT_MPI=/nowhere/mpicc")
     assert "There is no /nowhere/mpicc" in said and "MPI=" in said
