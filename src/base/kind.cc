@@ -44,4 +44,18 @@ bool is_neighborhood(Kind kind) {
   return kind >= Kind::neighbor_allgather;
 }
 
+bool has_one_count(Kind kind) {
+  switch (kind) {
+    case Kind::gatherv:
+    case Kind::scatterv:
+    case Kind::allgatherv:
+    case Kind::alltoallv:
+    case Kind::alltoallw:
+    case Kind::reduce_scatter:
+      return false;
+    default:
+      return !is_neighborhood(kind);
+  }
+}
+
 }  // namespace weft

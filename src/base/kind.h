@@ -34,5 +34,7 @@ inline constexpr int kKinds = 22;
 const char* kind_name(Kind kind);  // "allreduce"
 bool reduces(Kind kind);           // it has an operator
 bool is_neighborhood(Kind kind);
+// All ranks know alike what a call of it moves, by one count of each side: it comes without arrays.
+bool has_one_count(Kind kind);
 
 }  // namespace weft

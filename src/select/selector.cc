@@ -313,17 +313,7 @@ bool needs_no_later_help(const Schedule& schedule, bool blocking) {
 }
 
 bool needs_no_library(Kind kind, bool has_kernel) {
-  switch (kind) {
-    case Kind::barrier:
-    case Kind::bcast:
-    case Kind::gather:
-    case Kind::scatter:
-    case Kind::allgather:
-    case Kind::alltoall:
-      return true;
-    default:
-      return reduces(kind) && has_kernel;
-  }
+  return reduces(kind) ? has_kernel : has_one_count(kind);
 }
 
 bool wins_as_request(Library library, const Shape& shape) {

@@ -31,8 +31,8 @@ bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
 // No rank's thread needs the MPI library for what the call does to data: where there is a kernel,
-// the types are predefined ones, on all ranks; where each rank has one block, or as long a one for
-// each other rank, a caller packs what has another type (runtime/packed_data.h).
+// the types are predefined ones, on all ranks; where data are merely moved, by one count, a caller
+// packs what has another type (runtime/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
 // Of a non-blocking call: whether Weft's way in the node's memory was faster than the library's

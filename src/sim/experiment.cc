@@ -529,22 +529,7 @@ Result<bool> check(const Setup& setup, const Shape& shape) {
 }  // namespace
 
 bool is_simulated(Kind kind) {
-  switch (kind) {
-    case Kind::barrier:
-    case Kind::bcast:
-    case Kind::gather:
-    case Kind::scatter:
-    case Kind::allgather:
-    case Kind::alltoall:
-    case Kind::reduce:
-    case Kind::allreduce:
-    case Kind::reduce_scatter_block:
-    case Kind::scan:
-    case Kind::exscan:
-      return true;
-    default:
-      return false;
-  }
+  return has_one_count(kind);
 }
 
 Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int64_t bytes,
