@@ -29,7 +29,7 @@ class PersistentOperation final : public CollectiveOperation,
                       std::unique_ptr<PeerBuffers> peers = nullptr,
                       std::shared_ptr<Leaders> leaders = nullptr, InHand stays = InHand::no)
       : CollectiveOperation(id, call, std::move(communicator), std::move(schedule), kernel, tag,
-                            nullptr, false),
+                            nullptr, Begins::with_starts),
         engine(engine),
         node_(std::move(node)),
         leaders_(std::move(leaders)),

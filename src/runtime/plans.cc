@@ -208,14 +208,6 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
 }
 
-// All ranks know alike what calls of this kind move, and they come without arrays: else each is
-// planned anew, which may cost more than there is to win.
-bool is_planned_once(Kind kind) {
-  Shape shape;
-  shape.kind = kind;
-  return agreed_bytes(shape) && kind != Kind::allgatherv && kind != Kind::reduce_scatter;
-}
-
 // Whether blocking calls on it may be learnt about: they are not what the node's memory serves.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator) {
   return runtime.learns_by_messages() && runtime.config.blocking == Config::Blocking::by_rule &&
@@ -371,7 +363,8 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
   if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
   const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
-  if (learns && !is_planned_once(call.kind)) return outside_memory(runtime);
+  // With arrays each would be planned anew, which may cost more than there is to win.
+  if (learns && !has_one_count(call.kind)) return outside_memory(runtime);
   if (!arguments_look_right(call, communicator) || is_refused(call, communicator, use))
     return Reason::arguments;
   const Shape shape = shape_of(call, communicator);
@@ -400,9 +393,8 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   plan->kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   const bool packs =
       use != Use::blocking && runtime.in_memory_only() && PackedData::is_needed(shape);
-  plan->use(schedule_for(runtime, communicator,
-                         packs ? PackedData::shape_on_bytes(call, shape, communicator) : shape,
-                         choice));
+  const Shape& moved = packs ? PackedData::shape_on_bytes(shape) : shape;
+  plan->use(schedule_for(runtime, communicator, moved, choice));
   plan->in_memory = choice.algorithm && needs_memory(choice.algorithm->needs);
   plan->leads = choice.algorithm && choice.algorithm->needs == Needs::nodes_leaders;
   if (in_memory_only(runtime, communicator, use) && !can_do_without_level(runtime, *plan, use))

@@ -39,7 +39,7 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
                                          std::shared_ptr<Communicator> communicator,
                                          std::shared_ptr<const Schedule> schedule, Kernel kernel,
                                          int tag, std::shared_ptr<const Schedule> direct,
-                                         bool starts)
+                                         Begins begins)
     : Operation(std::move(schedule), transport_, &operands_, &turn_),
       id_(id),
       call_(call),
@@ -48,16 +48,16 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       operands_(operands_of(call, kernel, temp_.data())),
       transport_(call_, this->schedule(), operands_, communicator_->route, tag) {
   if (direct) try_first(std::move(direct));
-  if (this->schedule().shape.packed || devices_possible()) make_copies(starts);
+  if (this->schedule().shape.packed || devices_possible()) make_copies(begins);
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
   if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
 }
 
-void CollectiveOperation::make_copies(bool starts) {
+void CollectiveOperation::make_copies(Begins begins) {
   copies_ = CallCopies::of(call_, schedule().shape, *communicator_);
   if (!copies_ || !copies_->there()) return;
-  if (starts) copies_->bring_in();
+  if (begins == Begins::at_once) copies_->bring_in();
   call_ = copies_->on_copies(call_);
   operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
 }

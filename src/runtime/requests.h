@@ -16,8 +16,8 @@
 #include "engine/operation.h"
 #include "engine/orders.h"
 #include "library/generated/call_ids.h"
+#include "runtime/call_copies.h"
 #include "runtime/communicators.h"
-#include "runtime/packed_data.h"
 #include "transport/mpi/mpi_transport.h"
 
 namespace weft {
@@ -36,12 +36,14 @@ struct Site;
 // caller carries out to its end (a blocking call).
 class CollectiveOperation : public Operation {
  public:
+  // with_starts: each start brings in what the collective reads.
+  enum class Begins : std::uint8_t { at_once, with_starts };
   // kernel: of the call's operator and type; nullptr where MPI_Reduce_local must do it.
-  // direct: a schedule to be tried first; nullptr: none. starts: at once; else each start brings in
-  // what the collective reads.
+  // direct: a schedule to be tried first; nullptr: none.
   CollectiveOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
                       std::shared_ptr<const Schedule> schedule, Kernel kernel, int tag,
-                      std::shared_ptr<const Schedule> direct = nullptr, bool starts = true);
+                      std::shared_ptr<const Schedule> direct = nullptr,
+                      Begins begins = Begins::at_once);
 
   // Before the first advance() since the start, where the schedule needs the node's memory.
   // first: its schedule, or what is tried before that.
@@ -106,7 +108,7 @@ class CollectiveOperation : public Operation {
 
  private:
   void keep_arrays(const Shape& shape);
-  void make_copies(bool starts);
+  void make_copies(Begins begins);
 
   const CallId id_;
   Call call_;

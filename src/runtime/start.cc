@@ -9,8 +9,8 @@
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/blocking_call.h"
+#include "runtime/call_copies.h"
 #include "runtime/contest.h"
-#include "runtime/device_memory.h"
 #include "runtime/held.h"
 #include "runtime/persistent.h"
 #include "runtime/plans.h"
@@ -496,14 +496,15 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
 
 // The same, with buffers of any kind.
 int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
-  const auto staged = devices_possible() ? StagedBuffers::of(call, plan.schedule->shape) : nullptr;
-  if (staged && !staged->there()) return failed(call, MPI_ERR_NO_MEM);
-  const bool brought_in = !staged || staged->bring_in();
-  const Call within_reach = staged ? staged->staged(call) : call;
+  const auto copies = CallCopies::of(call, plan.schedule->shape, *plan.communicator);
+  if (copies && !copies->there()) return failed(call, MPI_ERR_NO_MEM);
+  if (copies) copies->bring_in();
+  const Call within_reach = copies ? copies->on_copies(call) : call;
   const int code = plan.direct ? try_direct_in_memory(runtime, id, within_reach, plan)
                                : carry_out_in_memory(runtime, within_reach, plan);
-  if (!staged || code != MPI_SUCCESS) return code;
-  return brought_in && staged->take_out() ? code : failed(call, MPI_ERR_OTHER);
+  if (!copies || code != MPI_SUCCESS) return code;
+  const int taken_out = copies->take_out();
+  return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
 }
 
 // Where somebody looks on, or there is more to do than work in memory.

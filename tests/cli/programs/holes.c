@@ -5,7 +5,6 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { COUNT = 12 * 1024, RANKS = 4, HOLE = -7 };
 enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, KINDS };
