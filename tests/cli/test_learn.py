@@ -14,12 +14,13 @@ BLOCKING = "blocking "  # of each blocking kind, also of the barriers between
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
 
-def built(name, directory):
+def built(name, directory, *options):
     path = directory / name
     source = installation.ROOT / f"tests/cli/programs/{name}.c"
     compiler = MPICH.mpiexec.parent / "mpicc"
     subprocess.run(
-        [compiler, "-O2", "-g", source, "-o", path, f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
+        [compiler, "-O2", "-g", *options, source, "-o", path]
+        + [f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
         check=True,
     )
     return path
@@ -42,9 +43,11 @@ def run(program, tmp_path):
         hosts="a:1,b:1",
         blocking=False,
         program=program,
+        tool=None,  # preloaded behind Weft
     ):
         summary = tmp_path / "summary.json"
         command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", ranks]
+        command += ["env", f"LD_PRELOAD={tool}"] if tool else []
         command += [installation.weft_command(), "run", f"--summary=json:{summary}"]
         command += ["--plan-cache", plans, *options, "--", program, *arguments]
         done = subprocess.run(
@@ -282,29 +285,16 @@ def test_on_one_node_ways_may_switch_all_the_time(run, ranks):
         assert 0 < entry["handled"] < entry["seen"]
 
 
-def test_on_one_node_data_with_holes_are_packed_by_their_caller(tmp_path):
+def test_on_one_node_data_with_holes_are_packed_by_their_caller(run, tmp_path):
     """Each rank has another type; the application's own thread is the only one in the library."""
-    summary = tmp_path / "summary.json"
-    programs = installation.ROOT / "tests/cli/programs"
-    tool = tmp_path / "main_thread_only.so"
-    words = ["-shared", "-fPIC", programs / "main_thread_only.c", "-o", tool]
-    subprocess.run([MPICH.mpiexec.parent / "mpicc", *words], check=True)
-    command = [MPICH.mpiexec, "-n", 3, "env", f"LD_PRELOAD={tool}"]
-    command += [installation.weft_command(), "run", f"--summary=json:{summary}"]
-    command += ["--plan-cache", tmp_path / "plans", "--learn", "switch", "--init-budget=0", "--"]
-    command += [built("holes", tmp_path), 90]
-    done = subprocess.run(
-        [str(word) for word in command],
-        env={**os.environ, **MPICH.environment()},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    tool = built("main_thread_only", tmp_path, "-shared", "-fPIC")
+    options = ["--learn", "switch", "--init-budget=0"]
+    holes = built("holes", tmp_path)
+    _, done = run(90, options=options, ranks=3, hosts="a:3", program=holes, tool=tool)
     assert done.stdout.count("right") == 3
-    calls = {entry["call"]: entry for entry in json.loads(summary.read_text())["calls"]}
     for name in ("bcast", "gather", "scatter", "allgather", "alltoall"):
-        one_by_one, prepared = calls[f"MPI_I{name}"], calls[f"MPI_{name.capitalize()}_init"]
+        one_by_one = done.calls[f"MPI_I{name}"]
+        prepared = done.calls[f"MPI_{name.capitalize()}_init"]
         assert 0 < one_by_one["handled"] < one_by_one["seen"] == one_by_one["completed"] == 3 * 90
         assert prepared["handled"] == prepared["seen"] == 3
 
