@@ -7,16 +7,15 @@ computation is a share of the library's blocking communication, measured first.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import installation, mpi_libraries
+from bar_jobs import run_job
+
 from weft.lab import Lab
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "allgather")
@@ -56,40 +55,17 @@ class Point:
         return [seconds / best for seconds in self.seconds[what]]
 
 
-class OneNode:
-    """Two ranks on this machine, run as a lab runs them."""
-
-    def __init__(self, mpi: str) -> None:
-        library = mpi_libraries.implementation(mpi)
-        self.launcher = library.launcher(2)
-        self.environment = {**os.environ, **library.environment()}
-
-    def run(self, command: list[str], capture: bool, timeout: float) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [*map(str, self.launcher), *command],
-            env=self.environment,
-            capture_output=capture,
-            text=True,
-            timeout=timeout,
-        )
-
-
 class Jobs:
-    """Runs steps in one place."""
+    """Runs steps on two ranks in one place."""
 
-    def __init__(self, place: Lab | OneNode, mpi: str, directory: Path) -> None:
-        self.place = place
-        self.program = mpi_libraries.implementation(mpi).program("steps")
+    def __init__(self, lab: Lab | None, mpi: str, directory: Path) -> None:
+        self.lab = lab
+        self.mpi = mpi
         self.directory = directory
 
     def run(self, options: list, weft: list | None) -> list[float]:
-        front = [installation.weft_command(), "run", *weft, "--"] if weft is not None else []
-        command = [str(word) for word in [*front, self.program, *options]]
-        done = self.place.run(command, capture=True, timeout=JOB_SECONDS)
-        if done.returncode != 0:
-            said = done.stdout + done.stderr
-            raise SystemExit(f"bars: steps ended with status {done.returncode}:\n{said}")
-        return [float(word) for word in done.stdout.split()]
+        said = run_job(self.mpi, 2, self.lab, "steps", options, weft, JOB_SECONDS)
+        return [float(word) for word in said.split()]
 
 
 def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
@@ -117,9 +93,8 @@ def measure_point(jobs: Jobs, point: Point, extent: Extent) -> None:
 def measure(extent: Extent, libraries: list[str]) -> Iterator[Point]:
     with tempfile.TemporaryDirectory() as directory:
         for mpi in libraries:
-            here = contextlib.nullcontext(OneNode(mpi)) if extent.on_one_node else None
-            with here or Lab(nodes=2, mpi=mpi) as place:
-                jobs = Jobs(place, mpi, Path(directory))
+            with nullcontext() if extent.on_one_node else Lab(nodes=2, mpi=mpi) as lab:
+                jobs = Jobs(lab, mpi, Path(directory))
                 for collective in COLLECTIVES:
                     for size in extent.sizes:
                         for share in extent.shares:

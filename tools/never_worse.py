@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft import installation, mpi_libraries
+from bar_jobs import run_job
+
 from weft.lab import Lab
 
 Point = tuple[str, str, int]  # call, form, bytes
@@ -79,26 +79,9 @@ class Place:
 
 
 def one_job(place: Place, lab: Lab | None, options: list, weft: bool, cache: Path) -> dict:
-    library = mpi_libraries.implementation(place.mpi)
-    front = [installation.weft_command(), "run", "--plan-cache", cache, "--"] if weft else []
-    command = [str(word) for word in [*front, library.program("table"), *options]]
-    if lab:
-        done = lab.run(command, capture=True, timeout=JOB_SECONDS)
-    else:
-        bound = place.ranks <= len(os.sched_getaffinity(0))
-        option = "--bind-to" if place.mpi == "openmpi" else "-bind-to"
-        launch = [library.mpiexec, *([option, "core"] if bound else library.unbound())]
-        done = subprocess.run(
-            [str(word) for word in [*launch, "-n", place.ranks, *command]],
-            env={**os.environ, **library.environment()},
-            capture_output=True,
-            text=True,
-            timeout=JOB_SECONDS,
-        )
-    if done.returncode != 0:
-        said = done.stdout + done.stderr
-        raise SystemExit(f"bars: table ended with status {done.returncode} ({place.name}):\n{said}")
-    lines = (line.split() for line in done.stdout.splitlines())
+    plans = ["--plan-cache", cache] if weft else None
+    said = run_job(place.mpi, place.ranks, lab, "table", options, plans, JOB_SECONDS)
+    lines = (line.split() for line in said.splitlines())
     return {(call, form, int(size)): float(median) for call, form, size, _, median in lines}
 
 
