@@ -325,7 +325,7 @@ def ceiling(value: float) -> str:
 
 def interval(gain: Statistic | None) -> str:
     """Of one row; nothing where there is none, or too few samples for one."""
-    return f"{gain.low:.2f}–{gain.high:.2f}" if gain and gain.is_certain else ""
+    return f"{floor(gain.low)}–{ceiling(gain.high)}" if gain and gain.is_certain else ""
 
 
 def size(count: int) -> str:
