@@ -1,12 +1,15 @@
 /* holes CALLS: collectives that move data: CALLS non-blocking ones of each kind, in turns, and as
  * many starts of a persistent one. Rank 0 has integers, the others have vectors with holes or
  * structures; some calls are in place. What lies in the holes must stay as it is. Types are freed
- * while they are in use. */
+ * while they are in use. In each call one rank blocks in the library until the others are through
+ * with it. Buffers of persistent calls cannot be touched while these are initialised. */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { COUNT = 12 * 1024, RANKS = 4, HOLE = -7 };
+enum { COUNT = 48 * 1024, RANKS = 4, HOLE = -7 };
 enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, KINDS };
 
 static int rank, ranks, wrong;
@@ -19,6 +22,10 @@ struct buffer {
   int blocks;
   int* memory;
 };
+
+static size_t bytes_of(const struct buffer* b) {
+  return (size_t)b->blocks * COUNT / 2 * b->stride * sizeof(int);
+}
 
 static struct buffer made(int blocks) {
   struct buffer b = {MPI_INT, COUNT, 2, blocks, NULL};
@@ -40,7 +47,7 @@ static struct buffer made(int blocks) {
     }
     MPI_Type_commit(&b.type);
   }
-  b.memory = malloc((size_t)blocks * COUNT / 2 * b.stride * sizeof(int));
+  b.memory = mmap(NULL, bytes_of(&b), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return b;
 }
 
@@ -51,7 +58,7 @@ static int* at(const struct buffer* b, int block, int k) {
 }
 
 static void clear(const struct buffer* b) {
-  for (size_t i = 0; i < (size_t)b->blocks * COUNT / 2 * b->stride; ++i) b->memory[i] = HOLE;
+  for (size_t i = 0; i < bytes_of(b) / sizeof(int); ++i) b->memory[i] = HOLE;
 }
 
 static void fill(const struct buffer* b, int block, int value) {
@@ -65,8 +72,7 @@ static void check(const struct buffer* b, int block, int value) {
 
 static void check_holes(const struct buffer* b) {
   size_t holes = 0;
-  for (size_t i = 0; i < (size_t)b->blocks * COUNT / 2 * b->stride; ++i)
-    holes += b->memory[i] == HOLE;
+  for (size_t i = 0; i < bytes_of(b) / sizeof(int); ++i) holes += b->memory[i] == HOLE;
   if (holes != (size_t)b->blocks * COUNT / 2 * (b->stride - 2)) wrong = 1;
 }
 
@@ -151,8 +157,22 @@ static void drop(struct collective* c) {
 }
 
 static void release(struct collective* c) {
-  free(c->send.memory);
-  free(c->recv.memory);
+  munmap(c->send.memory, bytes_of(&c->send));
+  munmap(c->recv.memory, bytes_of(&c->recv));
+}
+
+static void protect(const struct collective* c, int how) {
+  mprotect(c->send.memory, bytes_of(&c->send), how);
+  mprotect(c->recv.memory, bytes_of(&c->recv), how);
+}
+
+/* Rank `late` waits in the library until the others have completed theirs. */
+static void complete(int late, int count, MPI_Request* requests) {
+  int token = 0;
+  for (int from = 0; rank == late && from < ranks; ++from)
+    if (from != late) MPI_Recv(&token, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+  if (rank != late) MPI_Send(&token, 1, MPI_INT, late, 0, MPI_COMM_WORLD);
 }
 
 int main(int argc, char** argv) {
@@ -170,7 +190,7 @@ int main(int argc, char** argv) {
       begin(&all[kind], 0, &requests[kind]);
       drop(&all[kind]);
     }
-    MPI_Waitall(KINDS, requests, MPI_STATUSES_IGNORE);
+    complete((call + 1) % ranks, KINDS, requests);
     for (int kind = 0; kind < KINDS; ++kind) {
       check_output(&all[kind], call);
       release(&all[kind]);
@@ -179,12 +199,14 @@ int main(int argc, char** argv) {
   for (int kind = 0; kind < KINDS; ++kind) {
     struct collective c = prepared(kind, ranks - 1, kind % 2);
     MPI_Request request;
+    protect(&c, PROT_NONE);
     begin(&c, 1, &request);
+    protect(&c, PROT_READ | PROT_WRITE);
     drop(&c);
     for (int call = 0; call < calls; ++call) {
       write_input(&c, call);
       MPI_Start(&request);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      complete(call % ranks, 1, &request);
       check_output(&c, call);
     }
     MPI_Request_free(&request);
