@@ -19,17 +19,18 @@
 namespace {
 
 struct Settings {
-  std::vector<long> bytes = {8,      1024,   4096,    16384,   65536,
-                             131072, 262144, 1048576, 2097152, 4194304};
-  std::vector<long> core_bytes = {65536, 1048576, 4194304};
+  std::vector<long> bytes = {8,      1024,   4096,   16384,   65536,  131072,
+                             196608, 262144, 524288, 1048576, 2097152, 4194304};
+  long core_bytes = 196608;
   int repetitions = 9;
   long pause_us = 15000;  // so that a rate limiter's bucket is full again
 };
 
 constexpr int kTag = 1, kNeverSent = 2, kMessages = 64;
+constexpr int kCoreTimes = 10;  // as many repetitions: a small difference of two long times
 constexpr double kChunk_us = 50;
 constexpr char kUsage[] =
-    "pingpong [--bytes 8,1MiB,...] [--core-bytes 64KiB,...] [--repetitions 9] [--pause-us 15000]\n";
+    "pingpong [--bytes 8,1MiB,...] [--core-bytes 192KiB] [--repetitions 9] [--pause-us 15000]\n";
 
 bool set_sizes(std::vector<long>* sizes, const std::string& value) {
   sizes->clear();
@@ -43,7 +44,12 @@ bool set_sizes(std::vector<long>* sizes, const std::string& value) {
 
 bool set(Settings* settings, const std::string& name, const std::string& value) {
   if (name == "--bytes") return set_sizes(&settings->bytes, value);
-  if (name == "--core-bytes") return set_sizes(&settings->core_bytes, value);
+  if (name == "--core-bytes") {
+    std::vector<long> one;
+    if (!set_sizes(&one, value) || one.size() != 1) return false;
+    settings->core_bytes = one.front();
+    return true;
+  }
   const auto number = bench::number(value, name == "--pause-us" ? 0 : 1, 1e6);
   if (!number) return false;
   if (name == "--repetitions") settings->repetitions = static_cast<int>(*number);
@@ -67,10 +73,10 @@ double median(std::vector<double> values) {
 class PingPong {
  public:
   PingPong(const Settings& settings, int rank) : settings_(settings), rank_(rank) {
-    long most = 0;
-    for (const auto& sizes : {settings.bytes, settings.core_bytes})
-      most = std::max(most, *std::max_element(sizes.begin(), sizes.end()));
+    const long most = std::max(
+        settings.core_bytes, *std::max_element(settings.bytes.begin(), settings.bytes.end()));
     buffer_.resize(static_cast<std::size_t>(most), 1);
+    arrived_.resize(buffer_.size());
   }
 
   double one_way_us(long bytes) {
@@ -80,6 +86,19 @@ class PingPong {
       receive(bytes);
       if (rank_ == 1) send(bytes);
       return (now_us() - begin) / 2;
+    });
+  }
+
+  // Two messages at once, one each way.
+  double exchange_us(long bytes) {
+    return median_of([&] {
+      const double begin = now_us();
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Irecv(arrived_.data(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag,
+                MPI_COMM_WORLD, &request);
+      send(bytes);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      return now_us() - begin;
     });
   }
 
@@ -154,7 +173,7 @@ class PingPong {
     const double span_us = 1.3 * one_way_us(bytes) + 2000;
     const long chunks = static_cast<long>(span_us / kChunk_us) + 1;
     std::vector<double> taken;
-    for (int i = 0; i < settings_.repetitions; ++i) {
+    for (int i = 0; i < kCoreTimes * settings_.repetitions; ++i) {
       const double without_us = compute_us(chunks, 0);
       taken.push_back(compute_us(chunks, bytes) - without_us);
     }
@@ -268,7 +287,7 @@ class PingPong {
 
   const Settings& settings_;
   const int rank_;
-  std::vector<char> buffer_;
+  std::vector<char> buffer_, arrived_;
   char unused_ = 0;
   long work_ = 1;
 };
@@ -286,9 +305,11 @@ void print_pairs(const char* name, const std::vector<std::vector<double>>& rows)
 void measure(const Settings& settings, int rank) {
   PingPong pair(settings, rank);
   pair.find_work();
-  std::vector<std::vector<double>> ways, cores;
+  std::vector<std::vector<double>> ways, exchanges;
   for (const long bytes : settings.bytes)
     ways.push_back({static_cast<double>(bytes), pair.one_way_us(bytes)});
+  for (const long bytes : settings.bytes)
+    exchanges.push_back({static_cast<double>(bytes), pair.exchange_us(bytes)});
   double gap_us = 0, send_us = 0, receive_us = 0;
   pair.short_messages(&gap_us, &send_us, &receive_us);
   const double poll_us = pair.poll_us();
@@ -300,20 +321,19 @@ void measure(const Settings& settings, int rank) {
     const long between = (eager + waits) / 2;
     (pair.is_eager(between) ? eager : waits) = between;
   }
-  for (const long bytes : settings.core_bytes) {
-    const auto [sender, receiver] = pair.core_us(bytes);
-    cores.push_back({static_cast<double>(bytes), sender, receiver});
-  }
+  const auto [sender, receiver] = pair.core_us(settings.core_bytes);
   const long longest = settings.bytes.back();
   const double left_us = pair.left_us(longest, true);
   const double unlooked_us = pair.left_us(longest, false);
   if (rank != 0) return;
   std::printf("{\"gap_us\": %.3f, \"send_us\": %.3f, \"receive_us\": %.3f, \"poll_us\": %.4f,\n",
               gap_us, send_us, receive_us, poll_us);
-  std::printf(" \"eager_bytes\": %ld, \"left_us\": %.3f, \"unlooked_us\": %.3f", eager, left_us,
+  std::printf(" \"eager_bytes\": %ld, \"left_us\": %.3f, \"unlooked_us\": %.3f,\n", eager, left_us,
               unlooked_us);
+  std::printf(" \"core_bytes\": %ld, \"sender_core_us\": %.3f, \"receiver_core_us\": %.3f",
+              settings.core_bytes, sender, receiver);
   print_pairs("one_way", ways);
-  print_pairs("core", cores);
+  print_pairs("exchange", exchanges);
   std::printf("}\n");
 }
 

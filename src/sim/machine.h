@@ -41,6 +41,8 @@ struct Machine {
   double core_copy = 5000;    // bytes per microsecond that one core copies
   double numa_copy = 50000;   // and all cores of a NUMA node together
   double core_reduce = 4000;  // bytes of each operand that one core reduces
+  // The same where it copies the result at once; 0: that takes no longer.
+  double core_reduce_copy = 0;
   // The same of data up to `cache_bytes`, which caches still hold when a core has written them and
   // another one reads them; 0: caches make no difference.
   std::int64_t cache_bytes = 0;
@@ -66,8 +68,9 @@ struct Machine {
 
   // Of so much data, how many plain copies one takes, or one reduction.
   double copies_of_copy(double data) const { return is_cached(data) ? core_copy / cache_copy : 1; }
-  double copies_of_reduction(double data) const {
-    return core_copy / (is_cached(data) ? cache_reduce : core_reduce);
+  double copies_of_reduction(double data, bool copies_result) const {
+    if (is_cached(data)) return core_copy / cache_reduce;
+    return core_copy / (copies_result && core_reduce_copy > 0 ? core_reduce_copy : core_reduce);
   }
   bool is_cached(double data) const { return data <= static_cast<double>(cache_bytes); }
 

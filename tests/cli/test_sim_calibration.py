@@ -33,7 +33,10 @@ def figures(rate: float, burst: float = 0, peak: float = 0, **other) -> calibrat
         "left_us": 1.0,
         "unlooked_us": 1.0,
         "one_way": [[size, way_us(size, rate, burst, peak)] for size in SIZES],
-        "core": [[65536, 40.0, 80.0], [4 << 20, 40.0, 80.0]],
+        "exchange": [[size, way_us(size, rate, burst, peak)] for size in SIZES],
+        "core_bytes": 196608,
+        "sender_core_us": 1.0,
+        "receiver_core_us": -5.0,  # but for noise, nothing: by RDMA
     }
     return calibration.parsed(json.dumps(facts | other))
 
@@ -55,14 +58,17 @@ def test_the_burst_of_a_rate_limiter_is_found_again():
     assert found["burst_bytes_per_us"] == pytest.approx(1000, rel=0.05)
 
 
-def test_core_time_is_what_grows_with_the_length():
-    core = [[65536, 100.0, 200.0], [65536 + (1 << 20), 100.0 + 512, 200.0 + 1024]]
-    found = calibration.network_of(figures(rate=25, core=core))
+def test_core_time_is_a_messages_less_its_overhead_and_no_longer_than_an_exchange():
+    core = {"sender_core_us": OVERHEAD + 192 * 0.5, "receiver_core_us": OVERHEAD + 192 * 1.0}
+    found = calibration.network_of(figures(rate=25, **core))
     assert found["send_us_per_kib"] == pytest.approx(0.5)
     assert found["recv_us_per_kib"] == pytest.approx(1.0)
-    core = [[65536, 100.0, 200.0], [4 << 20, 90.0, 190.0]]  # by RDMA, but for noise
-    found = calibration.network_of(figures(rate=25, core=core))
-    assert found["send_us_per_kib"] == found["recv_us_per_kib"] == 0
+    # Of an exchange a KiB takes 1024 / 1000 us.
+    found = calibration.network_of(figures(rate=1000, **core))
+    assert found["send_us_per_kib"] == pytest.approx(1.024 / 3, rel=0.01)
+    assert found["recv_us_per_kib"] == pytest.approx(2 * 1.024 / 3, rel=0.01)
+    found = calibration.network_of(figures(rate=25, burst=256000, peak=1000, **core))
+    assert found["recv_us_per_kib"] == pytest.approx(2 * 1.024 / 3, rel=0.05)
 
 
 def test_what_has_moved_without_a_look_is_the_window():
@@ -109,6 +115,22 @@ class NoLab:
 
     def __exit__(self, *_) -> None:
         pass
+
+
+@pytest.mark.parametrize(("nodes", "rests"), [(1, False), (2, True)])
+def test_only_between_nodes_a_measurement_rests(monkeypatch, tmp_path, nodes, rests):
+    result, asked = tmp_path / "overlap.json", []
+
+    def said_by(_mpi, command, *_) -> str:
+        asked.extend(command)
+        result.write_text("{}")
+        return ""
+
+    monkeypatch.setattr(calibration, "said_by", said_by)
+    monkeypatch.setattr(calibration, "program_of", lambda _mpi, name: name)
+    case = against.Case("allreduce", 8, nodes, 2, ("thread",))
+    assert against.measured(None, case, None, result) == {}
+    assert ("--pause-us" in asked) is not rests
 
 
 @pytest.mark.skipif(not installation.native_part("weft-sim").exists(), reason="needs make build")

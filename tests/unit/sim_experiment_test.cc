@@ -187,6 +187,20 @@ TEST(SimRounds, GeneratedRoundsAreThoseOfTheSchedule) {
   EXPECT_EQ(at, whole.steps.size());
 }
 
+// In a ring each of two ranks reduces half of the vector, and copies the result to its own buffer.
+TEST(SimExperiment, AReductionThatCopiesItsResultHasARateOfItsOwn) {
+  auto setup = setup_of(ideal(2), Kind::allreduce, "node-ring", 2);
+  setup.executor = Executor::blocking;
+  const double alike_us = outcome_of(setup, true).total_us;
+  EXPECT_NEAR(alike_us, 1.5 * kTransfer_us, 1);
+  setup.machine.core_reduce_copy = setup.machine.core_reduce / 2;
+  EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
+  setup.algorithm = find_algorithm(Kind::allreduce, "node-flat");  // no copy follows
+  EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
+  setup.machine.core_reduce_copy = 0;
+  EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
+}
+
 TEST(SimFabric, ThinnerFabricsDelayWhatCrossesThem) {
   Network network{.latency_us = 1, .gap_us = 0, .bytes_per_us = 100};
   network.nodes_per_switch = 2;

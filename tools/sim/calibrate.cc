@@ -1,5 +1,5 @@
-// Each figure is the best of many short samples: other work on the machine only makes them longer.
-// What all cores copy together is a median, since they must do it at the same time.
+// Times are the best of many short samples: other work on the machine only makes them longer. Rates
+// are medians, as what a program meets.
 #include "calibrate.h"
 
 #include <pthread.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "shm/reduction.h"
 #include "topo/topology.h"
 
 namespace weft::sim {
@@ -37,6 +38,10 @@ std::vector<double> sorted_samples(const std::function<double()>& sample) {
   return found;
 }
 
+double median(const std::function<double()>& sample) {
+  return sorted_samples(sample)[kSamples / 2];
+}
+
 double microseconds(const std::function<void()>& work) {
   const auto begin = now_ns();
   work();
@@ -56,11 +61,27 @@ double copy_rate(Buffers& buffers) {
          });
 }
 
+// By the library's own kernel, as ranks add what another one has sent; `also` gets the sums, too.
+void reduce(const double* from, double* to, std::size_t count, double* also) {
+  static const Kernel sum = find_kernel(Element::float64, Operator::sum);
+  sum(from, to, to, also, static_cast<std::int64_t>(count));
+}
+
 double reduce_rate(Buffers& buffers) {
   constexpr auto bytes = static_cast<double>(kCopied_bytes);
   return bytes / microseconds([&] {
-           for (std::size_t i = 0; i < buffers.to.size(); ++i) buffers.to[i] += buffers.from[i];
-           asm volatile("" ::: "memory");
+           reduce(buffers.from.data(), buffers.to.data(), buffers.to.size(), nullptr);
+         });
+}
+
+// Part by part in the memory that ranks share: the result stays there, and goes to the core's own.
+double reduce_copy_rate(Buffers& buffers) {
+  constexpr auto bytes = static_cast<double>(kCopied_bytes);
+  constexpr std::size_t kPart = (64 << 10) / sizeof(double);
+  std::vector<double> part(kPart, 3.0);
+  return bytes / microseconds([&] {
+           for (std::size_t begin = 0; begin < buffers.to.size(); begin += kPart)
+             reduce(&buffers.from[begin], part.data(), kPart, &buffers.to[begin]);
          });
 }
 
@@ -75,7 +96,7 @@ double shared_copy_rate(const std::vector<int>& cpus) {
       Buffers buffers;
       ready.fetch_add(1);
       while (ready.load() < static_cast<int>(cpus.size())) sched_yield();
-      rates[i] = sorted_samples([&] { return copy_rate(buffers); })[kSamples / 2];
+      rates[i] = median([&] { return copy_rate(buffers); });
     });
   for (auto& thread : threads) thread.join();
   double sum = 0;
@@ -88,12 +109,11 @@ void copy(const double* from, double* to, std::size_t count) {
   asm volatile("" ::: "memory");
 }
 
-void reduce(const double* from, double* to, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
-  asm volatile("" ::: "memory");
+void add(const double* from, double* to, std::size_t count) {
+  reduce(from, to, count, nullptr);
 }
 
-// Of data that the other core has just written.
+// Of data that the other core has just copied there, as ranks do in the memory that they share.
 double handed_over_rate(const std::vector<int>& cpus, std::size_t bytes,
                         void (*work)(const double*, double*, std::size_t)) {
   const std::size_t count = bytes / sizeof(double);
@@ -101,9 +121,10 @@ double handed_over_rate(const std::vector<int>& cpus, std::size_t bytes,
   std::atomic<int> turn{0};
   std::thread other([&] {
     bind_to(cpus[1]);
+    const std::vector<double> source(count, 3.0);
     for (int i = 0; i < kSamples; ++i) {
       while (turn.load() != 2 * i) sched_yield();
-      std::fill(from.begin(), from.end(), static_cast<double>(i));
+      copy(source.data(), from.data(), count);
       turn.store(2 * i + 1);
     }
   });
@@ -127,10 +148,10 @@ double handed_over_rate(const std::vector<int>& cpus, std::size_t bytes,
 void measure_caches(Machine& machine, const std::vector<int>& cpus) {
   constexpr std::size_t kShort_bytes = 64 << 10, kMost_bytes = 4 << 20;
   machine.cache_copy = handed_over_rate(cpus, kShort_bytes, copy);
-  machine.cache_reduce = handed_over_rate(cpus, kShort_bytes, reduce);
+  machine.cache_reduce = handed_over_rate(cpus, kShort_bytes, add);
   machine.cache_bytes = 0;
   for (std::size_t bytes = kShort_bytes; bytes <= kMost_bytes; bytes *= 2) {
-    const double rate = handed_over_rate(cpus, bytes, reduce);
+    const double rate = handed_over_rate(cpus, bytes, add);
     if (std::abs(rate - machine.cache_reduce) > std::abs(rate - machine.core_reduce)) break;
     machine.cache_bytes = static_cast<std::int64_t>(bytes);
   }
@@ -226,8 +247,9 @@ Result<bool> calibrate(Machine& machine) {
   std::thread([&] {
     bind_to(cpus[0]);
     Buffers buffers;
-    machine.core_copy = sorted_samples([&] { return copy_rate(buffers); }).back();
-    machine.core_reduce = sorted_samples([&] { return reduce_rate(buffers); }).back();
+    machine.core_copy = median([&] { return copy_rate(buffers); });
+    machine.core_reduce = median([&] { return reduce_rate(buffers); });
+    machine.core_reduce_copy = median([&] { return reduce_copy_rate(buffers); });
   }).join();
   machine.numa_copy = std::max(machine.core_copy, shared_copy_rate(first_domain));
   if (const double us = slice_us(cpus[0]); us > 0) machine.slice_us = us;

@@ -36,6 +36,7 @@ std::vector<Field> fields_of(Machine& m) {
           {"copy.core", &m.core_copy, kLeastRate, kMostRate},
           {"copy.numa_node", &m.numa_copy, kLeastRate, kMostRate},
           {"copy.reduce", &m.core_reduce, kLeastRate, kMostRate},
+          {"copy.reduce_copy", &m.core_reduce_copy, 0, kMostRate, true},
           {"copy.remote_cost", &m.remote_cost, 1, 100},
           {"copy.cache_bytes", &m.cache_bytes, 0, kMost_bytes, true},
           {"copy.cache_core", &m.cache_copy, kLeastRate, kMostRate, true},

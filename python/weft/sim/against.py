@@ -85,6 +85,9 @@ def measured(mpi: Implementation, case: Case, lab: Lab | None, result: Path) -> 
     words += [calibration.program_of(mpi, "overlap"), "--collective", case.collective]
     words += ["--bytes", str(case.bytes), "--engines", ",".join(case.engines)]
     words += ["--repetitions", str(REPETITIONS), "--json", str(result)]
+    # Between nodes the link's burst must come back. Inside a node there is nothing to wait for, and
+    # a core that has slept begins with cold caches.
+    words += ["--pause-us", "0"] if case.nodes == 1 else []
     result.unlink(missing_ok=True)
     calibration.said_by(mpi, words, case.ranks, lab, TIMEOUT_S)
     return json.loads(result.read_text())

@@ -23,6 +23,8 @@ KIB = 1024
 WHOLE = 1 << 40  # a window that holds any message: it moves by itself once both sides agree
 LONG = 1 << 20  # from here on a message's time is its rate's
 FEW = 0.02  # a burst that saves less of the longest message's time is none
+WITHIN = 0.8  # of a burst: what is this long passes at its rate
+STREAMS = 16 * KIB  # from here on a message's own start says little of a rate
 TIMEOUT_S = 280
 
 
@@ -38,7 +40,10 @@ class PingPong:
     left_us: float  # of the longest message, when it has begun and nobody has looked since
     unlooked_us: float  # the same, when nobody has looked since it was posted
     one_way: list[tuple[int, float]]
-    core: list[tuple[int, float, float]]  # bytes, what sender and receiver work
+    exchange: list[tuple[int, float]]  # one message each way at once
+    core_bytes: int  # of a message for which so long is worked, each side:
+    sender_core_us: float
+    receiver_core_us: float
 
 
 def parsed(text: str) -> PingPong:
@@ -74,21 +79,23 @@ def network_of(found: PingPong) -> dict[str, float | int]:
     latency = max(0.0, shortest[1] - 2 * overhead - gap)
     rate = 1 / slope([(size, us) for size, us in found.one_way if size >= LONG])
 
-    def moving_us(size: int, us: float) -> float:
-        asks = 2 * latency + overhead if size > found.eager_bytes else 0
-        return max(1e-3, us - shortest[1] - asks)
+    def moving(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        asks = 2 * latency + overhead
+        return [
+            (size, max(1e-3, us - points[0][1] - (asks if size > found.eager_bytes else 0)))
+            for size, us in points
+        ]
 
-    burst = longest[0] - rate * moving_us(*longest)
-    peak = 0.0
-    if burst > FEW * longest[0]:
-        # Of several lengths together: a single short one says little of a rate.
-        most = min(found.eager_bytes, burst / 2)
-        within = [(size, us) for size, us in found.one_way if size <= most]
-        peak = 1 / max(slope(within), 1e-6) if len(within) > 1 else 0.0
+    size, moving_us = moving([shortest, longest])[1]
+    burst = size - rate * moving_us
+    pace = 0.0
+    if burst > FEW * size:
+        pace = slope_within(moving(found.one_way), WITHIN * burst)
+    peak = 1 / max(pace, 1e-6) if pace else 0.0
     if peak <= rate:
         burst = peak = 0.0
-    first, last = found.core[0], found.core[-1]
-    span = (last[0] - first[0]) / KIB
+    bound = slope_within(moving(found.exchange), WITHIN * burst if burst else longest[0])
+    sender, receiver = work_per_kib(found, bound * KIB)
     return {
         "latency_us": round(latency, 3),
         "overhead_us": round(overhead, 3),
@@ -97,10 +104,31 @@ def network_of(found: PingPong) -> dict[str, float | int]:
         "eager_bytes": found.eager_bytes,
         "burst_bytes": round(burst),
         "burst_bytes_per_us": round(peak, 3),
-        "send_us_per_kib": round(max(0.0, last[1] - first[1]) / span, 4),
-        "recv_us_per_kib": round(max(0.0, last[2] - first[2]) / span, 4),
+        "send_us_per_kib": round(sender, 4),
+        "recv_us_per_kib": round(receiver, 4),
         "window_bytes": window_of(found, rate, burst),
     }
+
+
+def slope_within(points: Sequence[tuple[int, float]], most: float) -> float:
+    """Of the lengths up to `most` that are long enough to say something of a rate; 0: too few."""
+    within = [(size, us) for size, us in points if STREAMS <= size <= most]
+    return slope(within) if len(within) > 1 else 0.0
+
+
+def work_per_kib(found: PingPong, bound_us: float) -> tuple[float, float]:
+    """What sender and receiver work for a KiB.
+
+    Both are small differences of long times. What an exchange takes for a KiB bounds them together
+    (0: it is not known), since each core works there for what it sends and for what it receives.
+    """
+    kib = found.core_bytes / KIB
+    sender, receiver = (
+        max(0.0, us - overhead_us(found)) / kib
+        for us in (found.sender_core_us, found.receiver_core_us)
+    )
+    less = min(1.0, bound_us / (sender + receiver)) if bound_us > 0 < sender + receiver else 1.0
+    return less * sender, less * receiver
 
 
 def window_of(found: PingPong, rate: float, burst: float) -> int:
