@@ -19,7 +19,7 @@
 namespace {
 
 struct Settings {
-  std::vector<long> bytes = {8,      1024,   4096,   16384,   65536,  131072,
+  std::vector<long> bytes = {8,      1024,   4096,   16384,   65536,   131072,
                              196608, 262144, 524288, 1048576, 2097152, 4194304};
   long core_bytes = 196608;
   int repetitions = 9;
@@ -73,8 +73,8 @@ double median(std::vector<double> values) {
 class PingPong {
  public:
   PingPong(const Settings& settings, int rank) : settings_(settings), rank_(rank) {
-    const long most = std::max(
-        settings.core_bytes, *std::max_element(settings.bytes.begin(), settings.bytes.end()));
+    const long most = std::max(settings.core_bytes,
+                               *std::max_element(settings.bytes.begin(), settings.bytes.end()));
     buffer_.resize(static_cast<std::size_t>(most), 1);
     arrived_.resize(buffer_.size());
   }
@@ -94,8 +94,8 @@ class PingPong {
     return median_of([&] {
       const double begin = now_us();
       MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Irecv(arrived_.data(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag,
-                MPI_COMM_WORLD, &request);
+      MPI_Irecv(arrived_.data(), static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag, MPI_COMM_WORLD,
+                &request);
       send(bytes);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       return now_us() - begin;

@@ -285,6 +285,12 @@ Result<Config> Config::from_environment() {
     if (!seconds) return seconds.error();
     config.watchdog_s = *seconds;
   }
+  // Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time.
+  if (const char* text = std::getenv("WEFT_LAPS")) {
+    auto laps = parse_number(text, 1, "WEFT_LAPS");
+    if (!laps) return laps.error();
+    config.laps_at_a_time = *laps;
+  }
   if (const char* text = std::getenv("WEFT_SUMMARY")) {
     std::string_view word = text;
     if (take_prefix(word, "json:")) {

@@ -111,13 +111,43 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
   return false;
 }
 
-Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
+namespace {
+
+// A lap posts no more in a round, so that a transport that has place for one part has it for all.
+constexpr std::uint32_t kMostPosted = 4;
+
+Schedule build_next(Schedule part);
+
+Schedule build_part(const Algorithm& algorithm, Shape shape, std::int32_t done, std::int32_t laps,
+                    const Tuning& tuning) {
   const std::int64_t parts = local_bytes(shape) / tuning.part_bytes;
   Builder builder(std::move(shape), algorithm.name, tuning);
   if (needs_memory(algorithm.needs) && !is_direct(algorithm))
     builder.expect_steps(kStepsPerPart * parts);
+  builder.only_laps(done, laps);
   algorithm.build(builder);
-  return builder.finish();
+  Schedule part = builder.finish();
+  if (done == 0 && !builder.leaves_more()) return part;
+  part.most_posted = std::max(part.most_posted, kMostPosted);
+  part.laps = laps;
+  if (builder.leaves_more()) part.next_part = build_next;
+  return part;
+}
+
+Schedule build_next(Schedule part) {
+  const Algorithm& algorithm = *find_algorithm(part.shape.kind, part.algorithm);
+  return build_part(algorithm, std::move(part.shape), part.laps_done, part.laps, part.tuning);
+}
+
+}  // namespace
+
+Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
+  return build_part(algorithm, std::move(shape), 0, INT32_MAX, tuning);
+}
+
+Schedule build_in_parts(const Algorithm& algorithm, Shape shape, std::int32_t laps,
+                        const Tuning& tuning) {
+  return build_part(algorithm, std::move(shape), 0, laps, tuning);
 }
 
 Schedule build_library(Shape shape, StepKind kind) {

@@ -5,11 +5,25 @@
 
 namespace weft {
 
+// False: there is none.
+bool Operation::next_part() {
+  const Schedule& over = part_ ? *part_ : *schedule_;
+  if (!over.next_part) return false;
+  rounds_before_ += over.rounds();
+  if (part_)
+    *part_ = over.next_part(std::move(*part_));
+  else
+    part_ = std::make_unique<Schedule>(over.next_part(over));
+  execution_.go_on_with(*part_);
+  return true;
+}
+
 bool Operation::advance_to_the_end(bool callers_part) {
   if (over_) return true;
   auto result = execution_.advance(1, callers_part);
-  round_.store(execution_.round(), std::memory_order_relaxed);
-  under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
+  while (result && *result && next_part()) result = execution_.advance(1, callers_part);
+  round_.store(rounds_before_ + execution_.round(), std::memory_order_relaxed);
+  under_way_.store(part_ ? schedule_.get() : &execution_.schedule(), std::memory_order_relaxed);
   if (result && !*result) return false;
   over_ = true;
   if (!result) error_ = std::move(result.error());

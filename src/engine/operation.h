@@ -78,6 +78,9 @@ class Operation {
   virtual void taken_over() {}
   // After done(), and where no other thread looks at it: from the first round on again.
   void rewind() {
+    if (part_) execution_.go_on_with(*schedule_);
+    part_.reset();
+    rounds_before_ = 0;
     execution_.rewind();
     over_ = false;
     wanted_.store(false, std::memory_order_relaxed);
@@ -85,7 +88,7 @@ class Operation {
   }
 
   const Schedule& schedule() const { return *schedule_; }
-  // Rounds completed, and of which schedule, for whoever looks on.
+  // Rounds completed, and of which schedule, for whoever looks on: of one in parts the first part.
   std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
   const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
@@ -104,9 +107,12 @@ class Operation {
  private:
   bool advance(bool callers_part);
   bool advance_to_the_end(bool callers_part);
+  bool next_part();
 
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
+  std::unique_ptr<Schedule> part_;          // under way, after the first one of `schedule_`
+  std::uint32_t rounds_before_ = 0;         // in the parts before it
   Execution execution_;
   FloatingPoint computes_as_;
   bool by_callers_ = false;

@@ -48,14 +48,16 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 }
 #endif
 
-// The schedule of this rank; in debug builds those of all ranks are verified together.
-Schedule built(const Algorithm& algorithm, const Shape& shape, const Tuning& tuning = {}) {
+// The schedule of this rank, in parts of so many laps; in debug builds those of all ranks are
+// verified together.
+Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
+               const Tuning& tuning = {}) {
 #ifndef NDEBUG
   // A direct one whose data is not plain ends at once, when the ranks have met.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
-  return build(algorithm, shape, tuning);
+  return build_in_parts(algorithm, shape, laps, tuning);
 }
 
 // By what a schedule is found again; each number of levels has an address of its own.
@@ -85,7 +87,7 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
       tuning.split_levels = choice.split_levels != Config::kByModel
                                 ? choice.split_levels
                                 : split_levels(runtime, shape, *choice.algorithm);
-      return built(*choice.algorithm, shape, tuning);
+      return built(*choice.algorithm, shape, runtime.config.laps_at_a_time, tuning);
     });
   if (choice.engine == Engine::tcc)
     return communicator.schedule(shape, &library_blocking,
@@ -205,7 +207,8 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
   if (reduces(shape.kind) && !kernel) return nullptr;
-  return communicator.schedule(shape, algorithm, [&] { return built(*algorithm, shape); });
+  return communicator.schedule(shape, algorithm,
+                               [&] { return built(*algorithm, shape, INT32_MAX); });
 }
 
 // Whether blocking calls on it may be learnt about: they are not what the node's memory serves.

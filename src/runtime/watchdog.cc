@@ -104,6 +104,8 @@ std::string list(const char* what, const std::set<int>& ranks) {
 
 // What the round that is under way waits for.
 std::string where(const Schedule& schedule, std::uint32_t round) {
+  if (schedule.next_part && round >= schedule.rounds())
+    return ", round " + std::to_string(round + 1);
   if (round >= schedule.rounds()) return ", at its end";
   std::set<int> from, to, awaited;
   bool in_library = false, calls_leaders = false;
@@ -117,7 +119,8 @@ std::string where(const Schedule& schedule, std::uint32_t round) {
     if (step.kind == StepKind::leaders) calls_leaders = true;
   }
   if (in_library) return ", inside the MPI library";
-  return ", round " + std::to_string(round + 1) + " of " + std::to_string(schedule.rounds()) +
+  return ", round " + std::to_string(round + 1) +
+         (schedule.next_part ? "" : " of " + std::to_string(schedule.rounds())) +
          list("receives from rank", from) + list("sends to rank", to) +
          list("waits in shared memory for rank", awaited) +
          (calls_leaders ? ", in the MPI library's collective of the nodes' leaders" : "");

@@ -37,6 +37,28 @@ Builder::Builder(Shape shape, const char* algorithm, const Tuning& tuning) {
   schedule_.tuning = tuning;
 }
 
+void Builder::only_laps(std::int32_t done, std::int32_t laps) {
+  part_begin_ = done;
+  part_end_ = done + laps;
+  has_waited_ = done > 0;
+}
+
+bool Builder::is_in_part() {
+  if (lap_ >= part_end_) leaves_more_ = true;
+  return lap_ >= part_begin_ && lap_ < part_end_;
+}
+
+Builder::Laps Builder::laps(int begin, int end) {
+  const int all = std::max(0, end - begin);
+  const int before = std::clamp(part_begin_ - lap_, 0, all);
+  lap_ += before;
+  const int taken = std::clamp(part_end_ - lap_, 0, all - before);
+  const int left_out = all - before - taken;
+  if (left_out > 0) leaves_more_ = true;
+  if (taken == 0) lap_ += left_out;
+  return {*this, begin + before, begin + before + taken, left_out};
+}
+
 Location Builder::temp(std::int64_t count, Unit unit) {
   const Range range = touched_bytes(shape(), {{Buffer::temp, 0}, count, unit});
   const std::int64_t before = std::max<std::int64_t>(0, -range.begin);
@@ -72,6 +94,7 @@ std::int64_t Builder::extent(Unit unit) const {
 void Builder::message(StepKind kind, int peer, const Operand& operand) {
   const bool empty = payload_bytes(shape(), operand) == 0;
   if (empty && shape().kind != Kind::barrier) return;
+  if (!is_in_part()) return;
   ++posted_;
   const bool sends = kind == StepKind::send;
   if (has_waited_)
@@ -173,7 +196,6 @@ void Builder::end_round() {
   schedule_.most_posted = std::max(schedule_.most_posted, posted_);
   has_waited_ = has_waited_ || posted_ > 0;
   posted_ = 0;
-  if (take_rounds_ && schedule_.rounds() == rounds_handed_over_) take_rounds_(schedule_);
 }
 
 void Builder::caller_begins() {
@@ -192,12 +214,14 @@ Schedule Builder::finish() {
   if (schedule_.left_from_round == schedule_.rounds()) schedule_.left_from_round = Schedule::kNever;
   schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
   schedule_.is_short = schedule_.node_bytes == ranks_here(shape()) * kLineBytes;
+  schedule_.laps_done = part_end_;
   schedule_.fingerprint = fingerprint(schedule_);
   schedule_.program = compile(schedule_);
   return std::move(schedule_);
 }
 
 void Builder::append(const Step& step) {
+  if (!is_in_part()) return;
   schedule_.steps.push_back(step);
   if (!is_local(step.kind)) return;
   Step& local = schedule_.steps.back();

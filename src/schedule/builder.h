@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -24,12 +23,11 @@ class Builder {
     schedule_.steps.reserve(static_cast<std::size_t>(steps));
   }
 
-  // Whenever so many rounds have been built, `take` takes them out of the schedule: what is built
-  // need not fit in memory as a whole.
-  void hand_over_every(std::uint32_t rounds, std::function<void(Schedule&)> take) {
-    rounds_handed_over_ = rounds;
-    take_rounds_ = std::move(take);
-  }
+  // Only a part is built: so many laps, after those that are done already. What comes before all
+  // laps belongs to the first part, what comes after them to the last.
+  void only_laps(std::int32_t done, std::int32_t laps);
+  // Something is left for a next part.
+  bool leaves_more() const { return leaves_more_; }
 
   const Shape& shape() const { return schedule_.shape; }
   const Tuning& tuning() const { return schedule_.tuning; }
@@ -79,6 +77,11 @@ class Builder {
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
+  // The laps of a loop that has one for each rank, or more: for (const int lap : b.laps(1, size)).
+  // What one builds rests on its number alone, and it ends its rounds. So a part has those of them
+  // that belong to it, and the rest costs nothing.
+  class Laps;
+  Laps laps(int begin, int end);
   // What has come so far, and what is to come, is the caller's part.
   void caller_begins();
   void caller_goes_on();
@@ -99,8 +102,40 @@ class Builder {
   std::uint32_t signals_ = 0;
   std::vector<std::uint32_t> waited_for_;  // by rank, the highest value
   bool has_waited_ = false;                // an earlier round posted something
-  std::uint32_t rounds_handed_over_ = 0;
-  std::function<void(Schedule&)> take_rounds_;
+  bool is_in_part();
+
+  std::int32_t lap_ = 0;  // of all loops together
+  std::int32_t part_begin_ = 0, part_end_ = INT32_MAX;
+  bool leaves_more_ = false;
+};
+
+class Builder::Laps {
+ public:
+  class Iterator {
+   public:
+    Iterator(Laps& laps, int lap) : laps_(laps), lap_(lap) {}
+    int operator*() const { return lap_; }
+    Iterator& operator++() {
+      ++laps_.builder_.lap_;
+      if (++lap_ == laps_.end_) laps_.builder_.lap_ += laps_.left_out_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return lap_ != other.lap_; }
+
+   private:
+    Laps& laps_;
+    int lap_;
+  };
+
+  Laps(Builder& builder, int begin, int end, int left_out)
+      : builder_(builder), begin_(begin), end_(end), left_out_(left_out) {}
+  Iterator begin() { return {*this, begin_}; }
+  Iterator end() { return {*this, end_}; }
+
+ private:
+  Builder& builder_;
+  int begin_, end_;
+  int left_out_;  // after the end
 };
 
 }  // namespace weft

@@ -13,17 +13,15 @@
 #include "engine/waiting.h"
 #include "sim/endpoint.h"
 #include "sim/ranks.h"
-#include "sim/rounds.h"
 #include "sim/scheduler.h"
 #include "transport/sim/sim_node.h"
 
 namespace weft::sim {
 namespace {
 
-// Where the schedules of all ranks would take more, and each has many rounds, these are generated,
-// so many at a time.
+// Where the schedules of all ranks would take more, they are made in parts.
 constexpr double kMostSteps = 4e6;
-constexpr std::uint32_t kManyRounds = 128, kRoundsAtATime = 16;
+constexpr std::int32_t kLapsAtATime = 16;
 
 // What callers do while they wait, as MPICH does in its blocking collectives: look, yield the core.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
@@ -35,7 +33,6 @@ struct Rank {
       : endpoint(setup.machine, messages, schedule, levels), waiting(setup.backoff) {}
 
   Schedule schedule;
-  std::unique_ptr<RoundGenerator> generator;
   NodeTurn turn;
   Endpoint endpoint;
   std::optional<Execution> execution;
@@ -153,29 +150,20 @@ std::int64_t ns_of(double us) {
   return static_cast<std::int64_t>(std::llround(us * 1e3));
 }
 
-// The first rank has as many as any other.
-bool has_too_many_rounds(const Algorithm& algorithm, const Shape& of_first) {
-  if (needs_memory(algorithm.needs)) return false;
+// The first rank has as many steps as any other.
+bool has_too_many_steps(const Algorithm& algorithm, const Shape& of_first) {
   const Schedule first = weft::build(algorithm, of_first);
-  const double steps = static_cast<double>(first.steps.size()) * of_first.size;
-  return steps > kMostSteps && first.rounds() > kManyRounds;
+  return static_cast<double>(first.steps.size()) * of_first.size > kMostSteps;
 }
 
 Result<bool> Experiment::build(const Shape& of_first) {
   Shape shape = of_first;
   const Algorithm& algorithm = *setup_.algorithm;
-  const bool generated = has_too_many_rounds(algorithm, shape);
+  const std::int32_t laps = has_too_many_steps(algorithm, shape) ? kLapsAtATime : INT32_MAX;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
     Rank& r = at(shape.rank);
-    if (generated) {
-      r.schedule.shape = shape;
-      r.schedule.algorithm = algorithm.name;
-      r.generator = std::make_unique<RoundGenerator>(algorithm, shape, kRoundsAtATime);
-      r.generator->next(r.schedule);
-    } else {
-      r.schedule = weft::build(algorithm, shape);
-      r.schedule.program = {};
-    }
+    r.schedule = build_in_parts(algorithm, shape, laps);
+    r.schedule.program = {};
     for (const Step& step : r.schedule.steps)
       if (step.kind == StepKind::leaders)
         return Error{"algorithm " + std::string(algorithm.name) +
@@ -202,7 +190,7 @@ void Experiment::tell(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.notify(r.thread, at_us);
 }
 
-// True once it is over, the rounds that are still to be generated included.
+// True once it is over, all its parts included.
 bool Experiment::advance(Rank& r) {
   for (;;) {
     auto done = r.execution->advance();
@@ -211,8 +199,9 @@ bool Experiment::advance(Rank& r) {
       return false;
     }
     if (!*done) return false;
-    if (!r.generator || !r.generator->next(r.schedule)) return true;
-    r.execution->rewind();
+    if (!r.schedule.next_part) return true;
+    r.schedule = r.schedule.next_part(std::move(r.schedule));
+    r.execution->go_on_with(r.schedule);
   }
 }
 

@@ -66,6 +66,11 @@ class Execution {
     next_step_ = round_ = 0;
     begun_ = false;
   }
+  // Once the last round has completed: those of `part` follow, in the same turn.
+  void go_on_with(const Schedule& part) {
+    schedule_ = &part;
+    next_step_ = round_ = 0;
+  }
 
   const Schedule& schedule() const { return *schedule_; }  // the one under way
   std::uint32_t round() const { return round_; }

@@ -5,7 +5,6 @@
 
 #include "sim/experiment.h"
 #include "sim/fabric.h"
-#include "sim/rounds.h"
 #include "sim/stages.h"
 
 namespace weft::sim {
@@ -164,27 +163,6 @@ TEST(SimExperiment, WhatCannotBeSimulatedIsSaid) {
 TEST(SimStages, LevelsOfATreeAreThoseOfTheModel) {
   EXPECT_EQ(messages_of_levels(16), (std::vector<std::int64_t>{0, 8, 4, 2, 1}));
   EXPECT_EQ(messages_of_levels(23), (std::vector<std::int64_t>{0, 11, 6, 3, 1, 1}));
-}
-
-TEST(SimRounds, GeneratedRoundsAreThoseOfTheSchedule) {
-  const Algorithm& ring = *find_algorithm(Kind::allreduce, "ring");
-  auto setup = setup_of(ideal(1), Kind::allreduce, "ring", 7);
-  Shape shape = shape_of(setup);
-  shape.rank = 3;
-  const Schedule whole = build(ring, shape);
-  RoundGenerator generator(ring, shape, 4);
-  Schedule part;
-  std::size_t at = 0;
-  while (generator.next(part)) {
-    EXPECT_LE(part.rounds(), 4u);
-    for (const Step& step : part.steps) {
-      ASSERT_LT(at, whole.steps.size());
-      EXPECT_EQ(step.kind, whole.steps[at].kind);
-      EXPECT_EQ(step.first, whole.steps[at].first);
-      EXPECT_EQ(step.peer, whole.steps[at++].peer);
-    }
-  }
-  EXPECT_EQ(at, whole.steps.size());
 }
 
 // In a ring each of two ranks reduces half of the vector, and copies the result to its own buffer.
