@@ -130,7 +130,10 @@ Schedule build_part(const Algorithm& algorithm, Shape shape, std::int32_t done, 
   if (done == 0 && !builder.leaves_more()) return part;
   part.most_posted = std::max(part.most_posted, kMostPosted);
   part.laps = laps;
-  if (builder.leaves_more()) part.next_part = build_next;
+  if (!builder.leaves_more()) return part;
+  part.next_part = build_next;
+  part.program = {};  // this rank's first laps may have no message, others have
+  part.sends_after_first_round = part.receives_after_first_round = true;  // for all we know
   return part;
 }
 

@@ -56,6 +56,27 @@ def test_random_programs_in_one_copy(mpi, engine, tmp_path):
     assert json.loads(summary.read_text())["one_copy_bytes"] > 0
 
 
+# Algorithms with a round for each rank, of which each lap is made when the one before it is over.
+IN_PARTS = {
+    "ring": ("allgather", "allgatherv", "allreduce"),
+    "pairwise": ("alltoall", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block"),
+    "scatter-allgather": ("bcast",),
+}
+
+
+@pytest.mark.parametrize(
+    ("mpi", "engine"), [("mpich", "thread --blocking"), ("openmpi", "function")]
+)
+def test_random_programs_in_parts(mpi, engine):
+    needs(mpi)
+    names = {f"WEFT_ALGORITHM_{kind.upper()}": name for name in IN_PARTS for kind in IN_PARTS[name]}
+    variables = {**names, "WEFT_LAPS": "1"}
+    setting = Setting(mpi, 4, f"{engine} --transport mpi", limit_s=60, variables=variables)
+    done = setting.run("--seed", 93_000, "--programs", PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert f"random: {PROGRAMS} programs right" in done.stdout
+
+
 # Each site takes another way every few calls, so that calls are held again and again: over nodes
 # that Hydra names, and in the memory of one, where all kinds of collectives are Weft's; also where
 # the threads of a node's ranks share a core, and so have an agent. Where the level of threads is

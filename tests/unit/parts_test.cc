@@ -46,9 +46,13 @@ int expect_whole(const Algorithm& algorithm, const Shape& shape, int laps) {
   Schedule part = build_in_parts(algorithm, shape, laps);
   const std::uint32_t most_posted = part.most_posted;
   EXPECT_EQ(part.temp_bytes, all.temp_bytes);
+  EXPECT_TRUE(part.sends_after_first_round || !all.sends_after_first_round);
+  EXPECT_TRUE(part.receives_after_first_round || !all.receives_after_first_round);
   add_rounds(part, together);
   int parts = 1;
   for (; part.next_part; ++parts) {
+    EXPECT_FALSE(stands_alone(part, true));
+    EXPECT_TRUE(part.program.empty());
     part = part.next_part(std::move(part));
     EXPECT_LE(part.most_posted, most_posted);
     add_rounds(part, together);
