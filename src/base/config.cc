@@ -205,6 +205,7 @@ Result<std::int64_t> parse_transfers(std::string_view text) {
 
 namespace {
 
+// Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time.
 // Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -285,7 +286,6 @@ Result<Config> Config::from_environment() {
     if (!seconds) return seconds.error();
     config.watchdog_s = *seconds;
   }
-  // Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time.
   if (const char* text = std::getenv("WEFT_LAPS")) {
     auto laps = parse_number(text, 1, "WEFT_LAPS");
     if (!laps) return laps.error();

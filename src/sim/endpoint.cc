@@ -61,9 +61,8 @@ bool Endpoint::local(const Step& step) {
   const bool reduces = step.kind == StepKind::reduce;
   const Layout& of = schedule_.shape.recv;
   const auto data = static_cast<double>(of.count * of.size);
-  const double slower =
-      reduces ? machine_.copies_of_reduction(data, step.fused == Fused::with_next)
-              : machine_.copies_of_copy(data);
+  const double slower = reduces ? machine_.copies_of_reduction(data, step.fused == Fused::with_next)
+                                : machine_.copies_of_copy(data);
   const double bytes = static_cast<double>(step.bytes) * slower;
   if (bytes <= kShort_bytes) {
     debt_us_ += bytes / machine_.core_copy;
