@@ -18,20 +18,40 @@ bool Operation::next_part() {
   return true;
 }
 
-bool Operation::advance_to_the_end(bool callers_part) {
-  if (over_) return true;
-  auto result = execution_.advance(1, callers_part);
-  while (result && *result && next_part()) result = execution_.advance(1, callers_part);
-  round_.store(rounds_before_ + execution_.round(), std::memory_order_relaxed);
-  under_way_.store(part_ ? schedule_.get() : &execution_.schedule(), std::memory_order_relaxed);
-  if (result && !*result) return false;
-  over_ = true;
+inline bool Operation::end(Result<bool>& result) {
+  stage_ = Stage::over;
   if (!result) error_ = std::move(result.error());
   return true;
 }
 
+// For whoever looks on the first part stays under way.
+[[gnu::noinline]] bool Operation::advance_later_parts(bool callers_part) {
+  for (;;) {
+    auto result = execution_.advance(1, callers_part);
+    round_.store(rounds_before_ + execution_.round(), std::memory_order_relaxed);
+    if (result && !*result) return false;
+    if (!result || !next_part()) return end(result);
+  }
+}
+
+bool Operation::advance_to_the_end(bool callers_part) {
+  if (stage_ != Stage::first_part) [[unlikely]]
+    return stage_ == Stage::over || advance_later_parts(callers_part);
+  auto result = execution_.advance(1, callers_part);
+  round_.store(execution_.round(), std::memory_order_relaxed);
+  under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
+  if (result && !*result) return false;
+  if (result && schedule_->next_part) [[unlikely]] {
+    next_part();
+    stage_ = Stage::later_part;
+    return advance_later_parts(callers_part);
+  }
+  return end(result);
+}
+
 std::optional<Operation::Rest> Operation::rest() const {
-  const bool is_program = !schedule_->program.empty() && !execution_.may_be_direct() && !over_;
+  const bool is_program =
+      !schedule_->program.empty() && !execution_.may_be_direct() && stage_ != Stage::over;
   if (!is_program) return std::nullopt;
   return Rest{execution_.begun(), execution_.steps_done(), execution_.signals_before()};
 }

@@ -70,7 +70,7 @@ class Operation {
     if (begun) execution_.skip(steps_done);
   }
   // Others have carried out all the rest, and ended its turn: only the end is left.
-  void is_over() { over_ = true; }
+  void is_over() { stage_ = Stage::over; }
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait_done() const;  // sleeps in the kernel until done()
@@ -82,7 +82,7 @@ class Operation {
     part_.reset();
     rounds_before_ = 0;
     execution_.rewind();
-    over_ = false;
+    stage_ = Stage::first_part;
     wanted_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_release);
   }
@@ -108,6 +108,8 @@ class Operation {
   bool advance(bool callers_part);
   bool advance_to_the_end(bool callers_part);
   bool next_part();
+  bool advance_later_parts(bool callers_part);
+  bool end(Result<bool>& result);
 
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
@@ -117,7 +119,8 @@ class Operation {
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
-  bool over_ = false;           // all steps have been done, or one has failed
+  // over: all steps have been done, or one has failed.
+  enum class Stage : std::uint8_t { first_part, later_part, over } stage_ = Stage::first_part;
   std::optional<Error> error_;  // in that case
   std::atomic<bool> wanted_{false};
   // Written by the advancing thread; pair with nothing.
