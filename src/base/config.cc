@@ -205,7 +205,6 @@ Result<std::int64_t> parse_transfers(std::string_view text) {
 
 namespace {
 
-// Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time.
 // Variable XDG_CACHE_HOME: the user's cache directory, where weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -216,6 +215,7 @@ std::string default_plan_cache() {
 
 }  // namespace
 
+// Variable WEFT_LAPS: of a collective with a round for each rank, so many are made at a time (128).
 Result<Config> Config::from_environment() {
   Config config;
   if (const char* text = std::getenv("WEFT_ENGINE")) {

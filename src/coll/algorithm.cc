@@ -113,44 +113,49 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 
 namespace {
 
-// A lap posts no more in a round, so that a transport that has place for one part has it for all.
+// A lap posts no more in a round, so that a transport that has place for the first section has it
+// for all.
 constexpr std::uint32_t kMostPosted = 4;
 
-Schedule build_next(Schedule part);
+Schedule build_next(Schedule section);
 
-Schedule build_part(const Algorithm& algorithm, Shape shape, std::int32_t done, std::int32_t laps,
-                    const Tuning& tuning) {
-  const std::int64_t parts = local_bytes(shape) / tuning.part_bytes;
+// The laps after those that are done. steps: about as many as are expected.
+Schedule build_section(const Algorithm& algorithm, Shape shape, std::int32_t done,
+                       std::int32_t laps, const Tuning& tuning, std::size_t steps) {
   Builder builder(std::move(shape), algorithm.name, tuning);
-  if (needs_memory(algorithm.needs) && !is_direct(algorithm))
-    builder.expect_steps(kStepsPerPart * parts);
+  builder.expect_steps(steps);
   builder.only_laps(done, laps);
   algorithm.build(builder);
-  Schedule part = builder.finish();
-  if (done == 0 && !builder.leaves_more()) return part;
-  part.most_posted = std::max(part.most_posted, kMostPosted);
-  part.laps = laps;
-  if (!builder.leaves_more()) return part;
-  part.next_part = build_next;
-  part.program = {};  // this rank's first laps may have no message, others have
-  part.sends_after_first_round = part.receives_after_first_round = true;  // for all we know
-  return part;
+  Schedule section = builder.finish();
+  if (done == 0 && !builder.leaves_more()) return section;
+  section.most_posted = std::max(section.most_posted, kMostPosted);
+  if (!builder.leaves_more()) return section;
+  section.next_section = build_next;
+  section.laps = laps;
+  section.laps_done = done + laps;
+  section.program = {};  // this rank's first laps may have no message, others have
+  section.sends_after_first_round = section.receives_after_first_round = true;  // for all we know
+  return section;
 }
 
-Schedule build_next(Schedule part) {
-  const Algorithm& algorithm = *find_algorithm(part.shape.kind, part.algorithm);
-  return build_part(algorithm, std::move(part.shape), part.laps_done, part.laps, part.tuning);
+Schedule build_next(Schedule section) {
+  const Algorithm& algorithm = *find_algorithm(section.shape.kind, section.algorithm);
+  return build_section(algorithm, std::move(section.shape), section.laps_done, section.laps,
+                       section.tuning, section.steps.size());
 }
 
 }  // namespace
 
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning) {
-  return build_part(algorithm, std::move(shape), 0, INT32_MAX, tuning);
+  return build_in_sections(algorithm, std::move(shape), INT32_MAX, tuning);
 }
 
-Schedule build_in_parts(const Algorithm& algorithm, Shape shape, std::int32_t laps,
-                        const Tuning& tuning) {
-  return build_part(algorithm, std::move(shape), 0, laps, tuning);
+Schedule build_in_sections(const Algorithm& algorithm, Shape shape, std::int32_t laps,
+                           const Tuning& tuning) {
+  const bool in_parts = needs_memory(algorithm.needs) && !is_direct(algorithm);
+  const std::int64_t parts = in_parts ? local_bytes(shape) / tuning.part_bytes : 0;
+  return build_section(algorithm, std::move(shape), 0, laps, tuning,
+                       static_cast<std::size_t>(kStepsPerPart * parts));
 }
 
 Schedule build_library(Shape shape, StepKind kind) {

@@ -52,9 +52,9 @@ inline constexpr std::string_view kByLeaders = "hierarchical-library";
 bool applies(const Algorithm& algorithm, const Shape& shape);
 Schedule build(const Algorithm& algorithm, Shape shape, const Tuning& tuning = {});
 // The same, but where it has more laps than that (Builder::laps), only the rounds of the first
-// ones: Schedule::next_part makes the others. For whoever carries out one part after the other.
-Schedule build_in_parts(const Algorithm& algorithm, Shape shape, std::int32_t laps,
-                        const Tuning& tuning = {});
+// ones: Schedule::next_section makes the others. For whoever carries out one after the other.
+Schedule build_in_sections(const Algorithm& algorithm, Shape shape, std::int32_t laps,
+                           const Tuning& tuning = {});
 
 // The whole collective as one step of the MPI library (engines tcc and assist).
 Schedule build_library(Shape shape, StepKind kind);

@@ -6,15 +6,15 @@
 namespace weft {
 
 // False: there is none.
-bool Operation::next_part() {
-  const Schedule& over = part_ ? *part_ : *schedule_;
-  if (!over.next_part) return false;
+bool Operation::next_section() {
+  const Schedule& over = section_ ? *section_ : *schedule_;
+  if (!over.next_section) return false;
   rounds_before_ += over.rounds();
-  if (part_)
-    *part_ = over.next_part(std::move(*part_));
+  if (section_)
+    *section_ = over.next_section(std::move(*section_));
   else
-    part_ = std::make_unique<Schedule>(over.next_part(over));
-  execution_.go_on_with(*part_);
+    section_ = std::make_unique<Schedule>(over.next_section(over));
+  execution_.go_on_with(*section_);
   return true;
 }
 
@@ -24,27 +24,27 @@ inline bool Operation::end(Result<bool>& result) {
   return true;
 }
 
-// For whoever looks on the first part stays under way.
-[[gnu::noinline]] bool Operation::advance_later_parts(bool callers_part) {
+// For whoever looks on the first section stays under way.
+[[gnu::noinline]] bool Operation::advance_later_sections(bool callers_part) {
   for (;;) {
     auto result = execution_.advance(1, callers_part);
     round_.store(rounds_before_ + execution_.round(), std::memory_order_relaxed);
     if (result && !*result) return false;
-    if (!result || !next_part()) return end(result);
+    if (!result || !next_section()) return end(result);
   }
 }
 
 bool Operation::advance_to_the_end(bool callers_part) {
-  if (stage_ != Stage::first_part) [[unlikely]]
-    return stage_ == Stage::over || advance_later_parts(callers_part);
+  if (stage_ != Stage::first_section) [[unlikely]]
+    return stage_ == Stage::over || advance_later_sections(callers_part);
   auto result = execution_.advance(1, callers_part);
   round_.store(execution_.round(), std::memory_order_relaxed);
   under_way_.store(&execution_.schedule(), std::memory_order_relaxed);
   if (result && !*result) return false;
-  if (result && schedule_->next_part) [[unlikely]] {
-    next_part();
-    stage_ = Stage::later_part;
-    return advance_later_parts(callers_part);
+  if (result && schedule_->next_section) [[unlikely]] {
+    next_section();
+    stage_ = Stage::later_section;
+    return advance_later_sections(callers_part);
   }
   return end(result);
 }

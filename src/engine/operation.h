@@ -78,17 +78,17 @@ class Operation {
   virtual void taken_over() {}
   // After done(), and where no other thread looks at it: from the first round on again.
   void rewind() {
-    if (part_) execution_.go_on_with(*schedule_);
-    part_.reset();
+    if (section_) execution_.go_on_with(*schedule_);
+    section_.reset();
     rounds_before_ = 0;
     execution_.rewind();
-    stage_ = Stage::first_part;
+    stage_ = Stage::first_section;
     wanted_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_release);
   }
 
   const Schedule& schedule() const { return *schedule_; }
-  // Rounds completed, and of which schedule, for whoever looks on: of one in parts the first part.
+  // Rounds completed, and of which schedule, for whoever looks on: of one in sections the first.
   std::uint32_t round() const { return round_.load(std::memory_order_relaxed); }
   const Schedule& under_way() const { return *under_way_.load(std::memory_order_relaxed); }
 
@@ -107,20 +107,24 @@ class Operation {
  private:
   bool advance(bool callers_part);
   bool advance_to_the_end(bool callers_part);
-  bool next_part();
-  bool advance_later_parts(bool callers_part);
+  bool next_section();
+  bool advance_later_sections(bool callers_part);
   bool end(Result<bool>& result);
 
   std::shared_ptr<const Schedule> schedule_;
   std::shared_ptr<const Schedule> direct_;  // tried first; nullptr: none
-  std::unique_ptr<Schedule> part_;          // under way, after the first one of `schedule_`
-  std::uint32_t rounds_before_ = 0;         // in the parts before it
+  std::unique_ptr<Schedule> section_;       // under way, after the first one of `schedule_`
+  std::uint32_t rounds_before_ = 0;         // in the sections before it
   Execution execution_;
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
   // over: all steps have been done, or one has failed.
-  enum class Stage : std::uint8_t { first_part, later_part, over } stage_ = Stage::first_part;
+  enum class Stage : std::uint8_t {
+    first_section,
+    later_section,
+    over
+  } stage_ = Stage::first_section;
   std::optional<Error> error_;  // in that case
   std::atomic<bool> wanted_{false};
   // Written by the advancing thread; pair with nothing.

@@ -48,7 +48,7 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 }
 #endif
 
-// The schedule of this rank, in parts of so many laps; in debug builds those of all ranks are
+// The schedule of this rank, in sections of so many laps; in debug builds those of all ranks are
 // verified together.
 Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
                const Tuning& tuning = {}) {
@@ -57,7 +57,7 @@ Schedule built(const Algorithm& algorithm, const Shape& shape, int laps,
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
-  return build_in_parts(algorithm, shape, laps, tuning);
+  return build_in_sections(algorithm, shape, laps, tuning);
 }
 
 // By what a schedule is found again; each number of levels has an address of its own.

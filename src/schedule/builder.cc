@@ -38,21 +38,21 @@ Builder::Builder(Shape shape, const char* algorithm, const Tuning& tuning) {
 }
 
 void Builder::only_laps(std::int32_t done, std::int32_t laps) {
-  part_begin_ = done;
-  part_end_ = done + laps;
+  section_begin_ = done;
+  section_end_ = done + laps;
   has_waited_ = done > 0;
 }
 
-bool Builder::is_in_part() {
-  if (lap_ >= part_end_) leaves_more_ = true;
-  return lap_ >= part_begin_ && lap_ < part_end_;
+bool Builder::is_in_section() {
+  if (lap_ >= section_end_) leaves_more_ = true;
+  return lap_ >= section_begin_ && lap_ < section_end_;
 }
 
 Builder::Laps Builder::laps(int begin, int end) {
   const int all = std::max(0, end - begin);
-  const int before = std::clamp(part_begin_ - lap_, 0, all);
+  const int before = std::clamp(section_begin_ - lap_, 0, all);
   lap_ += before;
-  const int taken = std::clamp(part_end_ - lap_, 0, all - before);
+  const int taken = std::clamp(section_end_ - lap_, 0, all - before);
   const int left_out = all - before - taken;
   if (left_out > 0) leaves_more_ = true;
   if (taken == 0) lap_ += left_out;
@@ -94,7 +94,7 @@ std::int64_t Builder::extent(Unit unit) const {
 void Builder::message(StepKind kind, int peer, const Operand& operand) {
   const bool empty = payload_bytes(shape(), operand) == 0;
   if (empty && shape().kind != Kind::barrier) return;
-  if (!is_in_part()) return;
+  if (!is_in_section()) return;
   ++posted_;
   const bool sends = kind == StepKind::send;
   if (has_waited_)
@@ -214,14 +214,13 @@ Schedule Builder::finish() {
   if (schedule_.left_from_round == schedule_.rounds()) schedule_.left_from_round = Schedule::kNever;
   schedule_.is_long = agreed_bytes(shape()).value_or(0) > kLong_bytes;
   schedule_.is_short = schedule_.node_bytes == ranks_here(shape()) * kLineBytes;
-  schedule_.laps_done = part_end_;
   schedule_.fingerprint = fingerprint(schedule_);
   schedule_.program = compile(schedule_);
   return std::move(schedule_);
 }
 
 void Builder::append(const Step& step) {
-  if (!is_in_part()) return;
+  if (!is_in_section()) return;
   schedule_.steps.push_back(step);
   if (!is_local(step.kind)) return;
   Step& local = schedule_.steps.back();

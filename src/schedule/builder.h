@@ -19,14 +19,12 @@ class Builder {
 
   // So many may come, or more or fewer. Where they grow step by step, the kernel has to give memory
   // twice, which takes longer than the building.
-  void expect_steps(std::int64_t steps) {
-    schedule_.steps.reserve(static_cast<std::size_t>(steps));
-  }
+  void expect_steps(std::size_t steps) { schedule_.steps.reserve(steps); }
 
-  // Only a part is built: so many laps, after those that are done already. What comes before all
-  // laps belongs to the first part, what comes after them to the last.
+  // Only a section is built: so many laps, after those that are done already. What comes before all
+  // laps belongs to the first section, what comes after them to the last.
   void only_laps(std::int32_t done, std::int32_t laps);
-  // Something is left for a next part.
+  // Something is left for a next section.
   bool leaves_more() const { return leaves_more_; }
 
   const Shape& shape() const { return schedule_.shape; }
@@ -78,8 +76,8 @@ class Builder {
   void library(StepKind kind);
   void end_round();  // an empty round is dropped
   // The laps of a loop that has one for each rank, or more: for (const int lap : b.laps(1, size)).
-  // What one builds rests on its number alone, and it ends its rounds. So a part has those of them
-  // that belong to it, and the rest costs nothing.
+  // What one builds rests on its number alone, and it ends its rounds. So a section has those of
+  // them that belong to it, and the rest costs nothing.
   class Laps;
   Laps laps(int begin, int end);
   // What has come so far, and what is to come, is the caller's part.
@@ -96,16 +94,15 @@ class Builder {
 
   void find(int rank);
   void use_lines();
+  bool is_in_section();
 
   Schedule schedule_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
   std::vector<std::uint32_t> waited_for_;  // by rank, the highest value
   bool has_waited_ = false;                // an earlier round posted something
-  bool is_in_part();
-
-  std::int32_t lap_ = 0;  // of all loops together
-  std::int32_t part_begin_ = 0, part_end_ = INT32_MAX;
+  std::int32_t lap_ = 0;                   // of all loops together
+  std::int32_t section_begin_ = 0, section_end_ = INT32_MAX;
   bool leaves_more_ = false;
 };
 

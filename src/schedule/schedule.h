@@ -210,10 +210,10 @@ struct Schedule {
     return sends_after_first_round || receives_after_first_round || node_bytes > 0;
   }
 
-  // These are the first rounds, or some later ones: `next_part` makes those that follow, while the
-  // collective is under way (Builder::laps). nullptr: there are no more.
-  Schedule (*next_part)(Schedule part) = nullptr;
-  std::int32_t laps = 0;       // so many a part
+  // This is a section: its first rounds, or some later ones. `next_section` makes those that
+  // follow, while the collective is under way (Builder::laps). nullptr: there are no more.
+  Schedule (*next_section)(Schedule section) = nullptr;
+  std::int32_t laps = 0;       // so many a section
   std::int32_t laps_done = 0;  // up to the end of this one
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }

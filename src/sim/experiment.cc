@@ -19,7 +19,7 @@
 namespace weft::sim {
 namespace {
 
-// Where the schedules of all ranks would take more, they are made in parts.
+// Where the schedules of all ranks would take more, they are made in sections.
 constexpr double kMostSteps = 4e6;
 constexpr std::int32_t kLapsAtATime = 16;
 
@@ -162,7 +162,7 @@ Result<bool> Experiment::build(const Shape& of_first) {
   const std::int32_t laps = has_too_many_steps(algorithm, shape) ? kLapsAtATime : INT32_MAX;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
     Rank& r = at(shape.rank);
-    r.schedule = build_in_parts(algorithm, shape, laps);
+    r.schedule = build_in_sections(algorithm, shape, laps);
     r.schedule.program = {};
     for (const Step& step : r.schedule.steps)
       if (step.kind == StepKind::leaders)
@@ -190,7 +190,7 @@ void Experiment::tell(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.notify(r.thread, at_us);
 }
 
-// True once it is over, all its parts included.
+// True once it is over, all its sections included.
 bool Experiment::advance(Rank& r) {
   for (;;) {
     auto done = r.execution->advance();
@@ -199,8 +199,8 @@ bool Experiment::advance(Rank& r) {
       return false;
     }
     if (!*done) return false;
-    if (!r.schedule.next_part) return true;
-    r.schedule = r.schedule.next_part(std::move(r.schedule));
+    if (!r.schedule.next_section) return true;
+    r.schedule = r.schedule.next_section(std::move(r.schedule));
     r.execution->go_on_with(r.schedule);
   }
 }

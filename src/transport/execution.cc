@@ -126,7 +126,7 @@ Execution::State Execution::fail(Error error) {
 }
 
 bool stands_alone(const Schedule& schedule, bool has_kernel) {
-  if (schedule.next_part) return false;
+  if (schedule.next_section) return false;
   return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
     if (step.kind == StepKind::reduce) return step.plain && has_kernel;
     return is_node(step.kind) || (step.kind == StepKind::copy && step.plain);

@@ -66,9 +66,9 @@ class Execution {
     next_step_ = round_ = 0;
     begun_ = false;
   }
-  // Once the last round has completed: those of `part` follow, in the same turn.
-  void go_on_with(const Schedule& part) {
-    schedule_ = &part;
+  // Once the last round has completed: those of `next` follow, in the same turn.
+  void go_on_with(const Schedule& next) {
+    schedule_ = &next;
     next_step_ = round_ = 0;
   }
 

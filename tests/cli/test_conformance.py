@@ -197,7 +197,7 @@ def test_algorithm(kind, algorithm, ranks, tmp_path, capsys):
         # MPICH's own Gather_c takes no type with a negative lower bound in place.
         ["--groups", "results", "--only", kind, "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
-        # Those with a round for each rank go in parts of two laps.
+        # Those with a round for each rank go in sections of two laps.
         {f"WEFT_ALGORITHM_{kind.upper()}": algorithm, "WEFT_LAPS": "2"},
         {4: "a:2,b:2", 5: "a:3,b:2"}[ranks] if several_nodes else "",
         [in_two_domains(tmp_path, domains)] if domains else [],

@@ -113,6 +113,22 @@ def test_watchdog_names_the_blocking_call_that_waits(mpi, transport):
     assert "rank 0" not in done.err
 
 
+@pytest.mark.parametrize(("laps", "of_how_many"), [(None, " of 3"), ("1", "")])
+def test_watchdog_knows_no_last_round_of_a_collective_in_sections(mpi, laps, of_how_many):
+    """Nothing else tells that the library makes its rounds while they run."""
+    variables = {"WEFT_ALGORITHM_BCAST": "scatter-allgather"} | (
+        {"WEFT_LAPS": laps} if laps else {}
+    )
+    options = ["--watchdog", "1", "--transport", "mpi"]
+    job = Job(mpi, ["misordered"], "function", 3, options, variables, limit_s=5)
+    done = job.finish(job.start())
+    for rank in (1, 2):
+        line = (
+            rf"MPI_Ibcast, .* \(as rank {rank} of 3\), round 1{of_how_many}, receives from rank 0"
+        )
+        assert re.search(line, done.err), done.err
+
+
 def test_watchdog_says_nothing_where_nothing_hangs(mpi):
     done = Job(mpi, ["asked-by-two-threads"], "thread", options=["--watchdog", "20"]).right()
     assert done.sentences() == []

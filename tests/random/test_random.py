@@ -57,7 +57,7 @@ def test_random_programs_in_one_copy(mpi, engine, tmp_path):
 
 
 # Algorithms with a round for each rank, of which each lap is made when the one before it is over.
-IN_PARTS = {
+IN_SECTIONS = {
     "ring": ("allgather", "allgatherv", "allreduce"),
     "pairwise": ("alltoall", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block"),
     "scatter-allgather": ("bcast",),
@@ -67,9 +67,11 @@ IN_PARTS = {
 @pytest.mark.parametrize(
     ("mpi", "engine"), [("mpich", "thread --blocking"), ("openmpi", "function")]
 )
-def test_random_programs_in_parts(mpi, engine):
+def test_random_programs_in_sections(mpi, engine):
     needs(mpi)
-    names = {f"WEFT_ALGORITHM_{kind.upper()}": name for name in IN_PARTS for kind in IN_PARTS[name]}
+    names = {
+        f"WEFT_ALGORITHM_{kind.upper()}": name for name in IN_SECTIONS for kind in IN_SECTIONS[name]
+    }
     variables = {**names, "WEFT_LAPS": "1"}
     setting = Setting(mpi, 4, f"{engine} --transport mpi", limit_s=60, variables=variables)
     done = setting.run("--seed", 93_000, "--programs", PROGRAMS)

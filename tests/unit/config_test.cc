@@ -191,6 +191,16 @@ TEST_F(ConfigEnvironment, WatchdogIsWholeSeconds) {
   EXPECT_FALSE(Config::from_environment());
 }
 
+TEST_F(ConfigEnvironment, LapsAreAtLeastOne) {
+  EXPECT_EQ(Config::from_environment()->laps_at_a_time, 128);
+  set("WEFT_LAPS", "2");
+  EXPECT_EQ(Config::from_environment()->laps_at_a_time, 2);
+  for (const char* wrong : {"0", "-1", "all"}) {
+    set("WEFT_LAPS", wrong);
+    EXPECT_FALSE(Config::from_environment()) << wrong;
+  }
+}
+
 TEST_F(ConfigEnvironment, TheBudgetOfLearningIsAShare) {
   for (const char* right : {"0", "1%", "2.5", "100"}) {
     set("WEFT_LEARNING_BUDGET", right);

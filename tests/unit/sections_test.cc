@@ -1,5 +1,5 @@
-// Schedules in parts: together they are the whole one, whatever the ranks, the data and the number
-// of laps in a part; and an operation carries one after the other out.
+// Schedules in sections: together they are the whole one, whatever the ranks, the data and the
+// number of laps in a section; and an operation carries one after the other out.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,6 +9,7 @@
 #include "call_layout.h"
 #include "coll/algorithm.h"
 #include "engine/operation.h"
+#include "schedule/schedule_cache.h"
 #include "sim/experiment.h"
 
 namespace weft {
@@ -28,42 +29,42 @@ std::string words(const Schedule& schedule, std::uint32_t begin, std::uint32_t e
   return text;
 }
 
-void add_rounds(const Schedule& part, std::vector<std::string>& rounds) {
+void add_rounds(const Schedule& section, std::vector<std::string>& rounds) {
   std::uint32_t begin = 0;
-  for (const std::uint32_t end : part.round_ends) {
-    rounds.push_back(words(part, begin, end));
+  for (const std::uint32_t end : section.round_ends) {
+    rounds.push_back(words(section, begin, end));
     begin = end;
   }
-  EXPECT_EQ(begin, part.steps.size());
+  EXPECT_EQ(begin, section.steps.size());
 }
 
-// How many parts there are.
+// How many sections there are.
 int expect_whole(const Algorithm& algorithm, const Shape& shape, int laps) {
   std::vector<std::string> whole, together;
   const Schedule all = build(algorithm, shape);
   add_rounds(all, whole);
-  EXPECT_EQ(all.next_part, nullptr);
-  Schedule part = build_in_parts(algorithm, shape, laps);
-  const std::uint32_t most_posted = part.most_posted;
-  EXPECT_EQ(part.temp_bytes, all.temp_bytes);
-  EXPECT_TRUE(part.sends_after_first_round || !all.sends_after_first_round);
-  EXPECT_TRUE(part.receives_after_first_round || !all.receives_after_first_round);
-  add_rounds(part, together);
-  int parts = 1;
-  for (; part.next_part; ++parts) {
-    EXPECT_FALSE(stands_alone(part, true));
-    EXPECT_TRUE(part.program.empty());
-    part = part.next_part(std::move(part));
-    EXPECT_LE(part.most_posted, most_posted);
-    add_rounds(part, together);
+  EXPECT_EQ(all.next_section, nullptr);
+  Schedule section = build_in_sections(algorithm, shape, laps);
+  const std::uint32_t most_posted = section.most_posted;
+  EXPECT_EQ(section.temp_bytes, all.temp_bytes);
+  EXPECT_TRUE(section.sends_after_first_round || !all.sends_after_first_round);
+  EXPECT_TRUE(section.receives_after_first_round || !all.receives_after_first_round);
+  add_rounds(section, together);
+  int sections = 1;
+  for (; section.next_section; ++sections) {
+    EXPECT_FALSE(stands_alone(section, true));
+    EXPECT_TRUE(section.program.empty());
+    section = section.next_section(std::move(section));
+    EXPECT_LE(section.most_posted, most_posted);
+    add_rounds(section, together);
   }
   EXPECT_EQ(whole, together) << algorithm.name << " of " << shape.size << " ranks, rank "
-                             << shape.rank << ", " << laps << " laps a part";
-  return parts;
+                             << shape.rank << ", " << laps << " laps a section";
+  return sections;
 }
 
-TEST(Parts, TogetherAreTheWholeSchedule) {
-  std::set<std::string> in_parts;
+TEST(Sections, TogetherAreTheWholeSchedule) {
+  std::set<std::string> in_sections;
   for (const Algorithm& algorithm : algorithms()) {
     if (!sim::is_simulated(algorithm.kind) || needs_memory(algorithm.needs)) continue;
     for (const int ranks : {1, 2, 3, 4, 7, 8, 9})
@@ -75,29 +76,30 @@ TEST(Parts, TogetherAreTheWholeSchedule) {
           for (shape.rank = 0; shape.rank < ranks; ++shape.rank)
             for (const int laps : {1, 2, 3, 8, 100})
               if (expect_whole(algorithm, shape, laps) > 1)
-                in_parts.insert(std::string(kind_name(algorithm.kind)) + " " + algorithm.name);
+                in_sections.insert(std::string(kind_name(algorithm.kind)) + " " + algorithm.name);
         }
       }
   }
-  EXPECT_EQ(in_parts,
+  EXPECT_EQ(in_sections,
             (std::set<std::string>{"allgather ring", "allreduce ring", "alltoall pairwise",
                                    "bcast scatter-allgather", "reduce_scatter_block pairwise"}));
 }
 
-// Whatever a part holds, one of few laps is short.
-TEST(Parts, AreShortHoweverManyRanksThereAre) {
+// Whatever a section holds, one of few laps is short.
+TEST(Sections, AreShortHoweverManyRanksThereAre) {
   Shape shape = shape_of(Kind::alltoall, 131072, 4096);
   shape.rank = 77;
-  Schedule part = build_in_parts(*find_algorithm(Kind::alltoall, "pairwise"), shape, 128);
-  EXPECT_EQ(part.rounds(), 128u);
-  int rounds = 0, parts = 0;
-  for (;; part = part.next_part(std::move(part)), ++parts) {
-    rounds += static_cast<int>(part.rounds());
-    EXPECT_LE(part.steps.size(), 2u * 128 + 1);
-    if (!part.next_part) break;
+  Schedule section = build_in_sections(*find_algorithm(Kind::alltoall, "pairwise"), shape, 128);
+  EXPECT_EQ(section.rounds(), 128u);
+  EXPECT_LE(bytes_of(section), 80u * 1024);
+  int rounds = 0, sections = 0;
+  for (;; section = section.next_section(std::move(section)), ++sections) {
+    rounds += static_cast<int>(section.rounds());
+    EXPECT_LE(section.steps.size(), 2u * 128 + 1);
+    if (!section.next_section) break;
   }
   EXPECT_EQ(rounds, 131071);
-  EXPECT_EQ(parts, 1023);
+  EXPECT_EQ(sections, 1023);
 }
 
 // Every round ends at the second look.
@@ -125,13 +127,13 @@ class CountedOperation final : public Operation {
   }
 };
 
-TEST(Parts, AreCarriedOutOneAfterTheOtherAndAgainFromTheFirst) {
+TEST(Sections, AreCarriedOutOneAfterTheOtherAndAgainFromTheFirst) {
   const Algorithm& ring = *find_algorithm(Kind::allreduce, "ring");
   Shape shape = shape_of(Kind::allreduce, 7, 4096);
   shape.rank = 3;
   const Schedule whole = build(ring, shape);
   SlowTransport transport;
-  CountedOperation operation(std::make_shared<const Schedule>(build_in_parts(ring, shape, 2)),
+  CountedOperation operation(std::make_shared<const Schedule>(build_in_sections(ring, shape, 2)),
                              transport);
   for (int times = 1; times <= 3; ++times) {
     transport.started.clear();
