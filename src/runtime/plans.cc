@@ -433,7 +433,8 @@ std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
   if (!communicator)
     return runtime.communicators.is_crowded_out(comm) ? Reason::crowded : Reason::communicator;
   if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
-  const bool possible = use != Use::request || runtime.has_memory_thread();
+  const bool possible =
+      use != Use::request || (runtime.has_memory_thread() && needs_no_library(kind, true));
   const bool served = communicator->on_one_node() && possible && node_serves(kind);
   return served ? std::nullopt : std::optional(outside_memory(runtime));
 }
