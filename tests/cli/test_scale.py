@@ -39,11 +39,11 @@ def of_weft(calls: list[tuple[str, str]]) -> list[str]:
         elif is_within and is_weft:
             found.append(words)
             threads += re.findall(r"\bclone.*= (\d+)$", words)
-    # A thread without work sleeps soon.
+    # A thread without work sleeps soon, if the program does not end before that: then all counts.
     for own in threads:
         words = [text for thread, text in calls if thread == own]
-        sleeps = next(i for i, text in enumerate(words) if text.startswith("futex("))
-        found += words[: sleeps + 1]
+        sleeps = [i for i, text in enumerate(words) if text.startswith("futex(")]
+        found += words[: sleeps[0] + 1] if sleeps else words
     return [words for words in found if re.match(r"\w+\(", words) and not NOT_COUNTED.match(words)]
 
 
@@ -83,7 +83,7 @@ def calls_of_ranks(mpi, environment, tmp_path):
         lines = [path.read_text().splitlines() for path in place.iterdir()]
         calls = [[tuple(line.split(maxsplit=1)) for line in of_rank] for of_rank in lines]
         assert len(calls) == ranks
-        return sorted(map(of_weft, calls), key=len, reverse=True)
+        return sorted([of_weft(of_rank) for of_rank in calls], key=len, reverse=True)
 
     return count
 
