@@ -152,8 +152,9 @@ class Point {
   Point(const Point&) = delete;
   Point& operator=(const Point&) = delete;
 
-  // Enough calls for a sample of so long.
+  // Enough calls for a sample of so long. The first calls may take far longer than the others.
   void warm_up(double sample_us, int least_calls) {
+    mean_us(least_calls);
     const double call_us = std::max(mean_us(least_calls), 0.01);
     calls_ = static_cast<int>(std::clamp(sample_us / call_us, double(least_calls), 1e6));
     mean_us(calls_);

@@ -11,6 +11,9 @@ from call_table import (
     arguments,
     bring_up_to_date,
     goes_straight_on,
+    has_arrays,
+    is_known_again,
+    known_as,
     lines,
     moves,
     normalised,
@@ -41,9 +44,30 @@ def counted(call):
     ]
 
 
-def nonblocking_body(call):
-    offer = f"start(CallId::{short(call)}, call, {argument(call, 'request_out')}, &code)"
-    return normalised(call) + ["  int code;", f"  if ({offer}) return code;"] + counted(call)
+def offered(call, offer):
+    """What a collective does first, in so few instructions that a short one does not feel them."""
+    arrays = "true" if has_arrays(call) else "false"
+    return [
+        "  if (!entry.nested()) {",
+        *("  " + line for line in normalised(call)),
+        "    int code;",
+        f"    const bool taken = {offer};",
+        "    if (!known) [[unlikely]]",
+        f"      remember_call({arrays}, {known_as(call)});",
+        "    if (taken) return code;",
+        "  }",
+    ]
+
+
+def blocking_offer(call):
+    plan = "known ? known->plan : nullptr"
+    offer = f"carry_out(CallId::{short(call)}, call, {plan}, &code)"
+    return [*offered(call, offer), "  const DeclinedCall declined;"]
+
+
+def nonblocking_offer(call):
+    plan, request = "known ? known->plan : nullptr", argument(call, "request_out")
+    return offered(call, f"start(CallId::{short(call)}, call, {plan}, {request}, &code)")
 
 
 def persistent_body(call):
@@ -120,14 +144,6 @@ def blocking_body(call, calls):
     return lines + meeting(call) + passed_on(call)
 
 
-def offered(call):
-    """What a blocking collective does first: a short one has little time for anything else."""
-    offer = ["  int code;", f"  if (carry_out(CallId::{short(call)}, call, &code)) return code;"]
-    lines = ["  if (!entry.nested() && blocking_wanted()) {"]
-    lines += ["  " + line for line in normalised(call) + offer] + ["  }"]
-    return [*lines, "  const DeclinedCall declined;"]
-
-
 def comm_new_body(call):
     return [
         f"  BlockingCall guard(CallId::{short(call)});",
@@ -161,7 +177,7 @@ def followed(call, follow):
 def body(call, calls):
     kind = call["class"]
     if kind == "nonblocking_collective":
-        return nonblocking_body(call)
+        return ["  int code;", *counted(call)]
     if kind == "persistent_collective":
         return persistent_body(call)
     if kind == "comm_new":
@@ -184,7 +200,11 @@ def straight_on(call, form):
     when = goes_straight_on(call)
     if not when:
         return []
+    known = []
+    if is_known_again(call):
+        known = [f"  const KnownCall* const known = known_call({known_as(call)});"]
     return [
+        *known,
         f"  if ({when})",
         f"    if (const auto straight = next_calls.{short(call)}.{form}_bound())",
         f"      return straight({arguments(call)});",
@@ -218,23 +238,29 @@ def wrapper(call, calls):
             f"  if ({when_nested(call)}) return next({passed});",
         ]
         text += [*body(call, calls), "}"]
-    names = {
-        call["name"]: ("mpi", "false"),
-        f"P{call['name']}": ("pmpi", "true, from_library(RETURN_ADDRESS)"),
+    offers = {
+        "blocking_collective": blocking_offer,
+        "nonblocking_collective": nonblocking_offer,
     }
-    for exported, (form, named) in names.items():
-        offer = offered(call) if call["class"] == "blocking_collective" else []
-        enter = [f"  const Entry entry({named});", *offer, f"  return {name}({entered});", "}"]
-        head = f"{call['return']} {exported}({parameters(call)}) {{"
-        if goes_straight_on(call):
-            # Apart, so that the way straight on saves no register.
-            entering, profiling = f"{exported}_entered", exported != call["name"]
-            enter = [line.replace("RETURN_ADDRESS", "caller") for line in enter]
-            taken = ("const void* caller, " if profiling else "") + parameters(call)
-            given = ("RETURN_ADDRESS, " if profiling else "") + passed
-            text += [f"[[gnu::noinline]] static {call['return']} {entering}({taken}) {{", *enter]
-            enter = [f"  return {entering}({given});", "}"]
-        text += [f"WEFT_WRAPPER {head}", *straight_on(call, form), *enter]
+    offer = offers[call["class"]](call) if is_known_again(call) else []
+    made = [*offer, f"  return {name}({entered});", "}"]
+    straight = goes_straight_on(call) is not None
+    if straight:
+        # Apart, so that the way straight on saves no register.
+        known = "const KnownCall* known, " if is_known_again(call) else ""
+        taken = f"{parameters(call)}, {known}const void* caller"
+        head = f"[[gnu::noinline]] static {call['return']} {name}_entered({taken}) {{"
+        text += [head, "  const Entry entry(caller);", *made]
+    for profiling in (False, True):
+        exported = f"P{call['name']}" if profiling else call["name"]
+        caller = "RETURN_ADDRESS" if profiling else "nullptr"
+        text += [f"WEFT_WRAPPER {call['return']} {exported}({parameters(call)}) {{"]
+        if straight:
+            text += [*straight_on(call, "pmpi" if profiling else "mpi")]
+            known = "known, " if is_known_again(call) else ""
+            text += [f"  return {name}_entered({passed}, {known}{caller});", "}"]
+        else:
+            text += [f"  const Entry entry({caller});", *made]
     return "\n".join(wrap(line, 4 if line[0] in "sW[" else 6) for line in text) + "\n"
 
 
@@ -315,6 +341,7 @@ def wrappers_cc(calls, library):
 #include "library/generated/next_calls.h"
 #include "runtime/blocking_call.h"
 #include "interpose/hooks.h"
+#include "runtime/known_calls.h"
 #include "runtime/runtime.h"
 #include "library/search.h"
 #include "runtime/start.h"

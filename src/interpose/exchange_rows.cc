@@ -146,7 +146,7 @@ int weft_exchange_rows_init(const void* from, int sends, const weft_rows sent[],
                             MPI_Comm comm, MPI_Request* request) {
   using namespace weft::interpose;
   using weft::Runtime;
-  const Entry entry;
+  const Entry entry(nullptr);
   Runtime* runtime = Runtime::active();
   if (!runtime || sends < 0 || receives < 0 || !request) return MPI_ERR_ARG;
   return exchange_rows_init(*runtime, from, Lists(sent, static_cast<std::size_t>(sends)), to,

@@ -8,18 +8,21 @@
 
 #include <cstdint>
 
+#include "library/search.h"
 #include "library/this_thread.h"
 
 namespace weft::interpose {
 
-// Marks this thread as inside a wrapper while it lives. profiling: by the name PMPI_X. Nested: the
-// thread already was, or the caller says so. The call comes from inside the MPI library or Weft: no
-// collective of it is Weft's, but what it does to objects that Weft knows counts.
+// Marks this thread as inside a wrapper while it lives. profiled_by: who has called by the name
+// PMPI_X; nullptr: the name is MPI_X. Nested: the thread already was inside, or the library is who
+// has called. The call comes from inside the MPI library or Weft: no collective of it is Weft's,
+// but what it does to objects that Weft knows counts.
 class Entry {
  public:
-  explicit Entry(bool profiling = false, bool nested = false)
-      : before_(this_thread), nested_(nested || (before_ & kInside)) {
-    this_thread = profiling ? kInside | kProfiling : kInside;
+  explicit Entry(const void* profiled_by)
+      : before_(this_thread),
+        nested_((before_ & kInside) || (profiled_by && from_library(profiled_by))) {
+    this_thread = profiled_by ? kInside | kProfiling : kInside;
   }
   ~Entry() { this_thread = before_; }
   Entry(const Entry&) = delete;

@@ -116,7 +116,7 @@ const char* weft_version(void) {
 
 int weft_progress(void) {
   using weft::Runtime;
-  const weft::interpose::Entry entry;
+  const weft::interpose::Entry entry(nullptr);
   Runtime* runtime = Runtime::active();
   if (!runtime) return 0;
   runtime->progress.poll();

@@ -15,6 +15,7 @@
 #include "runtime/device_memory.h"
 #include "runtime/epoch.h"
 #include "runtime/held.h"
+#include "runtime/known_calls.h"
 #include "runtime/operator_check.h"
 #include "runtime/packed_data.h"
 #include "runtime/shape.h"
@@ -24,10 +25,19 @@
 #include "transport/mpi/kernels.h"
 
 namespace weft {
+
+constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec"))) = {};
+
 namespace {
 
 // Set where a call is declined.
 thread_local Reason declined_for = Reason::engine_native;
+
+// Whether what is left to the library may go straight on: nobody wants to know of it, and where only
+// callers go on with operations, it takes another form (BlockingCall).
+bool may_go_straight(const Runtime& runtime) {
+  return !runtime.observing() && !runtime.callers_only();
+}
 
 #ifndef NDEBUG
 // One rank's shape tells those of the others.
@@ -98,12 +108,10 @@ std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicato
 
 namespace {
 
-// All that the plan of a call without arrays rests on. Field by field, and no more than that: this
-// is done for every call.
-bool same_plan(const Call& a, const Call& b) {
+// What the plan of a call rests on beside its arrays. Field by field, and no more than that: this is
+// done for every call.
+bool same_arguments(const Call& a, const Call& b) {
   return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
-         a.recvcounts.one<std::int64_t>() == b.recvcounts.one<std::int64_t>() &&
-         a.sendcounts.one<std::int64_t>() == b.sendcounts.one<std::int64_t>() &&
          a.sendtype == b.sendtype && a.root == b.root;
 }
 
@@ -121,20 +129,25 @@ class RecentPlans {
     const int buffers = buffers_of(call);
     const auto fits = [&](const Entry& entry) {
       return entry.epoch == now && entry.use == use && entry.buffers == buffers &&
-             same_plan(entry.call, call);
+             same_arguments(entry.call, call) && entry.has_same_counts(call);
     };
     if (fits(*found_last_)) return &found_last_->plan;
-    for (Entry& entry : entries_)
+    for (Entry& entry : set_of(call, use).entries)
       if (fits(entry)) return &(found_last_ = &entry)->plan;
     return nullptr;
   }
-  // made_at: the epoch in which the plan's making began.
+  // made_at: the epoch in which the plan's making began. Not to be found again where the call's
+  // arrays are too long to be compared each time.
   const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
-    Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {made_at, use, buffers_of(call), call, plan};
+    Set& set = set_of(call, use);
+    Entry& entry = set.entries[set.next++ % set.entries.size()];
+    known_calls.forget(entry.plan);
+    entry = Entry{0, use, buffers_of(call), 0, 0, call, plan, {}};
+    if (call.has_arrays() && !entry.keep_arrays()) return keep(plan);
+    entry.epoch = made_at;
     return &entry.plan;
   }
-  // Not to be found again: a call with arrays, which may come with other contents.
+  // Not to be found again.
   const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
 
  private:
@@ -142,13 +155,55 @@ class RecentPlans {
     std::uint64_t epoch = 0;  // 0: there is none
     Use use{};
     int buffers = 0;
-    Call call{};
+    int sends = 0, recvs = 0;  // the lengths of the call's arrays
+    Call call{};               // with its arrays in `arrays`
     Plan plan{};
+    KeptArrays arrays;
+
+    // Of a call with the same arguments otherwise, whose arrays are therefore as long.
+    bool has_same_counts(const Call& other) const {
+      if (!call.has_arrays()) [[likely]]
+        return call.recvcounts.is_like(other.recvcounts, 0) &&
+               call.sendcounts.is_like(other.sendcounts, 0);
+      return call.recvcounts.is_like(other.recvcounts, recvs) &&
+             call.sendcounts.is_like(other.sendcounts, sends) &&
+             call.recvdispls.is_like(other.recvdispls, recvs) &&
+             call.senddispls.is_like(other.senddispls, sends) &&
+             same_types(call.recvtypes, other.recvtypes, recvs) &&
+             same_types(call.sendtypes, other.sendtypes, sends);
+    }
+    // False: they are too long.
+    bool keep_arrays() {
+      constexpr int kMostPeers = 4096;
+      const Communicator& communicator = *plan.communicator;
+      sends = static_cast<int>(array_length(call, communicator, Direction::send));
+      recvs = static_cast<int>(array_length(call, communicator, Direction::recv));
+      if (std::max(sends, recvs) > kMostPeers) return false;
+      weft::keep_arrays(&call, sends, recvs, &arrays);
+      return true;
+    }
+    static bool same_types(const MPI_Datatype* a, const MPI_Datatype* b, int count) {
+      return !a == !b && (!a || std::equal(a, a + count, b));
+    }
   };
-  std::array<Entry, 8> entries_{};
-  Entry* found_last_ = entries_.data();  // most likely the next one, too
+  // The calls that may be in one.
+  struct Set {
+    std::array<Entry, 4> entries{};
+    unsigned next = 0;
+  };
+  Set& set_of(const Call& call, Use use) {
+    const auto count = [](const Numbers& numbers) {
+      return numbers.is_array() ? 0 : numbers.one<std::uint64_t>();
+    };
+    const std::uint64_t sum = static_cast<std::uint64_t>(call.form) * 4 +
+                              static_cast<std::uint64_t>(use) + count(call.sendcounts) +
+                              count(call.recvcounts) + static_cast<std::uint64_t>(call.root);
+    return sets_[(sum * 0x9E3779B97F4A7C15u) >> 60];
+  }
+
+  std::array<Set, 16> sets_{};
+  Entry* found_last_ = sets_[0].entries.data();  // most likely the next one, too
   Plan unremembered_;
-  unsigned next_ = 0;
 };
 
 // On the heap, since the space that libraries have for threads is small, and made again where the
@@ -159,6 +214,7 @@ struct AtThreadEnd {
   ~AtThreadEnd() {
     delete plans_of_this_thread;
     plans_of_this_thread = nullptr;
+    known_calls = {};
   }
 };
 
@@ -366,7 +422,7 @@ std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Pla
   if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
   if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
   const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
-  // With arrays each would be planned anew, which may cost more than there is to win.
+  // Of what comes with arrays each rank knows its own part only.
   if (learns && !has_one_count(call.kind)) return outside_memory(runtime);
   if (!arguments_look_right(call, communicator) || is_refused(call, communicator, use))
     return Reason::arguments;
@@ -420,9 +476,16 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
   return std::nullopt;
 }
 
-const Plan* decline(Reason reason) {
+const Plan* decline(Reason reason, const Runtime& runtime, Alike alike, std::uint64_t epoch) {
   declined_for = reason;
+  known_calls.answered(may_go_straight(runtime) ? alike : Alike::none, epoch, nullptr);
   return nullptr;
+}
+
+const Plan* answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64_t epoch) {
+  if (plan.declined) return decline(*plan.declined, runtime, alike, epoch);
+  known_calls.answered(alike, epoch, &plan);
+  return &plan;
 }
 
 // What needs no look at the arguments.
@@ -452,31 +515,33 @@ Choice choice_on(const Runtime& runtime, const Communicator& communicator, const
   if (holding.load() > 0 && use != Use::request) let_held_go(runtime, call.comm);
   const std::uint64_t began_at = epoch();
   Communicator* communicator = runtime.communicators.find(call.comm);
-  if (const auto declined = decline_at_once(runtime, call.comm, communicator, call.kind, use))
-    return decline(*declined);
+  if (const auto declined = decline_at_once(runtime, call.comm, communicator, call.kind, use)) {
+    const bool known = communicator || runtime.native();
+    return decline(*declined, runtime, known ? Alike::all : Alike::none, began_at);
+  }
   Plan made;
   made.communicator = communicator;
   made.declined = plan_anew(runtime, call, use, &made);
-  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
   // What is refused may rest on where the buffers lie, which other calls that look alike do not
-  // share.
-  const bool refused = made.declined == Reason::arguments;
+  // share. Without a topology nobody knows how long arrays are.
+  const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan =
-      arrays || refused ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
-  return plan->declined ? decline(*plan->declined) : plan;
+      alone ? recent_plans().keep(made) : recent_plans().add(call, use, began_at, made);
+  return answer(*plan, runtime, alone ? Alike::none : Alike::same_arguments, began_at);
 }
 
 }  // namespace
 
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use) {
-  const bool arrays = call.sendcounts.is_array() || call.recvcounts.is_array();
-  RecentPlans* recent = arrays ? nullptr : plans_of_this_thread;
+  RecentPlans* recent = plans_of_this_thread;
   const Plan* plan = recent ? recent->find(call, use) : nullptr;
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);
-  if (plan->declined) [[unlikely]]
-    return decline(*plan->declined);
-  return plan;
+  return answer(*plan, runtime, Alike::same_arguments, epoch());
+}
+
+void leave_all_alike(const Runtime& runtime) {
+  decline(declined_for, runtime, Alike::all, epoch());
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int way) {
@@ -500,6 +565,7 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
 
 void decline_after_all(Reason reason) {
   declined_for = reason;
+  known_calls.last_alike = Alike::none;
 }
 
 Reason why_declined() {

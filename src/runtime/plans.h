@@ -48,6 +48,8 @@ const Plan* plan_for(Runtime& runtime, const Call& call, Use use);
 Reason why_declined();
 // The same of one that the caller declines after all.
 void decline_after_all(Reason reason);
+// This thread's call, and all that are alike, is the library's without a look at its plan.
+void leave_all_alike(const Runtime& runtime);
 
 // From the communicator's cache, or built.
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,

@@ -51,7 +51,10 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
   if (this->schedule().shape.packed || devices_possible()) make_copies(begins);
   const auto& steps = this->schedule().steps;
   const bool by_library = !steps.empty() && is_library(steps[0].kind);
-  if (call.sendtypes || call.recvtypes || by_library) keep_arrays(this->schedule().shape);
+  const Shape& shape = this->schedule().shape;
+  if (call.sendtypes || call.recvtypes || by_library)
+    keep_arrays(&call_, static_cast<int>(shape.send_blocks.size()),
+                static_cast<int>(shape.recv_blocks.size()), &arrays_);
 }
 
 void CollectiveOperation::make_copies(Begins begins) {
@@ -69,24 +72,6 @@ void CollectiveOperation::lead(Leaders& leaders) {
 std::optional<Work> CollectiveOperation::work() const {
   const auto left = rest();
   return left ? work_of(schedule(), operands_, turn_, *left) : std::nullopt;
-}
-
-// The application may reuse the arrays of its call before the operation has ended.
-void CollectiveOperation::keep_arrays(const Shape& shape) {
-  const auto sends = static_cast<int>(shape.send_blocks.size());
-  const auto recvs = static_cast<int>(shape.recv_blocks.size());
-  const auto keep_types = [&](const MPI_Datatype*& types, int count) {
-    if (!types || count == 0) return;  // that there are none is not the same as an array of none
-    const auto* begin = reinterpret_cast<const std::byte*>(types);
-    arrays_.emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof *types);
-    types = reinterpret_cast<const MPI_Datatype*>(arrays_.back().data());
-  };
-  call_.sendcounts.keep(sends, arrays_);
-  call_.senddispls.keep(sends, arrays_);
-  call_.recvcounts.keep(recvs, arrays_);
-  call_.recvdispls.keep(recvs, arrays_);
-  keep_types(call_.sendtypes, sends);
-  keep_types(call_.recvtypes, recvs);
 }
 
 bool CollectiveOperation::uses_type(MPI_Datatype type) const {

@@ -107,12 +107,11 @@ class CollectiveOperation : public Operation {
   MPI_Request request_{};
 
  private:
-  void keep_arrays(const Shape& shape);
   void make_copies(Begins begins);
 
   const CallId id_;
   Call call_;
-  std::vector<std::vector<std::byte>> arrays_;  // of the call, where they are needed later on
+  KeptArrays arrays_;  // of the call, where they are needed later on
   std::shared_ptr<Communicator> communicator_;
   TempBuffer temp_;
   std::unique_ptr<CallCopies> copies_;  // nullptr: it works on the application's buffers

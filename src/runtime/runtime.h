@@ -168,7 +168,7 @@ bool is_short(Count count, MPI_Datatype type) {
   return known.type == type && count < known.least_count &&
          known_types.epoch == straight_epoch.load(std::memory_order_acquire);
 }
-inline bool nothing_under_way() {
+[[gnu::always_inline]] inline bool nothing_under_way() {
   return Runtime::active()->progress.under_way() == 0;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/call_copies.h"
 #include "runtime/contest.h"
 #include "runtime/held.h"
+#include "runtime/known_calls.h"
 #include "runtime/persistent.h"
 #include "runtime/plans.h"
 #include "runtime/request_memory.h"
@@ -369,12 +370,14 @@ namespace {
 
 }  // namespace
 
-bool start(CallId id, const Call& call, MPI_Request* request, int* code) {
+bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request, int* code) {
   Runtime* runtime = request ? Runtime::active() : nullptr;
-  const Plan* plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
+  const Plan* plan = known;
+  if (!plan) [[unlikely]]
+    plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
   if (runtime && holding.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (hold_behind_others(*runtime, id, call, plan, request, code)) return true;
-  if (!plan) return false;
+  if (!plan || !runtime) return false;
   Site* site = nullptr;
   if (plan->ways) {
     site = plan->ways->site;
@@ -404,6 +407,7 @@ bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* reque
   get_to_know(id, call.comm);
   Runtime* runtime = request ? Runtime::active() : nullptr;
   const Plan* found = runtime ? plan_for(*runtime, call, Use::persistent) : nullptr;
+  known_calls.last_alike = Alike::none;  // no initialisation is known again
   if (found && !has_tag_left(*found->communicator)) {
     decline_after_all(Reason::crowded);
     found = nullptr;
@@ -548,10 +552,14 @@ namespace {
 
 }  // namespace
 
-bool carry_out(CallId id, const Call& call, int* code) {
+bool carry_out(CallId id, const Call& call, const Plan* known, int* code) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return false;
-  const Plan* plan = plan_for(*runtime, call, Use::blocking);
+  if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]] {
+    leave_all_alike(*runtime);
+    return false;
+  }
+  const Plan* plan = known ? known : plan_for(*runtime, call, Use::blocking);
   if (!plan) {
     runtime->summary.passed_on(id, why_declined());
     return false;

@@ -12,17 +12,16 @@ namespace weft {
 
 struct Site;
 
+struct Plan;
+
 // True: Weft took the call, *request and *code are the application's. False: nothing was posted.
-bool start(CallId id, const Call& call, MPI_Request* request, int* code);
+// known: its plan; nullptr: to be asked for.
+bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request, int* code);
 // The same for a persistent initialisation; Weft takes every one that the library lacks.
 bool initialise(CallId id, const Call& call, bool in_library, MPI_Request* request, int* code);
-// Blocking collectives are offered to carry_out().
 inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that takes them
-inline bool blocking_wanted() {
-  return blocking_taken.load(std::memory_order_acquire);
-}
-// True: Weft carried the whole collective out, *code is the application's.
-bool carry_out(CallId id, const Call& call, int* code);
+// True: Weft carried the whole collective out, *code is the application's. known: as of start().
+bool carry_out(CallId id, const Call& call, const Plan* known, int* code);
 // Lives while the library carries out a blocking collective that carry_out() has declined: engine
 // auto may want to know how long that takes (runtime/sites.h).
 class DeclinedCall {

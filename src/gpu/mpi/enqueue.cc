@@ -272,7 +272,7 @@ class MpiCollective : public Collective {
   const MPI_Comm later_;
   Context* const context_;
   std::vector<Call> calls_;
-  const std::vector<std::vector<std::byte>> arrays_;
+  const KeptArrays arrays_;
   const KeptTypes types_;
   ByProcessor by_processor_;
   std::vector<MPI_Request> requests_;

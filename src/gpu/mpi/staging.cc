@@ -75,25 +75,6 @@ Result<Copied> copied(const Driver& driver, const Side& side, int blocks) {
   return made;
 }
 
-// Arrays of the caller's, which may be gone when the call is made.
-void keep_arrays(Call* call, const Group& group, Staged* staged) {
-  const int sends = is_neighborhood(call->kind) ? group.targets : group.size;
-  const int recvs = is_neighborhood(call->kind) ? group.sources : group.size;
-  auto& arrays = staged->arrays;
-  call->sendcounts.keep(sends, arrays);
-  call->senddispls.keep(sends, arrays);
-  call->recvcounts.keep(recvs, arrays);
-  call->recvdispls.keep(recvs, arrays);
-  const auto keep_all = [&](const MPI_Datatype*& types, int count) {
-    if (!types) return;
-    const auto* begin = reinterpret_cast<const std::byte*>(types);
-    arrays.emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof(MPI_Datatype));
-    types = reinterpret_cast<const MPI_Datatype*>(arrays.back().data());
-  };
-  keep_all(call->sendtypes, sends);
-  keep_all(call->recvtypes, recvs);
-}
-
 // Behind keep_arrays. What MPI ignores need not be a data type. Those that an operator of the
 // user's is handed stay the user's own: it may know them by their handles.
 void keep_types(Call* call, const Group& group, KeptTypes* kept) {
@@ -159,7 +140,9 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
     to.host = pinned->memory + from_bytes - to.blocks.front().begin;
     call.recvbuf = to.host;
   }
-  keep_arrays(&call, group, &staged);
+  const bool neighborhood = is_neighborhood(call.kind);
+  keep_arrays(&call, neighborhood ? group.targets : group.size,
+              neighborhood ? group.sources : group.size, &staged.arrays);
   keep_types(&call, group, &staged.types);
 
   Part part;

@@ -38,7 +38,7 @@ struct Staged {
   std::vector<Part> parts;
   std::size_t places = 0;  // of Runtime::add
   ByProcessor by_processor;
-  std::vector<std::vector<std::byte>> arrays;  // of the calls
+  KeptArrays arrays;  // of the calls
   KeptTypes types;                             // of the calls
   Pinned pinned;
 };

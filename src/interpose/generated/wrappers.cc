@@ -7,6 +7,7 @@
 #include "library/generated/next_calls.h"
 #include "runtime/blocking_call.h"
 #include "interpose/hooks.h"
+#include "runtime/known_calls.h"
 #include "runtime/runtime.h"
 #include "library/search.h"
 #include "runtime/start.h"
@@ -40,11 +41,11 @@ static int Alloc_mem(bool nested, MPI_Aint size, MPI_Info info, void* baseptr) {
   return special::Alloc_mem(size, info, baseptr);
 }
 WEFT_WRAPPER int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alloc_mem(entry.nested(), size, info, baseptr);
 }
 WEFT_WRAPPER int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alloc_mem(entry.nested(), size, info, baseptr);
 }
 
@@ -53,11 +54,11 @@ static int Cancel(bool nested, MPI_Request* request) {
   return object::Cancel(nested, request);
 }
 WEFT_WRAPPER int MPI_Cancel(MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Cancel(entry.nested(), request);
 }
 WEFT_WRAPPER int PMPI_Cancel(MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Cancel(entry.nested(), request);
 }
 
@@ -66,11 +67,11 @@ static int Comm_free(bool nested, MPI_Comm* comm) {
   return object::Comm_free(nested, comm);
 }
 WEFT_WRAPPER int MPI_Comm_free(MPI_Comm* comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_free(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Comm_free(MPI_Comm* comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_free(entry.nested(), comm);
 }
 
@@ -80,11 +81,11 @@ static int Comm_idup(bool nested, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request*
   return special::Comm_idup(comm, newcomm, request);
 }
 WEFT_WRAPPER int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_idup(entry.nested(), comm, newcomm, request);
 }
 WEFT_WRAPPER int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_idup(entry.nested(), comm, newcomm, request);
 }
 
@@ -96,12 +97,12 @@ static int Comm_idup_with_info(bool nested, MPI_Comm comm, MPI_Info info, MPI_Co
 }
 WEFT_WRAPPER int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_idup_with_info(entry.nested(), comm, info, newcomm, request);
 }
 WEFT_WRAPPER int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_idup_with_info(entry.nested(), comm, info, newcomm, request);
 }
 
@@ -111,11 +112,11 @@ static int Comm_set_info(bool nested, MPI_Comm comm, MPI_Info info) {
   return special::Comm_set_info(comm, info);
 }
 WEFT_WRAPPER int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_set_info(entry.nested(), comm, info);
 }
 WEFT_WRAPPER int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_set_info(entry.nested(), comm, info);
 }
 
@@ -125,11 +126,11 @@ static int Finalize(bool nested) {
   return special::Finalize();
 }
 WEFT_WRAPPER int MPI_Finalize() {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Finalize(entry.nested());
 }
 WEFT_WRAPPER int PMPI_Finalize() {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Finalize(entry.nested());
 }
 
@@ -138,11 +139,11 @@ static int Free_mem(bool nested, void* base) {
   return object::Free_mem(nested, base);
 }
 WEFT_WRAPPER int MPI_Free_mem(void* base) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Free_mem(entry.nested(), base);
 }
 WEFT_WRAPPER int PMPI_Free_mem(void* base) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Free_mem(entry.nested(), base);
 }
 
@@ -152,11 +153,11 @@ static int Init(bool nested, int* argc, char*** argv) {
   return special::Init(argc, argv);
 }
 WEFT_WRAPPER int MPI_Init(int* argc, char*** argv) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Init(entry.nested(), argc, argv);
 }
 WEFT_WRAPPER int PMPI_Init(int* argc, char*** argv) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Init(entry.nested(), argc, argv);
 }
 
@@ -166,11 +167,11 @@ static int Init_thread(bool nested, int* argc, char*** argv, int required, int* 
   return special::Init_thread(argc, argv, required, provided);
 }
 WEFT_WRAPPER int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Init_thread(entry.nested(), argc, argv, required, provided);
 }
 WEFT_WRAPPER int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Init_thread(entry.nested(), argc, argv, required, provided);
 }
 
@@ -179,11 +180,11 @@ static int Op_free(bool nested, MPI_Op* op) {
   return object::Op_free(nested, op);
 }
 WEFT_WRAPPER int MPI_Op_free(MPI_Op* op) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Op_free(entry.nested(), op);
 }
 WEFT_WRAPPER int PMPI_Op_free(MPI_Op* op) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Op_free(entry.nested(), op);
 }
 
@@ -192,11 +193,11 @@ static int Request_free(bool nested, MPI_Request* request) {
   return object::Request_free(nested, request);
 }
 WEFT_WRAPPER int MPI_Request_free(MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Request_free(entry.nested(), request);
 }
 WEFT_WRAPPER int PMPI_Request_free(MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Request_free(entry.nested(), request);
 }
 
@@ -204,51 +205,43 @@ static int Start(bool nested, MPI_Request* request) {
   bound(next_calls.Start, CallId::Start);
   return object::Start(nested, request);
 }
-[[gnu::noinline]] static int MPI_Start_entered(MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Start_entered(MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Start(entry.nested(), request);
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
   if (only_library())
     if (const auto straight = next_calls.Start.mpi_bound())
       return straight(request);
-  return MPI_Start_entered(request);
-}
-[[gnu::noinline]] static int PMPI_Start_entered(const void* caller, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Start(entry.nested(), request);
+  return Start_entered(request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
   if (only_library())
     if (const auto straight = next_calls.Start.pmpi_bound())
       return straight(request);
-  return PMPI_Start_entered(RETURN_ADDRESS, request);
+  return Start_entered(request, RETURN_ADDRESS);
 }
 
 static int Startall(bool nested, int count, MPI_Request* array_of_requests) {
   bound(next_calls.Startall, CallId::Startall);
   return object::Startall(nested, count, array_of_requests);
 }
-[[gnu::noinline]] static int MPI_Startall_entered(int count, MPI_Request* array_of_requests) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Startall_entered(int count, MPI_Request* array_of_requests,
+    const void* caller) {
+  const Entry entry(caller);
   return Startall(entry.nested(), count, array_of_requests);
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
   if (only_library())
     if (const auto straight = next_calls.Startall.mpi_bound())
       return straight(count, array_of_requests);
-  return MPI_Startall_entered(count, array_of_requests);
-}
-[[gnu::noinline]] static int PMPI_Startall_entered(const void* caller, int count,
-    MPI_Request* array_of_requests) {
-  const Entry entry(true, from_library(caller));
-  return Startall(entry.nested(), count, array_of_requests);
+  return Startall_entered(count, array_of_requests, nullptr);
 }
 WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
   if (only_library())
     if (const auto straight = next_calls.Startall.pmpi_bound())
       return straight(count, array_of_requests);
-  return PMPI_Startall_entered(RETURN_ADDRESS, count, array_of_requests);
+  return Startall_entered(count, array_of_requests, RETURN_ADDRESS);
 }
 
 static int Type_free(bool nested, MPI_Datatype* datatype) {
@@ -256,11 +249,11 @@ static int Type_free(bool nested, MPI_Datatype* datatype) {
   return object::Type_free(nested, datatype);
 }
 WEFT_WRAPPER int MPI_Type_free(MPI_Datatype* datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Type_free(entry.nested(), datatype);
 }
 WEFT_WRAPPER int PMPI_Type_free(MPI_Datatype* datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Type_free(entry.nested(), datatype);
 }
 
@@ -269,26 +262,49 @@ static int Iallgather(bool nested, const void* sendbuf, int sendcount, MPI_Datat
   const auto next = bound(next_calls.Iallgather, CallId::Iallgather);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Iallgather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Iallgather, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Iallgather_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iallgather, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iallgather, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
   return Iallgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
+WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgather.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iallgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgather.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -297,52 +313,98 @@ static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Data
   const auto next = bound(next_calls.Iallgatherv, CallId::Iallgatherv);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
-  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
-  if (start(CallId::Iallgatherv, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Iallgatherv, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iallgatherv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    const bool taken = start(CallId::Iallgatherv, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Iallgatherv), comm);
+    if (taken) return code;
+  }
+  return Iallgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Iallgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgatherv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iallgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgatherv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request, known, RETURN_ADDRESS);
 }
 
 static int Iallreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce, CallId::Iallreduce);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Iallreduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iallreduce, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iallreduce_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iallreduce, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iallreduce, sendbuf, recvbuf), comm, count, datatype,
+      op);
+    if (taken) return code;
+  }
+  return Iallreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iallreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallreduce.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iallreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallreduce.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -350,26 +412,49 @@ static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
   const auto next = bound(next_calls.Ialltoall, CallId::Ialltoall);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Ialltoall, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ialltoall, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ialltoall_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ialltoall, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ialltoall, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype);
+    if (taken) return code;
+  }
   return Ialltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
 }
+WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoall.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ialltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoall.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
@@ -378,29 +463,52 @@ static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, c
   const auto next = bound(next_calls.Ialltoallv, CallId::Ialltoallv);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
   int code;
-  if (start(CallId::Ialltoallv, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
       request);
   passed_on(CallId::Ialltoallv, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ialltoallv_entered(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+    int code;
+    const bool taken = start(CallId::Ialltoallv, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ialltoallv), comm);
+    if (taken) return code;
+  }
+  return Ialltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ialltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallv.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ialltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallv.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
@@ -409,97 +517,176 @@ static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, c
   const auto next = bound(next_calls.Ialltoallw, CallId::Ialltoallw);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
-      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
   int code;
-  if (start(CallId::Ialltoallw, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm, request);
   passed_on(CallId::Ialltoallw, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ialltoallw_entered(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    const bool taken = start(CallId::Ialltoallw, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ialltoallw), comm);
+    if (taken) return code;
+  }
+  return Ialltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+}
 WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ialltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallw.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ialltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallw.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ibarrier(bool nested, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibarrier, CallId::Ibarrier);
   if (nested) return next(comm, request);
-  const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
   int code;
-  if (start(CallId::Ibarrier, call, request, &code)) return code;
   code = next(comm, request);
   passed_on(CallId::Ibarrier, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ibarrier, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ibarrier), comm);
+    if (taken) return code;
+  }
   return Ibarrier(entry.nested(), comm, request);
 }
+WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ibarrier), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ibarrier.mpi_bound())
+      return straight(comm, request);
+  return Ibarrier_entered(comm, request, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ibarrier(entry.nested(), comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ibarrier), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ibarrier.pmpi_bound())
+      return straight(comm, request);
+  return Ibarrier_entered(comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ibcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast, CallId::Ibcast);
   if (nested) return next(buffer, count, datatype, root, comm, request);
-  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
-      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .comm = comm};
   int code;
-  if (start(CallId::Ibcast, call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
   passed_on(CallId::Ibcast, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ibcast_entered(void* buffer, int count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ibcast, call, known ? known->plan : nullptr, request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ibcast), comm, count, datatype, root);
+    if (taken) return code;
+  }
+  return Ibcast(entry.nested(), buffer, count, datatype, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ibcast(entry.nested(), buffer, count, datatype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ibcast), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ibcast.mpi_bound())
+      return straight(buffer, count, datatype, root, comm, request);
+  return Ibcast_entered(buffer, count, datatype, root, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ibcast(entry.nested(), buffer, count, datatype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ibcast), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ibcast.pmpi_bound())
+      return straight(buffer, count, datatype, root, comm, request);
+  return Ibcast_entered(buffer, count, datatype, root, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Iexscan(bool nested, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan, CallId::Iexscan);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Iexscan, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iexscan, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iexscan_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iexscan, call, known ? known->plan : nullptr, request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iexscan, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
+  }
+  return Iexscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iexscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iexscan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iexscan.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iexscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iexscan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iexscan.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -508,28 +695,52 @@ static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
   const auto next = bound(next_calls.Igather, CallId::Igather);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Igather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Igather, request, code);
   return code;
 }
+[[gnu::noinline]] static int Igather_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Igather, call, known ? known->plan : nullptr, request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Igather, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
+  }
+  return Igather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+}
 WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Igather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igather.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Igather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igather.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -538,29 +749,52 @@ static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
   const auto next = bound(next_calls.Igatherv, CallId::Igatherv);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
-  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
-  if (start(CallId::Igatherv, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
       request);
   passed_on(CallId::Igatherv, request, code);
   return code;
 }
+[[gnu::noinline]] static int Igatherv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    const bool taken = start(CallId::Igatherv, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Igatherv), comm);
+    if (taken) return code;
+  }
+  return Igatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Igatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igatherv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+  return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Igatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igatherv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+  return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
@@ -569,27 +803,50 @@ static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
   const auto next = bound(next_calls.Ineighbor_allgather, CallId::Ineighbor_allgather);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Ineighbor_allgather, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgather, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ineighbor_allgather_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ineighbor_allgather, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ineighbor_allgather, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
   return Ineighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, request);
+}
+WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgather.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgather.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
@@ -598,28 +855,51 @@ static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
   const auto next = bound(next_calls.Ineighbor_allgatherv, CallId::Ineighbor_allgatherv);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
-  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
-  if (start(CallId::Ineighbor_allgatherv, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgatherv, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_allgatherv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    const bool taken = start(CallId::Ineighbor_allgatherv, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ineighbor_allgatherv), comm);
+    if (taken) return code;
+  }
+  return Ineighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgatherv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgatherv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
@@ -628,26 +908,49 @@ static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
   const auto next = bound(next_calls.Ineighbor_alltoall, CallId::Ineighbor_alltoall);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Ineighbor_alltoall, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_alltoall, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ineighbor_alltoall_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ineighbor_alltoall, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ineighbor_alltoall, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
   return Ineighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, request);
 }
+WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoall.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoall.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* sendcounts,
@@ -656,30 +959,53 @@ static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* send
   const auto next = bound(next_calls.Ineighbor_alltoallv, CallId::Ineighbor_alltoallv);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
-      .recvdispls = rdispls};
   int code;
-  if (start(CallId::Ineighbor_alltoallv, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
       request);
   passed_on(CallId::Ineighbor_alltoallv, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_alltoallv_entered(const void* sendbuf,
+    const int* sendcounts, const int* sdispls, MPI_Datatype sendtype, void* recvbuf,
+    const int* recvcounts, const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+    int code;
+    const bool taken = start(CallId::Ineighbor_alltoallv, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ineighbor_alltoallv), comm);
+    if (taken) return code;
+  }
+  return Ineighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallv.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallv.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* sendcounts,
@@ -688,130 +1014,240 @@ static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* send
   const auto next = bound(next_calls.Ineighbor_alltoallw, CallId::Ineighbor_alltoallw);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
   int code;
-  if (start(CallId::Ineighbor_alltoallw, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm, request);
   passed_on(CallId::Ineighbor_alltoallw, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_alltoallw_entered(const void* sendbuf,
+    const int* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const int* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    const bool taken = start(CallId::Ineighbor_alltoallw, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ineighbor_alltoallw), comm);
+    if (taken) return code;
+  }
+  return Ineighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallw.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallw.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ireduce(bool nested, const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce, CallId::Ireduce);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Ireduce, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   passed_on(CallId::Ireduce, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ireduce_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ireduce, call, known ? known->plan : nullptr, request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ireduce, sendbuf, recvbuf), comm, count, datatype, op,
+      root);
+    if (taken) return code;
+  }
+  return Ireduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ireduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce, sendbuf, recvbuf), comm, count,
+      datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
+      nullptr);
 }
 WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ireduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce, sendbuf, recvbuf), comm, count,
+      datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Ireduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter);
   if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Ireduce_scatter, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ireduce_scatter_entered(const void* sendbuf, void* recvbuf,
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ireduce_scatter, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ireduce_scatter), comm);
+    if (taken) return code;
+  }
   return Ireduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
       request);
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, known,
+      nullptr);
+}
 WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
-      request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Ireduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block, CallId::Ireduce_scatter_block);
   if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Ireduce_scatter_block, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_block, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ireduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
+    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ireduce_scatter_block, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ireduce_scatter_block, sendbuf, recvbuf), comm,
+      recvcount, datatype, op);
+    if (taken) return code;
+  }
   return Ireduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
       request);
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter_block.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
-      request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter_block.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
+      known, RETURN_ADDRESS);
 }
 
 static int Iscan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan, CallId::Iscan);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Iscan, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iscan, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iscan_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iscan, call, known ? known->plan : nullptr, request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iscan, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
+  }
+  return Iscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscan.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscan.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -820,28 +1256,53 @@ static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
   const auto next = bound(next_calls.Iscatter, CallId::Iscatter);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Iscatter, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Iscatter, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iscatter_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iscatter, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iscatter, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
+  }
+  return Iscatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+}
 WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Iscatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatter.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iscatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatter.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, const int* displs,
@@ -850,29 +1311,51 @@ static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, co
   const auto next = bound(next_calls.Iscatterv, CallId::Iscatterv);
   if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
-  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
   int code;
-  if (start(CallId::Iscatterv, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   passed_on(CallId::Iscatterv, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iscatterv_entered(const void* sendbuf, const int* sendcounts,
+    const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+    int code;
+    const bool taken = start(CallId::Iscatterv, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Iscatterv), comm);
+    if (taken) return code;
+  }
+  return Iscatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iscatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatterv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatterv.mpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+  return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iscatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatterv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatterv.pmpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+  return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Allgather_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -894,14 +1377,14 @@ static int Allgather_init(bool nested, const void* sendbuf, int sendcount, MPI_D
 WEFT_WRAPPER int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
@@ -926,14 +1409,14 @@ static int Allgather_init_c(bool nested, const void* sendbuf, MPI_Count sendcoun
 WEFT_WRAPPER int MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -959,14 +1442,14 @@ static int Allgatherv_init(bool nested, const void* sendbuf, int sendcount, MPI_
 WEFT_WRAPPER int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, info, request);
 }
@@ -992,14 +1475,14 @@ static int Allgatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcou
 WEFT_WRAPPER int MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm, info, request);
 }
@@ -1021,13 +1504,13 @@ static int Allreduce_init(bool nested, const void* sendbuf, void* recvbuf, int c
 }
 WEFT_WRAPPER int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Allreduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Allreduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
       request);
 }
@@ -1049,13 +1532,13 @@ static int Allreduce_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI
 }
 WEFT_WRAPPER int MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Allreduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Allreduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info,
       request);
 }
@@ -1080,14 +1563,14 @@ static int Alltoall_init(bool nested, const void* sendbuf, int sendcount, MPI_Da
 WEFT_WRAPPER int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, info, request);
 }
@@ -1112,14 +1595,14 @@ static int Alltoall_init_c(bool nested, const void* sendbuf, MPI_Count sendcount
 WEFT_WRAPPER int MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -1146,7 +1629,7 @@ static int Alltoallv_init(bool nested, const void* sendbuf, const int* sendcount
 WEFT_WRAPPER int MPI_Alltoallv_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1154,7 +1637,7 @@ WEFT_WRAPPER int PMPI_Alltoallv_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1182,7 +1665,7 @@ WEFT_WRAPPER int MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1190,7 +1673,7 @@ WEFT_WRAPPER int PMPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count* sen
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -1218,7 +1701,7 @@ static int Alltoallw_init(bool nested, const void* sendbuf, const int* sendcount
 WEFT_WRAPPER int MPI_Alltoallw_init(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1226,7 +1709,7 @@ WEFT_WRAPPER int PMPI_Alltoallw_init(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1255,7 +1738,7 @@ WEFT_WRAPPER int MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* send
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1263,7 +1746,7 @@ WEFT_WRAPPER int PMPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count* sen
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -1281,11 +1764,11 @@ static int Barrier_init(bool nested, MPI_Comm comm, MPI_Info info, MPI_Request* 
   return code;
 }
 WEFT_WRAPPER int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Barrier_init(entry.nested(), comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Barrier_init(entry.nested(), comm, info, request);
 }
 
@@ -1305,12 +1788,12 @@ static int Bcast_init(bool nested, void* buffer, int count, MPI_Datatype datatyp
 }
 WEFT_WRAPPER int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Bcast_init(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Bcast_init(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 
@@ -1331,12 +1814,12 @@ static int Bcast_init_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype
 }
 WEFT_WRAPPER int MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Bcast_init_c(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Bcast_init_c(entry.nested(), buffer, count, datatype, root, comm, info, request);
 }
 
@@ -1357,12 +1840,12 @@ static int Exscan_init(bool nested, const void* sendbuf, void* recvbuf, int coun
 }
 WEFT_WRAPPER int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Exscan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Exscan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -1383,12 +1866,12 @@ static int Exscan_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Co
 }
 WEFT_WRAPPER int MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Exscan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Exscan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -1413,14 +1896,14 @@ static int Gather_init(bool nested, const void* sendbuf, int sendcount, MPI_Data
 WEFT_WRAPPER int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Gather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Gather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
@@ -1446,14 +1929,14 @@ static int Gather_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Gather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Gather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
@@ -1479,14 +1962,14 @@ static int Gatherv_init(bool nested, const void* sendbuf, int sendcount, MPI_Dat
 WEFT_WRAPPER int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Gatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Gatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
 }
@@ -1512,14 +1995,14 @@ static int Gatherv_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Gatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Gatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm, info, request);
 }
@@ -1530,28 +2013,51 @@ static int Iallgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const auto next = bound(next_calls.Iallgather_c, CallId::Iallgather_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Iallgather_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Iallgather_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iallgather_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iallgather_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iallgather_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
+  return Iallgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+}
 WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Iallgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgather_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iallgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgather_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -1560,52 +2066,99 @@ static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const auto next = bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
-  const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
-  if (start(CallId::Iallgatherv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Iallgatherv_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iallgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    const bool taken = start(CallId::Iallgatherv_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Iallgatherv_c), comm);
+    if (taken) return code;
+  }
+  return Iallgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iallgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgatherv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iallgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallgatherv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request, known, RETURN_ADDRESS);
 }
 
 static int Iallreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iallreduce_c, CallId::Iallreduce_c);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Iallreduce_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iallreduce_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iallreduce_c_entered(const void* sendbuf, void* recvbuf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iallreduce_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iallreduce_c, sendbuf, recvbuf), comm, count, datatype,
+      op);
+    if (taken) return code;
+  }
+  return Iallreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iallreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallreduce_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      nullptr);
 }
 WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iallreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iallreduce_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -1614,28 +2167,51 @@ static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   const auto next = bound(next_calls.Ialltoall_c, CallId::Ialltoall_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Ialltoall_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ialltoall_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ialltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ialltoall_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ialltoall_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
+  return Ialltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request);
+}
 WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Ialltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoall_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ialltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoall_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -1644,29 +2220,52 @@ static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendc
   const auto next = bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
   int code;
-  if (start(CallId::Ialltoallv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
       request);
   passed_on(CallId::Ialltoallv_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ialltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
+      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
+    int code;
+    const bool taken = start(CallId::Ialltoallv_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ialltoallv_c), comm);
+    if (taken) return code;
+  }
+  return Ialltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ialltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallv_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ialltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallv_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -1676,80 +2275,143 @@ static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendc
   const auto next = bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
-      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
   int code;
-  if (start(CallId::Ialltoallw_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm, request);
   passed_on(CallId::Ialltoallw_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ialltoallw_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
+      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    const bool taken = start(CallId::Ialltoallw_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ialltoallw_c), comm);
+    if (taken) return code;
+  }
+  return Ialltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request);
+}
 WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ialltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallw_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ialltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ialltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ialltoallw_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ibcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibcast_c, CallId::Ibcast_c);
   if (nested) return next(buffer, count, datatype, root, comm, request);
-  const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
-      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .comm = comm};
   int code;
-  if (start(CallId::Ibcast_c, call, request, &code)) return code;
   code = next(buffer, count, datatype, root, comm, request);
   passed_on(CallId::Ibcast_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ibcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
+      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ibcast_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ibcast_c), comm, count, datatype, root);
+    if (taken) return code;
+  }
+  return Ibcast_c(entry.nested(), buffer, count, datatype, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ibcast_c(entry.nested(), buffer, count, datatype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ibcast_c), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ibcast_c.mpi_bound())
+      return straight(buffer, count, datatype, root, comm, request);
+  return Ibcast_c_entered(buffer, count, datatype, root, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ibcast_c(entry.nested(), buffer, count, datatype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ibcast_c), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ibcast_c.pmpi_bound())
+      return straight(buffer, count, datatype, root, comm, request);
+  return Ibcast_c_entered(buffer, count, datatype, root, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Iexscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iexscan_c, CallId::Iexscan_c);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Iexscan_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iexscan_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iexscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iexscan_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iexscan_c, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
+  }
+  return Iexscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iexscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iexscan_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iexscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iexscan_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -1758,28 +2420,53 @@ static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
   const auto next = bound(next_calls.Igather_c, CallId::Igather_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Igather_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Igather_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Igather_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Igather_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Igather_c, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
+  }
+  return Igather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
+}
 WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Igather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igather_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Igather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igather_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -1788,29 +2475,52 @@ static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
   const auto next = bound(next_calls.Igatherv_c, CallId::Igatherv_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
-  const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
-  if (start(CallId::Igatherv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
       request);
   passed_on(CallId::Igatherv_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Igatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    const bool taken = start(CallId::Igatherv_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Igatherv_c), comm);
+    if (taken) return code;
+  }
+  return Igatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Igatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igatherv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+  return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Igatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Igatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Igatherv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
+  return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -1819,28 +2529,52 @@ static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sen
   const auto next = bound(next_calls.Ineighbor_allgather_c, CallId::Ineighbor_allgather_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Ineighbor_allgather_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgather_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_allgather_c_entered(const void* sendbuf,
+    MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ineighbor_allgather_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ineighbor_allgather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
+  return Ineighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgather_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgather_c, sendbuf,
+      recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgather_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -1849,28 +2583,51 @@ static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count se
   const auto next = bound(next_calls.Ineighbor_allgatherv_c, CallId::Ineighbor_allgatherv_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
-  const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
   int code;
-  if (start(CallId::Ineighbor_allgatherv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   passed_on(CallId::Ineighbor_allgatherv_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_allgatherv_c_entered(const void* sendbuf,
+    MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
+    int code;
+    const bool taken = start(CallId::Ineighbor_allgatherv_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ineighbor_allgatherv_c), comm);
+    if (taken) return code;
+  }
+  return Ineighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+      displs, recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgatherv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_allgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_allgatherv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
+  return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -1879,28 +2636,51 @@ static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count send
   const auto next = bound(next_calls.Ineighbor_alltoall_c, CallId::Ineighbor_alltoall_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
-  const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Ineighbor_alltoall_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   passed_on(CallId::Ineighbor_alltoall_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ineighbor_alltoall_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
+  }
+  return Ineighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
+      recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoall_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoall_c, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoall_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -1909,30 +2689,53 @@ static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Cou
   const auto next = bound(next_calls.Ineighbor_alltoallv_c, CallId::Ineighbor_alltoallv_c);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
-  const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
-      .recvdispls = rdispls};
   int code;
-  if (start(CallId::Ineighbor_alltoallv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
       request);
   passed_on(CallId::Ineighbor_alltoallv_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_alltoallv_c_entered(const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
+      .recvdispls = rdispls};
+    int code;
+    const bool taken = start(CallId::Ineighbor_alltoallv_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ineighbor_alltoallv_c), comm);
+    if (taken) return code;
+  }
+  return Ineighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+      recvcounts, rdispls, recvtype, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallv_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallv_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
+  return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -1942,82 +2745,153 @@ static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Cou
   const auto next = bound(next_calls.Ineighbor_alltoallw_c, CallId::Ineighbor_alltoallw_c);
   if (nested) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
-  const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
   int code;
-  if (start(CallId::Ineighbor_alltoallw_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm, request);
   passed_on(CallId::Ineighbor_alltoallw_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ineighbor_alltoallw_c_entered(const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
+      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
+      .recvtypes = recvtypes};
+    int code;
+    const bool taken = start(CallId::Ineighbor_alltoallw_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ineighbor_alltoallw_c), comm);
+    if (taken) return code;
+  }
+  return Ineighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request);
+}
 WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ineighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallw_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ineighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ineighbor_alltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ineighbor_alltoallw_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
+  return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+      recvcounts, rdispls, recvtypes, comm, request, known, RETURN_ADDRESS);
 }
 
 static int Ireduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_c, CallId::Ireduce_c);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
-      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Ireduce_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   passed_on(CallId::Ireduce_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ireduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
+      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ireduce_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ireduce_c, sendbuf, recvbuf), comm, count, datatype, op,
+      root);
+    if (taken) return code;
+  }
+  return Ireduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Ireduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
+      nullptr);
 }
 WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ireduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Ireduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_block_c, CallId::Ireduce_scatter_block_c);
   if (nested) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Ireduce_scatter_block_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_block_c, request, code);
   return code;
 }
-WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ireduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ireduce_scatter_block_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Ireduce_scatter_block_c, sendbuf, recvbuf), comm,
+      recvcount, datatype, op);
+    if (taken) return code;
+  }
   return Ireduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
       request);
 }
+WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter_block_c.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
-      request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter_block_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
+      known, RETURN_ADDRESS);
 }
 
 static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
@@ -2025,52 +2899,93 @@ static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
     MPI_Request* request) {
   const auto next = bound(next_calls.Ireduce_scatter_c, CallId::Ireduce_scatter_c);
   if (nested) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Ireduce_scatter_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   passed_on(CallId::Ireduce_scatter_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Ireduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Ireduce_scatter_c, call, known ? known->plan : nullptr,
+      request, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Ireduce_scatter_c), comm);
+    if (taken) return code;
+  }
+  return Ireduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
+      request);
+}
 WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Ireduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
-      request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter_c.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
+      known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Ireduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
-      request);
+  const KnownCall* const known = known_call(called(CallId::Ireduce_scatter_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Ireduce_scatter_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
+      known, RETURN_ADDRESS);
 }
 
 static int Iscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Iscan_c, CallId::Iscan_c);
   if (nested) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
   int code;
-  if (start(CallId::Iscan_c, call, request, &code)) return code;
   code = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   passed_on(CallId::Iscan_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
+      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
+      .recvtype = datatype, .op = op, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iscan_c, call, known ? known->plan : nullptr, request, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iscan_c, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
+  }
+  return Iscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+}
 WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscan_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscan_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
+  return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
+      RETURN_ADDRESS);
 }
 
 static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -2079,28 +2994,53 @@ static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
   const auto next = bound(next_calls.Iscatter_c, CallId::Iscatter_c);
   if (nested) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
-  const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
   int code;
-  if (start(CallId::Iscatter_c, call, request, &code)) return code;
   code = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   passed_on(CallId::Iscatter_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iscatter_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
+    int code;
+    const bool taken = start(CallId::Iscatter_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Iscatter_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype, root);
+    if (taken) return code;
+  }
+  return Iscatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
+}
 WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(false);
-  return Iscatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatter_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iscatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatter_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
+  return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request, known, RETURN_ADDRESS);
 }
 
 static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -2109,29 +3049,52 @@ static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendco
   const auto next = bound(next_calls.Iscatterv_c, CallId::Iscatterv_c);
   if (nested) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
-  const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
   int code;
-  if (start(CallId::Iscatterv_c, call, request, &code)) return code;
   code = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   passed_on(CallId::Iscatterv_c, request, code);
   return code;
 }
+[[gnu::noinline]] static int Iscatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
+    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
+      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
+      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
+    int code;
+    const bool taken = start(CallId::Iscatterv_c, call, known ? known->plan : nullptr, request,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Iscatterv_c), comm);
+    if (taken) return code;
+  }
+  return Iscatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+      recvtype, root, comm, request);
+}
 WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
-  return Iscatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatterv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatterv_c.mpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+  return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request, known, nullptr);
 }
 WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  return Iscatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm, request);
+  const KnownCall* const known = known_call(called(CallId::Iscatterv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Iscatterv_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
+  return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -2155,14 +3118,14 @@ static int Neighbor_allgather_init(bool nested, const void* sendbuf, int sendcou
 WEFT_WRAPPER int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_allgather_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -2188,14 +3151,14 @@ static int Neighbor_allgather_init_c(bool nested, const void* sendbuf, MPI_Count
 WEFT_WRAPPER int MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
       recvcount, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_allgather_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
       recvcount, recvtype, comm, info, request);
 }
@@ -2222,14 +3185,14 @@ static int Neighbor_allgatherv_init(bool nested, const void* sendbuf, int sendco
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
       recvcounts, displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_allgatherv_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
       recvcounts, displs, recvtype, comm, info, request);
 }
@@ -2256,14 +3219,14 @@ static int Neighbor_allgatherv_init_c(bool nested, const void* sendbuf, MPI_Coun
 WEFT_WRAPPER int MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
       recvcounts, displs, recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_allgatherv_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf,
       recvcounts, displs, recvtype, comm, info, request);
 }
@@ -2289,14 +3252,14 @@ static int Neighbor_alltoall_init(bool nested, const void* sendbuf, int sendcoun
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_alltoall_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -2322,14 +3285,14 @@ static int Neighbor_alltoall_init_c(bool nested, const void* sendbuf, MPI_Count 
 WEFT_WRAPPER int MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_alltoall_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm, info, request);
 }
@@ -2359,7 +3322,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int* sen
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -2367,7 +3330,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init(const void* sendbuf, const int* se
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_alltoallv_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -2397,7 +3360,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -2405,7 +3368,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_C
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_alltoallv_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm, info, request);
 }
@@ -2435,7 +3398,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int* sen
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -2443,7 +3406,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init(const void* sendbuf, const int* se
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_alltoallw_init(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -2473,7 +3436,7 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Co
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Neighbor_alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes,
       recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -2481,7 +3444,7 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_C
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Neighbor_alltoallw_init_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes,
       recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 }
@@ -2505,14 +3468,14 @@ static int Reduce_init(bool nested, const void* sendbuf, void* recvbuf, int coun
 WEFT_WRAPPER int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Reduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Reduce_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
 }
@@ -2536,14 +3499,14 @@ static int Reduce_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Co
 WEFT_WRAPPER int MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Reduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
 }
 WEFT_WRAPPER int PMPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Reduce_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm, info,
       request);
 }
@@ -2567,13 +3530,13 @@ static int Reduce_scatter_block_init(bool nested, const void* sendbuf, void* rec
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Reduce_scatter_block_init(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Reduce_scatter_block_init(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm,
       info, request);
 }
@@ -2598,14 +3561,14 @@ static int Reduce_scatter_block_init_c(bool nested, const void* sendbuf, void* r
 WEFT_WRAPPER int MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Reduce_scatter_block_init_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op,
       comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Reduce_scatter_block_init_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op,
       comm, info, request);
 }
@@ -2628,14 +3591,14 @@ static int Reduce_scatter_init(bool nested, const void* sendbuf, void* recvbuf,
 }
 WEFT_WRAPPER int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Reduce_scatter_init(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf,
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Reduce_scatter_init(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
       info, request);
 }
@@ -2660,14 +3623,14 @@ static int Reduce_scatter_init_c(bool nested, const void* sendbuf, void* recvbuf
 WEFT_WRAPPER int MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Reduce_scatter_init_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
       info, request);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Reduce_scatter_init_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm,
       info, request);
 }
@@ -2689,12 +3652,12 @@ static int Scan_init(bool nested, const void* sendbuf, void* recvbuf, int count,
 }
 WEFT_WRAPPER int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Scan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scan_init(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Scan_init(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -2715,12 +3678,12 @@ static int Scan_init_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Coun
 }
 WEFT_WRAPPER int MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Scan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Scan_init_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
 
@@ -2745,14 +3708,14 @@ static int Scatter_init(bool nested, const void* sendbuf, int sendcount, MPI_Dat
 WEFT_WRAPPER int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Scatter_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Scatter_init(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
@@ -2778,14 +3741,14 @@ static int Scatter_init_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 WEFT_WRAPPER int MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Scatter_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Scatter_init_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm, info, request);
 }
@@ -2811,14 +3774,14 @@ static int Scatterv_init(bool nested, const void* sendbuf, const int* sendcounts
 WEFT_WRAPPER int MPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Scatterv_init(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatterv_init(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Scatterv_init(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
 }
@@ -2844,14 +3807,14 @@ static int Scatterv_init_c(bool nested, const void* sendbuf, const MPI_Count* se
 WEFT_WRAPPER int MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Scatterv_init_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
 }
 WEFT_WRAPPER int PMPI_Scatterv_init_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Scatterv_init_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm, info, request);
 }
@@ -2863,11 +3826,11 @@ static int Request_get_status(bool nested, MPI_Request request, int* flag, MPI_S
   return complete::Request_get_status(request, flag, status);
 }
 WEFT_WRAPPER int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Request_get_status(entry.nested(), request, flag, status);
 }
 WEFT_WRAPPER int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Request_get_status(entry.nested(), request, flag, status);
 }
 
@@ -2881,12 +3844,12 @@ static int Request_get_status_all(bool nested, int count, const MPI_Request* arr
 }
 WEFT_WRAPPER int MPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Request_get_status_all(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_all(int count, const MPI_Request* array_of_requests,
     int* flag, MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Request_get_status_all(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 
@@ -2899,12 +3862,12 @@ static int Request_get_status_any(bool nested, int count, const MPI_Request* arr
 }
 WEFT_WRAPPER int MPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Request_get_status_any(entry.nested(), count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_any(int count, const MPI_Request* array_of_requests,
     int* index, int* flag, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Request_get_status_any(entry.nested(), count, array_of_requests, index, flag, status);
 }
 
@@ -2918,13 +3881,13 @@ static int Request_get_status_some(bool nested, int incount, const MPI_Request* 
 }
 WEFT_WRAPPER int MPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Request_get_status_some(entry.nested(), incount, array_of_requests, outcount,
       array_of_indices, array_of_statuses);
 }
 WEFT_WRAPPER int PMPI_Request_get_status_some(int incount, const MPI_Request* array_of_requests,
     int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Request_get_status_some(entry.nested(), incount, array_of_requests, outcount,
       array_of_indices, array_of_statuses);
 }
@@ -2935,27 +3898,22 @@ static int Test(bool nested, MPI_Request* request, int* flag, MPI_Status* status
   if (nested && !complete::any_is_ours(1, request)) return next(request, flag, status);
   return complete::Test(request, flag, status);
 }
-[[gnu::noinline]] static int MPI_Test_entered(MPI_Request* request, int* flag,
-    MPI_Status* status) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Test_entered(MPI_Request* request, int* flag, MPI_Status* status,
+    const void* caller) {
+  const Entry entry(caller);
   return Test(entry.nested(), request, flag, status);
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (only_library())
     if (const auto straight = next_calls.Test.mpi_bound())
       return straight(request, flag, status);
-  return MPI_Test_entered(request, flag, status);
-}
-[[gnu::noinline]] static int PMPI_Test_entered(const void* caller, MPI_Request* request, int* flag,
-    MPI_Status* status) {
-  const Entry entry(true, from_library(caller));
-  return Test(entry.nested(), request, flag, status);
+  return Test_entered(request, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (only_library())
     if (const auto straight = next_calls.Test.pmpi_bound())
       return straight(request, flag, status);
-  return PMPI_Test_entered(RETURN_ADDRESS, request, flag, status);
+  return Test_entered(request, flag, status, RETURN_ADDRESS);
 }
 
 static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* flag,
@@ -2965,9 +3923,9 @@ static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* 
       array_of_requests, flag, array_of_statuses);
   return complete::Testall(count, array_of_requests, flag, array_of_statuses);
 }
-[[gnu::noinline]] static int MPI_Testall_entered(int count, MPI_Request* array_of_requests,
-    int* flag, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Testall_entered(int count, MPI_Request* array_of_requests, int* flag,
+    MPI_Status* array_of_statuses, const void* caller) {
+  const Entry entry(caller);
   return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
@@ -2975,19 +3933,14 @@ WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* fla
   if (only_library())
     if (const auto straight = next_calls.Testall.mpi_bound())
       return straight(count, array_of_requests, flag, array_of_statuses);
-  return MPI_Testall_entered(count, array_of_requests, flag, array_of_statuses);
-}
-[[gnu::noinline]] static int PMPI_Testall_entered(const void* caller, int count,
-    MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(caller));
-  return Testall(entry.nested(), count, array_of_requests, flag, array_of_statuses);
+  return Testall_entered(count, array_of_requests, flag, array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
   if (only_library())
     if (const auto straight = next_calls.Testall.pmpi_bound())
       return straight(count, array_of_requests, flag, array_of_statuses);
-  return PMPI_Testall_entered(RETURN_ADDRESS, count, array_of_requests, flag, array_of_statuses);
+  return Testall_entered(count, array_of_requests, flag, array_of_statuses, RETURN_ADDRESS);
 }
 
 static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* index, int* flag,
@@ -2997,9 +3950,9 @@ static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* 
       array_of_requests, index, flag, status);
   return complete::Testany(count, array_of_requests, index, flag, status);
 }
-[[gnu::noinline]] static int MPI_Testany_entered(int count, MPI_Request* array_of_requests,
-    int* index, int* flag, MPI_Status* status) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Testany_entered(int count, MPI_Request* array_of_requests, int* index,
+    int* flag, MPI_Status* status, const void* caller) {
+  const Entry entry(caller);
   return Testany(entry.nested(), count, array_of_requests, index, flag, status);
 }
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
@@ -3007,19 +3960,14 @@ WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* ind
   if (only_library())
     if (const auto straight = next_calls.Testany.mpi_bound())
       return straight(count, array_of_requests, index, flag, status);
-  return MPI_Testany_entered(count, array_of_requests, index, flag, status);
-}
-[[gnu::noinline]] static int PMPI_Testany_entered(const void* caller, int count,
-    MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
-  const Entry entry(true, from_library(caller));
-  return Testany(entry.nested(), count, array_of_requests, index, flag, status);
+  return Testany_entered(count, array_of_requests, index, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
   if (only_library())
     if (const auto straight = next_calls.Testany.pmpi_bound())
       return straight(count, array_of_requests, index, flag, status);
-  return PMPI_Testany_entered(RETURN_ADDRESS, count, array_of_requests, index, flag, status);
+  return Testany_entered(count, array_of_requests, index, flag, status, RETURN_ADDRESS);
 }
 
 static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
@@ -3030,9 +3978,9 @@ static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, in
   return complete::Testsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
-[[gnu::noinline]] static int MPI_Testsome_entered(int incount, MPI_Request* array_of_requests,
-    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Testsome_entered(int incount, MPI_Request* array_of_requests,
+    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses, const void* caller) {
+  const Entry entry(caller);
   return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -3041,23 +3989,16 @@ WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* 
   if (only_library())
     if (const auto straight = next_calls.Testsome.mpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return MPI_Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
-}
-[[gnu::noinline]] static int PMPI_Testsome_entered(const void* caller, int incount,
-    MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
-    MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(caller));
-  return Testsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  return Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   if (only_library())
     if (const auto straight = next_calls.Testsome.pmpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return PMPI_Testsome_entered(RETURN_ADDRESS, incount, array_of_requests, outcount,
-      array_of_indices, array_of_statuses);
+  return Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses, RETURN_ADDRESS);
 }
 
 static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
@@ -3065,26 +4006,22 @@ static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
   if (nested && !complete::any_is_ours(1, request)) return next(request, status);
   return complete::Wait(request, status);
 }
-[[gnu::noinline]] static int MPI_Wait_entered(MPI_Request* request, MPI_Status* status) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Wait_entered(MPI_Request* request, MPI_Status* status,
+    const void* caller) {
+  const Entry entry(caller);
   return Wait(entry.nested(), request, status);
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (only_library())
     if (const auto straight = next_calls.Wait.mpi_bound())
       return straight(request, status);
-  return MPI_Wait_entered(request, status);
-}
-[[gnu::noinline]] static int PMPI_Wait_entered(const void* caller, MPI_Request* request,
-    MPI_Status* status) {
-  const Entry entry(true, from_library(caller));
-  return Wait(entry.nested(), request, status);
+  return Wait_entered(request, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (only_library())
     if (const auto straight = next_calls.Wait.pmpi_bound())
       return straight(request, status);
-  return PMPI_Wait_entered(RETURN_ADDRESS, request, status);
+  return Wait_entered(request, status, RETURN_ADDRESS);
 }
 
 static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
@@ -3094,9 +4031,9 @@ static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
       array_of_requests, array_of_statuses);
   return complete::Waitall(count, array_of_requests, array_of_statuses);
 }
-[[gnu::noinline]] static int MPI_Waitall_entered(int count, MPI_Request* array_of_requests,
-    MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Waitall_entered(int count, MPI_Request* array_of_requests,
+    MPI_Status* array_of_statuses, const void* caller) {
+  const Entry entry(caller);
   return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
 }
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
@@ -3104,19 +4041,14 @@ WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
   if (only_library())
     if (const auto straight = next_calls.Waitall.mpi_bound())
       return straight(count, array_of_requests, array_of_statuses);
-  return MPI_Waitall_entered(count, array_of_requests, array_of_statuses);
-}
-[[gnu::noinline]] static int PMPI_Waitall_entered(const void* caller, int count,
-    MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(caller));
-  return Waitall(entry.nested(), count, array_of_requests, array_of_statuses);
+  return Waitall_entered(count, array_of_requests, array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
   if (only_library())
     if (const auto straight = next_calls.Waitall.pmpi_bound())
       return straight(count, array_of_requests, array_of_statuses);
-  return PMPI_Waitall_entered(RETURN_ADDRESS, count, array_of_requests, array_of_statuses);
+  return Waitall_entered(count, array_of_requests, array_of_statuses, RETURN_ADDRESS);
 }
 
 static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* index,
@@ -3126,9 +4058,9 @@ static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* 
       array_of_requests, index, status);
   return complete::Waitany(count, array_of_requests, index, status);
 }
-[[gnu::noinline]] static int MPI_Waitany_entered(int count, MPI_Request* array_of_requests,
-    int* index, MPI_Status* status) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Waitany_entered(int count, MPI_Request* array_of_requests, int* index,
+    MPI_Status* status, const void* caller) {
+  const Entry entry(caller);
   return Waitany(entry.nested(), count, array_of_requests, index, status);
 }
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
@@ -3136,19 +4068,14 @@ WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* ind
   if (only_library())
     if (const auto straight = next_calls.Waitany.mpi_bound())
       return straight(count, array_of_requests, index, status);
-  return MPI_Waitany_entered(count, array_of_requests, index, status);
-}
-[[gnu::noinline]] static int PMPI_Waitany_entered(const void* caller, int count,
-    MPI_Request* array_of_requests, int* index, MPI_Status* status) {
-  const Entry entry(true, from_library(caller));
-  return Waitany(entry.nested(), count, array_of_requests, index, status);
+  return Waitany_entered(count, array_of_requests, index, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
   if (only_library())
     if (const auto straight = next_calls.Waitany.pmpi_bound())
       return straight(count, array_of_requests, index, status);
-  return PMPI_Waitany_entered(RETURN_ADDRESS, count, array_of_requests, index, status);
+  return Waitany_entered(count, array_of_requests, index, status, RETURN_ADDRESS);
 }
 
 static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, int* outcount,
@@ -3159,9 +4086,9 @@ static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, in
   return complete::Waitsome(incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
-[[gnu::noinline]] static int MPI_Waitsome_entered(int incount, MPI_Request* array_of_requests,
-    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Waitsome_entered(int incount, MPI_Request* array_of_requests,
+    int* outcount, int* array_of_indices, MPI_Status* array_of_statuses, const void* caller) {
+  const Entry entry(caller);
   return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
       array_of_statuses);
 }
@@ -3170,23 +4097,16 @@ WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* 
   if (only_library())
     if (const auto straight = next_calls.Waitsome.mpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return MPI_Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
-}
-[[gnu::noinline]] static int PMPI_Waitsome_entered(const void* caller, int incount,
-    MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
-    MPI_Status* array_of_statuses) {
-  const Entry entry(true, from_library(caller));
-  return Waitsome(entry.nested(), incount, array_of_requests, outcount, array_of_indices,
-      array_of_statuses);
+  return Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
   if (only_library())
     if (const auto straight = next_calls.Waitsome.pmpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return PMPI_Waitsome_entered(RETURN_ADDRESS, incount, array_of_requests, outcount,
-      array_of_indices, array_of_statuses);
+  return Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
+      array_of_statuses, RETURN_ADDRESS);
 }
 
 static int Bsend_init(bool nested, const void* buf, int count, MPI_Datatype datatype, int dest,
@@ -3200,9 +4120,9 @@ static int Bsend_init(bool nested, const void* buf, int count, MPI_Datatype data
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Bsend_init_entered(const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Bsend_init_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Bsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
@@ -3210,19 +4130,14 @@ WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatyp
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Bsend_init.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Bsend_init_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Bsend_init_entered(const void* caller, const void* buf,
-    int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Bsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Bsend_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Bsend_init.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Bsend_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Bsend_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3237,9 +4152,10 @@ static int Bsend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datat
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Bsend_init_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Bsend_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Bsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -3247,20 +4163,14 @@ WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Bsend_init_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Bsend_init_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Bsend_init_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Bsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Bsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Bsend_init_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Bsend_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Bsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3275,9 +4185,9 @@ static int Rsend_init(bool nested, const void* buf, int count, MPI_Datatype data
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rsend_init_entered(const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Rsend_init_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Rsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
@@ -3285,19 +4195,14 @@ WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatyp
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Rsend_init.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Rsend_init_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Rsend_init_entered(const void* caller, const void* buf,
-    int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rsend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Rsend_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Rsend_init.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Rsend_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Rsend_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3312,9 +4217,10 @@ static int Rsend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datat
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rsend_init_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Rsend_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Rsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -3322,20 +4228,14 @@ WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Rsend_init_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Rsend_init_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Rsend_init_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rsend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Rsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Rsend_init_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Rsend_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Rsend_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3350,9 +4250,9 @@ static int Send_init(bool nested, const void* buf, int count, MPI_Datatype datat
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Send_init_entered(const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Send_init_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Send_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
@@ -3360,19 +4260,14 @@ WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Send_init.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Send_init_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Send_init_entered(const void* caller, const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Send_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Send_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Send_init.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Send_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Send_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3387,9 +4282,10 @@ static int Send_init_c(bool nested, const void* buf, MPI_Count count, MPI_Dataty
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Send_init_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Send_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Send_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -3397,20 +4293,14 @@ WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Send_init_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Send_init_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Send_init_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Send_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Send_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Send_init_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Send_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Send_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3425,9 +4315,9 @@ static int Ssend_init(bool nested, const void* buf, int count, MPI_Datatype data
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Ssend_init_entered(const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ssend_init_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Ssend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
@@ -3435,19 +4325,14 @@ WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatyp
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ssend_init.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Ssend_init_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Ssend_init_entered(const void* caller, const void* buf,
-    int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Ssend_init(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Ssend_init_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ssend_init.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Ssend_init_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Ssend_init_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3462,9 +4347,10 @@ static int Ssend_init_c(bool nested, const void* buf, MPI_Count count, MPI_Datat
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Ssend_init_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ssend_init_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Ssend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -3472,20 +4358,14 @@ WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ssend_init_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Ssend_init_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Ssend_init_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Ssend_init_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Ssend_init_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ssend_init_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Ssend_init_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Ssend_init_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3500,9 +4380,9 @@ static int Recv_init(bool nested, void* buf, int count, MPI_Datatype datatype, i
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Recv_init_entered(void* buf, int count, MPI_Datatype datatype,
-    int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Recv_init_entered(void* buf, int count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Recv_init(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -3510,19 +4390,14 @@ WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Recv_init.mpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return MPI_Recv_init_entered(buf, count, datatype, source, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Recv_init_entered(const void* caller, void* buf, int count,
-    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Recv_init(entry.nested(), buf, count, datatype, source, tag, comm, request);
+  return Recv_init_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Recv_init.pmpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return PMPI_Recv_init_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm, request);
+  return Recv_init_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3537,9 +4412,9 @@ static int Recv_init_c(bool nested, void* buf, MPI_Count count, MPI_Datatype dat
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Recv_init_c_entered(void* buf, MPI_Count count,
-    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Recv_init_c_entered(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Recv_init_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
@@ -3547,21 +4422,14 @@ WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype dataty
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Recv_init_c.mpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return MPI_Recv_init_c_entered(buf, count, datatype, source, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Recv_init_c_entered(const void* caller, void* buf,
-    MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Recv_init_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
+  return Recv_init_c_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Recv_init_c.pmpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return PMPI_Recv_init_c_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm,
-      request);
+  return Recv_init_c_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3577,10 +4445,10 @@ static int Precv_init(bool nested, void* buf, int partitions, MPI_Count count,
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Precv_init_entered(void* buf, int partitions, MPI_Count count,
-    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Precv_init_entered(void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Precv_init(entry.nested(), buf, partitions, count, datatype, source, tag, comm, info,
       request);
 }
@@ -3589,23 +4457,16 @@ WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_
   if (is_short(partitions * count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Precv_init.mpi_bound())
       return straight(buf, partitions, count, datatype, source, tag, comm, info, request);
-  return MPI_Precv_init_entered(buf, partitions, count, datatype, source, tag, comm, info,
-      request);
-}
-[[gnu::noinline]] static int PMPI_Precv_init_entered(const void* caller, void* buf, int partitions,
-    MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Precv_init(entry.nested(), buf, partitions, count, datatype, source, tag, comm, info,
-      request);
+  return Precv_init_entered(buf, partitions, count, datatype, source, tag, comm, info, request,
+      nullptr);
 }
 WEFT_WRAPPER int PMPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (is_short(partitions * count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Precv_init.pmpi_bound())
       return straight(buf, partitions, count, datatype, source, tag, comm, info, request);
-  return PMPI_Precv_init_entered(RETURN_ADDRESS, buf, partitions, count, datatype, source, tag,
-      comm, info, request);
+  return Precv_init_entered(buf, partitions, count, datatype, source, tag, comm, info, request,
+      RETURN_ADDRESS);
 }
 
 static int Psend_init(bool nested, const void* buf, int partitions, MPI_Count count,
@@ -3619,10 +4480,10 @@ static int Psend_init(bool nested, const void* buf, int partitions, MPI_Count co
     transfer_initialised(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Psend_init_entered(const void* buf, int partitions,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info,
-    MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Psend_init_entered(const void* buf, int partitions, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Psend_init(entry.nested(), buf, partitions, count, datatype, dest, tag, comm, info,
       request);
 }
@@ -3631,22 +4492,16 @@ WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count
   if (is_short(partitions * count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Psend_init.mpi_bound())
       return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
-  return MPI_Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request);
-}
-[[gnu::noinline]] static int PMPI_Psend_init_entered(const void* caller, const void* buf,
-    int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Info info, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Psend_init(entry.nested(), buf, partitions, count, datatype, dest, tag, comm, info,
-      request);
+  return Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request,
+      nullptr);
 }
 WEFT_WRAPPER int PMPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (is_short(partitions * count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Psend_init.pmpi_bound())
       return straight(buf, partitions, count, datatype, dest, tag, comm, info, request);
-  return PMPI_Psend_init_entered(RETURN_ADDRESS, buf, partitions, count, datatype, dest, tag, comm,
-      info, request);
+  return Psend_init_entered(buf, partitions, count, datatype, dest, tag, comm, info, request,
+      RETURN_ADDRESS);
 }
 
 static int File_iread(bool nested, MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -3661,9 +4516,9 @@ static int File_iread(bool nested, MPI_File fh, void* buf, int count, MPI_Dataty
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_entered(MPI_File fh, void* buf, int count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_entered(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -3671,19 +4526,14 @@ WEFT_WRAPPER int MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iread_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_entered(const void* caller, MPI_File fh, void* buf,
-    int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread(entry.nested(), fh, buf, count, datatype, request);
+  return File_iread_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iread_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iread_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3699,9 +4549,9 @@ static int File_iread_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_c_entered(MPI_File fh, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_c_entered(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_c(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -3709,19 +4559,14 @@ WEFT_WRAPPER int MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_D
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_c.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iread_c_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_c_entered(const void* caller, MPI_File fh, void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_c(entry.nested(), fh, buf, count, datatype, request);
+  return File_iread_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_c.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iread_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iread_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3737,9 +4582,9 @@ static int File_iread_all(bool nested, MPI_File fh, void* buf, int count, MPI_Da
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_all_entered(MPI_File fh, void* buf, int count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_all_entered(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_all(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -3747,19 +4592,14 @@ WEFT_WRAPPER int MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datat
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_all.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iread_all_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_all_entered(const void* caller, MPI_File fh,
-    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_all(entry.nested(), fh, buf, count, datatype, request);
+  return File_iread_all_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_all.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iread_all_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iread_all_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3775,9 +4615,9 @@ static int File_iread_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_all_c_entered(MPI_File fh, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_all_c_entered(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_all_c(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
@@ -3785,19 +4625,14 @@ WEFT_WRAPPER int MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_all_c.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iread_all_c_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_all_c_entered(const void* caller, MPI_File fh,
-    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_all_c(entry.nested(), fh, buf, count, datatype, request);
+  return File_iread_all_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_all_c.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iread_all_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iread_all_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3813,9 +4648,9 @@ static int File_iread_at(bool nested, MPI_File fh, MPI_Offset offset, void* buf,
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_at_entered(MPI_File fh, MPI_Offset offset, void* buf,
-    int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_at_entered(MPI_File fh, MPI_Offset offset, void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_at(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -3823,19 +4658,14 @@ WEFT_WRAPPER int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, in
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iread_at_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_at_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_at(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iread_at_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iread_at_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+  return File_iread_at_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3851,9 +4681,9 @@ static int File_iread_at_c(bool nested, MPI_File fh, MPI_Offset offset, void* bu
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_at_c_entered(MPI_File fh, MPI_Offset offset, void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_at_c_entered(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
@@ -3861,19 +4691,14 @@ WEFT_WRAPPER int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at_c.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iread_at_c_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_at_c_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iread_at_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at_c.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iread_at_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+  return File_iread_at_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3889,9 +4714,9 @@ static int File_iread_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* 
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_at_all_entered(MPI_File fh, MPI_Offset offset,
-    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_at_all_entered(MPI_File fh, MPI_Offset offset, void* buf,
+    int count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
@@ -3899,19 +4724,14 @@ WEFT_WRAPPER int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at_all.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iread_at_all_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_at_all_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iread_at_all_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at_all.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iread_at_all_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+  return File_iread_at_all_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -3927,9 +4747,9 @@ static int File_iread_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_at_all_c_entered(MPI_File fh, MPI_Offset offset,
-    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_at_all_c_entered(MPI_File fh, MPI_Offset offset, void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
@@ -3937,20 +4757,14 @@ WEFT_WRAPPER int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* b
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at_all_c.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iread_at_all_c_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_at_all_c_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iread_at_all_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_at_all_c.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iread_at_all_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype,
-      request);
+  return File_iread_at_all_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -3966,9 +4780,9 @@ static int File_iread_shared(bool nested, MPI_File fh, void* buf, int count, MPI
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_shared_entered(MPI_File fh, void* buf, int count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_shared_entered(MPI_File fh, void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_shared(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
@@ -3976,19 +4790,14 @@ WEFT_WRAPPER int MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Da
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_shared.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iread_shared_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_shared_entered(const void* caller, MPI_File fh,
-    void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_shared(entry.nested(), fh, buf, count, datatype, request);
+  return File_iread_shared_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_shared.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iread_shared_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iread_shared_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4004,9 +4813,9 @@ static int File_iread_shared_c(bool nested, MPI_File fh, void* buf, MPI_Count co
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iread_shared_c_entered(MPI_File fh, void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iread_shared_c_entered(MPI_File fh, void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iread_shared_c(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
@@ -4014,19 +4823,14 @@ WEFT_WRAPPER int MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_shared_c.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iread_shared_c_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iread_shared_c_entered(const void* caller, MPI_File fh,
-    void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iread_shared_c(entry.nested(), fh, buf, count, datatype, request);
+  return File_iread_shared_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iread_shared_c.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iread_shared_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iread_shared_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4042,9 +4846,9 @@ static int File_iwrite(bool nested, MPI_File fh, const void* buf, int count, MPI
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_entered(MPI_File fh, const void* buf, int count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_entered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
@@ -4052,19 +4856,14 @@ WEFT_WRAPPER int MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Da
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iwrite_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_entered(const void* caller, MPI_File fh,
-    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite(entry.nested(), fh, buf, count, datatype, request);
+  return File_iwrite_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iwrite_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iwrite_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4080,9 +4879,9 @@ static int File_iwrite_c(bool nested, MPI_File fh, const void* buf, MPI_Count co
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_c_entered(MPI_File fh, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_c_entered(MPI_File fh, const void* buf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_c(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -4090,19 +4889,14 @@ WEFT_WRAPPER int MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_c.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iwrite_c_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_c_entered(const void* caller, MPI_File fh,
-    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_c(entry.nested(), fh, buf, count, datatype, request);
+  return File_iwrite_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_c.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iwrite_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iwrite_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4118,9 +4912,9 @@ static int File_iwrite_all(bool nested, MPI_File fh, const void* buf, int count,
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_all_entered(MPI_File fh, const void* buf, int count,
-    MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_all_entered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_all(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
@@ -4128,19 +4922,14 @@ WEFT_WRAPPER int MPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_all.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iwrite_all_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_all_entered(const void* caller, MPI_File fh,
-    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_all(entry.nested(), fh, buf, count, datatype, request);
+  return File_iwrite_all_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_all.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iwrite_all_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iwrite_all_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4156,9 +4945,9 @@ static int File_iwrite_all_c(bool nested, MPI_File fh, const void* buf, MPI_Coun
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_all_c_entered(MPI_File fh, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_all_c_entered(MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_all_c(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -4166,19 +4955,14 @@ WEFT_WRAPPER int MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count c
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_all_c.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iwrite_all_c_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_all_c_entered(const void* caller, MPI_File fh,
-    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_all_c(entry.nested(), fh, buf, count, datatype, request);
+  return File_iwrite_all_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_all_c.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iwrite_all_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iwrite_all_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4194,9 +4978,9 @@ static int File_iwrite_at(bool nested, MPI_File fh, MPI_Offset offset, const voi
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_at_entered(MPI_File fh, MPI_Offset offset,
-    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_at_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_at(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -4204,19 +4988,14 @@ WEFT_WRAPPER int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iwrite_at_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_at_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_at(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iwrite_at_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iwrite_at_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+  return File_iwrite_at_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4232,9 +5011,10 @@ static int File_iwrite_at_c(bool nested, MPI_File fh, MPI_Offset offset, const v
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_at_c_entered(MPI_File fh, MPI_Offset offset,
-    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_at_c_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -4242,20 +5022,14 @@ WEFT_WRAPPER int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at_c.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iwrite_at_c_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_at_c_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_at_c(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iwrite_at_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at_c.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iwrite_at_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype, request);
+  return File_iwrite_at_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4271,9 +5045,9 @@ static int File_iwrite_at_all(bool nested, MPI_File fh, MPI_Offset offset, const
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_at_all_entered(MPI_File fh, MPI_Offset offset,
-    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_at_all_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
@@ -4281,20 +5055,14 @@ WEFT_WRAPPER int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const vo
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at_all.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iwrite_at_all_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_at_all_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_at_all(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iwrite_at_all_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at_all.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iwrite_at_all_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype,
-      request);
+  return File_iwrite_at_all_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4310,9 +5078,10 @@ static int File_iwrite_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, con
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_at_all_c_entered(MPI_File fh, MPI_Offset offset,
-    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_at_all_c_entered(MPI_File fh, MPI_Offset offset,
+    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
@@ -4320,21 +5089,14 @@ WEFT_WRAPPER int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at_all_c.mpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return MPI_File_iwrite_at_all_c_entered(fh, offset, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_at_all_c_entered(const void* caller, MPI_File fh,
-    MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_at_all_c(entry.nested(), fh, offset, buf, count, datatype, request);
+  return File_iwrite_at_all_c_entered(fh, offset, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_at_all_c.pmpi_bound())
       return straight(fh, offset, buf, count, datatype, request);
-  return PMPI_File_iwrite_at_all_c_entered(RETURN_ADDRESS, fh, offset, buf, count, datatype,
-      request);
+  return File_iwrite_at_all_c_entered(fh, offset, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4350,9 +5112,9 @@ static int File_iwrite_shared(bool nested, MPI_File fh, const void* buf, int cou
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_shared_entered(MPI_File fh, const void* buf,
-    int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_shared_entered(MPI_File fh, const void* buf, int count,
+    MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_shared(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
@@ -4360,19 +5122,14 @@ WEFT_WRAPPER int MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_shared.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iwrite_shared_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_shared_entered(const void* caller, MPI_File fh,
-    const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_shared(entry.nested(), fh, buf, count, datatype, request);
+  return File_iwrite_shared_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_shared.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iwrite_shared_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iwrite_shared_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4388,9 +5145,9 @@ static int File_iwrite_shared_c(bool nested, MPI_File fh, const void* buf, MPI_C
     access_to_file_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_File_iwrite_shared_c_entered(MPI_File fh, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int File_iwrite_shared_c_entered(MPI_File fh, const void* buf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return File_iwrite_shared_c(entry.nested(), fh, buf, count, datatype, request);
 }
 WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
@@ -4398,19 +5155,14 @@ WEFT_WRAPPER int MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Coun
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_shared_c.mpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return MPI_File_iwrite_shared_c_entered(fh, buf, count, datatype, request);
-}
-[[gnu::noinline]] static int PMPI_File_iwrite_shared_c_entered(const void* caller, MPI_File fh,
-    const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return File_iwrite_shared_c(entry.nested(), fh, buf, count, datatype, request);
+  return File_iwrite_shared_c_entered(fh, buf, count, datatype, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.File_iwrite_shared_c.pmpi_bound())
       return straight(fh, buf, count, datatype, request);
-  return PMPI_File_iwrite_shared_c_entered(RETURN_ADDRESS, fh, buf, count, datatype, request);
+  return File_iwrite_shared_c_entered(fh, buf, count, datatype, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4430,10 +5182,11 @@ static int Raccumulate(bool nested, const void* origin_addr, int origin_count,
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Raccumulate_entered(const void* origin_addr, int origin_count,
+[[gnu::noinline]] static int Raccumulate_entered(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Raccumulate(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
       target_disp, target_count, target_datatype, op, win, request);
 }
@@ -4444,15 +5197,8 @@ WEFT_WRAPPER int MPI_Raccumulate(const void* origin_addr, int origin_count,
     if (const auto straight = next_calls.Raccumulate.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
-  return MPI_Raccumulate_entered(origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, op, win, request);
-}
-[[gnu::noinline]] static int PMPI_Raccumulate_entered(const void* caller, const void* origin_addr,
-    int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-    int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Raccumulate(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, op, win, request);
+  return Raccumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Raccumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
@@ -4461,8 +5207,8 @@ WEFT_WRAPPER int PMPI_Raccumulate(const void* origin_addr, int origin_count,
     if (const auto straight = next_calls.Raccumulate.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
-  return PMPI_Raccumulate_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
-      target_rank, target_disp, target_count, target_datatype, op, win, request);
+  return Raccumulate_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, op, win, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4482,11 +5228,11 @@ static int Raccumulate_c(bool nested, const void* origin_addr, MPI_Count origin_
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Raccumulate_c_entered(const void* origin_addr,
-    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-    MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Raccumulate_c_entered(const void* origin_addr, MPI_Count origin_count,
+    MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Raccumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
       target_disp, target_count, target_datatype, op, win, request);
 }
@@ -4497,16 +5243,8 @@ WEFT_WRAPPER int MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_cou
     if (const auto straight = next_calls.Raccumulate_c.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
-  return MPI_Raccumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, op, win, request);
-}
-[[gnu::noinline]] static int PMPI_Raccumulate_c_entered(const void* caller,
-    const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-    MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-    MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Raccumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, op, win, request);
+  return Raccumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
@@ -4515,8 +5253,8 @@ WEFT_WRAPPER int PMPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_co
     if (const auto straight = next_calls.Raccumulate_c.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, op, win, request);
-  return PMPI_Raccumulate_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
-      target_rank, target_disp, target_count, target_datatype, op, win, request);
+  return Raccumulate_c_entered(origin_addr, origin_count, origin_datatype, target_rank,
+      target_disp, target_count, target_datatype, op, win, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4536,10 +5274,10 @@ static int Rget(bool nested, void* origin_addr, int origin_count, MPI_Datatype o
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rget_entered(void* origin_addr, int origin_count,
+[[gnu::noinline]] static int Rget_entered(void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Rget(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
@@ -4550,15 +5288,8 @@ WEFT_WRAPPER int MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype orig
     if (const auto straight = next_calls.Rget.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return MPI_Rget_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-      target_count, target_datatype, win, request);
-}
-[[gnu::noinline]] static int PMPI_Rget_entered(const void* caller, void* origin_addr,
-    int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-    int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rget(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-      target_count, target_datatype, win, request);
+  return Rget_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
@@ -4567,8 +5298,8 @@ WEFT_WRAPPER int PMPI_Rget(void* origin_addr, int origin_count, MPI_Datatype ori
     if (const auto straight = next_calls.Rget.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return PMPI_Rget_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, win, request);
+  return Rget_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4588,10 +5319,10 @@ static int Rget_c(bool nested, void* origin_addr, MPI_Count origin_count,
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rget_c_entered(void* origin_addr, MPI_Count origin_count,
+[[gnu::noinline]] static int Rget_c_entered(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Rget_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
       target_disp, target_count, target_datatype, win, request);
 }
@@ -4602,15 +5333,8 @@ WEFT_WRAPPER int MPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     if (const auto straight = next_calls.Rget_c.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return MPI_Rget_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-      target_count, target_datatype, win, request);
-}
-[[gnu::noinline]] static int PMPI_Rget_c_entered(const void* caller, void* origin_addr,
-    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rget_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, win, request);
+  return Rget_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
@@ -4619,8 +5343,8 @@ WEFT_WRAPPER int PMPI_Rget_c(void* origin_addr, MPI_Count origin_count,
     if (const auto straight = next_calls.Rget_c.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return PMPI_Rget_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
-      target_rank, target_disp, target_count, target_datatype, win, request);
+  return Rget_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4641,11 +5365,12 @@ static int Rget_accumulate(bool nested, const void* origin_addr, int origin_coun
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rget_accumulate_entered(const void* origin_addr, int origin_count,
+[[gnu::noinline]] static int Rget_accumulate_entered(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, void* result_addr, int result_count,
     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Rget_accumulate(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
       win, request);
@@ -4658,18 +5383,9 @@ WEFT_WRAPPER int MPI_Rget_accumulate(const void* origin_addr, int origin_count,
     if (const auto straight = next_calls.Rget_accumulate.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  return MPI_Rget_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
+  return Rget_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
-      win, request);
-}
-[[gnu::noinline]] static int PMPI_Rget_accumulate_entered(const void* caller,
-    const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
-    int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-    int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rget_accumulate(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
-      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
-      win, request);
+      win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rget_accumulate(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, void* result_addr, int result_count,
@@ -4679,9 +5395,9 @@ WEFT_WRAPPER int PMPI_Rget_accumulate(const void* origin_addr, int origin_count,
     if (const auto straight = next_calls.Rget_accumulate.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  return PMPI_Rget_accumulate_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
-      result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
-      target_datatype, op, win, request);
+  return Rget_accumulate_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4702,12 +5418,12 @@ static int Rget_accumulate_c(bool nested, const void* origin_addr, MPI_Count ori
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rget_accumulate_c_entered(const void* origin_addr,
+[[gnu::noinline]] static int Rget_accumulate_c_entered(const void* origin_addr,
     MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
     MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-    MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Rget_accumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
       win, request);
@@ -4720,19 +5436,9 @@ WEFT_WRAPPER int MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin
     if (const auto straight = next_calls.Rget_accumulate_c.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  return MPI_Rget_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
+  return Rget_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
       result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
-      win, request);
-}
-[[gnu::noinline]] static int PMPI_Rget_accumulate_c_entered(const void* caller,
-    const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-    void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
-    MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
-    MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rget_accumulate_c(entry.nested(), origin_addr, origin_count, origin_datatype, result_addr,
-      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
-      win, request);
+      win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count,
@@ -4742,9 +5448,9 @@ WEFT_WRAPPER int PMPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origi
     if (const auto straight = next_calls.Rget_accumulate_c.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  return PMPI_Rget_accumulate_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
-      result_addr, result_count, result_datatype, target_rank, target_disp, target_count,
-      target_datatype, op, win, request);
+  return Rget_accumulate_c_entered(origin_addr, origin_count, origin_datatype, result_addr,
+      result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op,
+      win, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4764,10 +5470,10 @@ static int Rput(bool nested, const void* origin_addr, int origin_count,
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rput_entered(const void* origin_addr, int origin_count,
+[[gnu::noinline]] static int Rput_entered(const void* origin_addr, int origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Rput(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
 }
@@ -4778,15 +5484,8 @@ WEFT_WRAPPER int MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatyp
     if (const auto straight = next_calls.Rput.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return MPI_Rput_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-      target_count, target_datatype, win, request);
-}
-[[gnu::noinline]] static int PMPI_Rput_entered(const void* caller, const void* origin_addr,
-    int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-    int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rput(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-      target_count, target_datatype, win, request);
+  return Rput_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
     int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,
@@ -4795,8 +5494,8 @@ WEFT_WRAPPER int PMPI_Rput(const void* origin_addr, int origin_count, MPI_Dataty
     if (const auto straight = next_calls.Rput.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return PMPI_Rput_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, win, request);
+  return Rput_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4816,10 +5515,10 @@ static int Rput_c(bool nested, const void* origin_addr, MPI_Count origin_count,
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Rput_c_entered(const void* origin_addr, MPI_Count origin_count,
+[[gnu::noinline]] static int Rput_c_entered(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Rput_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
       target_disp, target_count, target_datatype, win, request);
 }
@@ -4830,15 +5529,8 @@ WEFT_WRAPPER int MPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     if (const auto straight = next_calls.Rput_c.mpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return MPI_Rput_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-      target_count, target_datatype, win, request);
-}
-[[gnu::noinline]] static int PMPI_Rput_c_entered(const void* caller, const void* origin_addr,
-    MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Rput_c(entry.nested(), origin_addr, origin_count, origin_datatype, target_rank,
-      target_disp, target_count, target_datatype, win, request);
+  return Rput_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
@@ -4847,8 +5539,8 @@ WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
     if (const auto straight = next_calls.Rput_c.pmpi_bound())
       return straight(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
       target_count, target_datatype, win, request);
-  return PMPI_Rput_c_entered(RETURN_ADDRESS, origin_addr, origin_count, origin_datatype,
-      target_rank, target_disp, target_count, target_datatype, win, request);
+  return Rput_c_entered(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+      target_count, target_datatype, win, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4864,9 +5556,9 @@ static int Ibsend(bool nested, const void* buf, int count, MPI_Datatype datatype
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Ibsend_entered(const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ibsend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -4874,19 +5566,14 @@ WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, i
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ibsend.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Ibsend_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Ibsend_entered(const void* caller, const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Ibsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Ibsend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ibsend.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Ibsend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Ibsend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4902,9 +5589,10 @@ static int Ibsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Ibsend_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Ibsend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -4912,20 +5600,14 @@ WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype dat
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ibsend_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Ibsend_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Ibsend_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Ibsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Ibsend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Ibsend_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Ibsend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Ibsend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -4938,12 +5620,12 @@ static int Improbe(bool nested, int source, int tag, MPI_Comm comm, int* flag,
 }
 WEFT_WRAPPER int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Improbe(entry.nested(), source, tag, comm, flag, message, status);
 }
 WEFT_WRAPPER int PMPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Improbe(entry.nested(), source, tag, comm, flag, message, status);
 }
 
@@ -4959,9 +5641,9 @@ static int Imrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Imrecv_entered(void* buf, int count, MPI_Datatype datatype,
-    MPI_Message* message, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Imrecv_entered(void* buf, int count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Imrecv(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
@@ -4969,19 +5651,14 @@ WEFT_WRAPPER int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Mes
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Imrecv.mpi_bound())
       return straight(buf, count, datatype, message, request);
-  return MPI_Imrecv_entered(buf, count, datatype, message, request);
-}
-[[gnu::noinline]] static int PMPI_Imrecv_entered(const void* caller, void* buf, int count,
-    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Imrecv(entry.nested(), buf, count, datatype, message, request);
+  return Imrecv_entered(buf, count, datatype, message, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Imrecv.pmpi_bound())
       return straight(buf, count, datatype, message, request);
-  return PMPI_Imrecv_entered(RETURN_ADDRESS, buf, count, datatype, message, request);
+  return Imrecv_entered(buf, count, datatype, message, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -4997,9 +5674,9 @@ static int Imrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype dataty
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Imrecv_c_entered(void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Imrecv_c_entered(void* buf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Message* message, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
 }
 WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -5007,19 +5684,14 @@ WEFT_WRAPPER int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Imrecv_c.mpi_bound())
       return straight(buf, count, datatype, message, request);
-  return MPI_Imrecv_c_entered(buf, count, datatype, message, request);
-}
-[[gnu::noinline]] static int PMPI_Imrecv_c_entered(const void* caller, void* buf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Imrecv_c(entry.nested(), buf, count, datatype, message, request);
+  return Imrecv_c_entered(buf, count, datatype, message, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Imrecv_c.pmpi_bound())
       return straight(buf, count, datatype, message, request);
-  return PMPI_Imrecv_c_entered(RETURN_ADDRESS, buf, count, datatype, message, request);
+  return Imrecv_c_entered(buf, count, datatype, message, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5030,11 +5702,11 @@ static int Iprobe(bool nested, int source, int tag, MPI_Comm comm, int* flag, MP
   return next(source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Iprobe(entry.nested(), source, tag, comm, flag, status);
 }
 WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Iprobe(entry.nested(), source, tag, comm, flag, status);
 }
 
@@ -5050,9 +5722,9 @@ static int Irecv(bool nested, void* buf, int count, MPI_Datatype datatype, int s
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Irecv_entered(void* buf, int count, MPI_Datatype datatype,
-    int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Irecv_entered(void* buf, int count, MPI_Datatype datatype, int source,
+    int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -5060,19 +5732,14 @@ WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int sour
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irecv.mpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return MPI_Irecv_entered(buf, count, datatype, source, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Irecv_entered(const void* caller, void* buf, int count,
-    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Irecv(entry.nested(), buf, count, datatype, source, tag, comm, request);
+  return Irecv_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irecv.pmpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return PMPI_Irecv_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm, request);
+  return Irecv_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5088,9 +5755,9 @@ static int Irecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatyp
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Irecv_c_entered(void* buf, MPI_Count count, MPI_Datatype datatype,
-    int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Irecv_c_entered(void* buf, MPI_Count count, MPI_Datatype datatype,
+    int source, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
@@ -5098,19 +5765,14 @@ WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, 
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irecv_c.mpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return MPI_Irecv_c_entered(buf, count, datatype, source, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Irecv_c_entered(const void* caller, void* buf, MPI_Count count,
-    MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Irecv_c(entry.nested(), buf, count, datatype, source, tag, comm, request);
+  return Irecv_c_entered(buf, count, datatype, source, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irecv_c.pmpi_bound())
       return straight(buf, count, datatype, source, tag, comm, request);
-  return PMPI_Irecv_c_entered(RETURN_ADDRESS, buf, count, datatype, source, tag, comm, request);
+  return Irecv_c_entered(buf, count, datatype, source, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5126,9 +5788,9 @@ static int Irsend(bool nested, const void* buf, int count, MPI_Datatype datatype
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Irsend_entered(const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Irsend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -5136,19 +5798,14 @@ WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, i
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irsend.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Irsend_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Irsend_entered(const void* caller, const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Irsend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Irsend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irsend.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Irsend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Irsend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5164,9 +5821,10 @@ static int Irsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Irsend_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Irsend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -5174,20 +5832,14 @@ WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype dat
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irsend_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Irsend_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Irsend_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Irsend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Irsend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Irsend_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Irsend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Irsend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5203,9 +5855,9 @@ static int Isend(bool nested, const void* buf, int count, MPI_Datatype datatype,
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Isend_entered(const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Isend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -5213,19 +5865,14 @@ WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, in
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isend.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Isend_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Isend_entered(const void* caller, const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Isend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Isend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isend.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Isend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Isend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5241,9 +5888,10 @@ static int Isend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Isend_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Isend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -5251,20 +5899,14 @@ WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype data
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isend_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Isend_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Isend_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Isend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Isend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isend_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Isend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Isend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5284,10 +5926,11 @@ static int Isendrecv(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Isendrecv_entered(const void* sendbuf, int sendcount,
+[[gnu::noinline]] static int Isendrecv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
-    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, request);
 }
@@ -5298,15 +5941,8 @@ WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype 
     if (const auto straight = next_calls.Isendrecv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
-  return MPI_Isendrecv_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-      recvtype, source, recvtag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Isendrecv_entered(const void* caller, const void* sendbuf,
-    int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
-    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Isendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-      recvtype, source, recvtag, comm, request);
+  return Isendrecv_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source,
@@ -5315,8 +5951,8 @@ WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype
     if (const auto straight = next_calls.Isendrecv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
-  return PMPI_Isendrecv_entered(RETURN_ADDRESS, sendbuf, sendcount, sendtype, dest, sendtag,
-      recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  return Isendrecv_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5336,10 +5972,11 @@ static int Isendrecv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Isendrecv_c_entered(const void* sendbuf, MPI_Count sendcount,
+[[gnu::noinline]] static int Isendrecv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, request);
 }
@@ -5350,16 +5987,8 @@ WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     if (const auto straight = next_calls.Isendrecv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
-  return MPI_Isendrecv_c_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-      recvtype, source, recvtag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Isendrecv_c_entered(const void* caller, const void* sendbuf,
-    MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Isendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-      recvcount, recvtype, source, recvtag, comm, request);
+  return Isendrecv_c_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
@@ -5368,8 +5997,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_
     if (const auto straight = next_calls.Isendrecv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
       source, recvtag, comm, request);
-  return PMPI_Isendrecv_c_entered(RETURN_ADDRESS, sendbuf, sendcount, sendtype, dest, sendtag,
-      recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  return Isendrecv_c_entered(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+      recvtype, source, recvtag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5385,10 +6014,10 @@ static int Isendrecv_replace(bool nested, void* buf, int count, MPI_Datatype dat
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Isendrecv_replace_entered(void* buf, int count,
-    MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Isendrecv_replace_entered(void* buf, int count, MPI_Datatype datatype,
+    int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request);
 }
@@ -5397,23 +6026,16 @@ WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype dataty
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isendrecv_replace.mpi_bound())
       return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  return MPI_Isendrecv_replace_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-      request);
-}
-[[gnu::noinline]] static int PMPI_Isendrecv_replace_entered(const void* caller, void* buf,
-    int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-    MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Isendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
-      comm, request);
+  return Isendrecv_replace_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+      request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isendrecv_replace.pmpi_bound())
       return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  return PMPI_Isendrecv_replace_entered(RETURN_ADDRESS, buf, count, datatype, dest, sendtag,
-      source, recvtag, comm, request);
+  return Isendrecv_replace_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+      request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5429,10 +6051,10 @@ static int Isendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Data
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Isendrecv_replace_c_entered(void* buf, MPI_Count count,
+[[gnu::noinline]] static int Isendrecv_replace_c_entered(void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(false);
+    MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, request);
 }
@@ -5441,23 +6063,16 @@ WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatyp
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isendrecv_replace_c.mpi_bound())
       return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  return MPI_Isendrecv_replace_c_entered(buf, count, datatype, dest, sendtag, source, recvtag,
-      comm, request);
-}
-[[gnu::noinline]] static int PMPI_Isendrecv_replace_c_entered(const void* caller, void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-    MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Isendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
-      comm, request);
+  return Isendrecv_replace_c_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+      request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Isendrecv_replace_c.pmpi_bound())
       return straight(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  return PMPI_Isendrecv_replace_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, sendtag,
-      source, recvtag, comm, request);
+  return Isendrecv_replace_c_entered(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+      request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5473,9 +6088,9 @@ static int Issend(bool nested, const void* buf, int count, MPI_Datatype datatype
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Issend_entered(const void* buf, int count, MPI_Datatype datatype,
-    int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Issend_entered(const void* buf, int count, MPI_Datatype datatype,
+    int dest, int tag, MPI_Comm comm, MPI_Request* request, const void* caller) {
+  const Entry entry(caller);
   return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -5483,19 +6098,14 @@ WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, i
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Issend.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Issend_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Issend_entered(const void* caller, const void* buf, int count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Issend(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Issend_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Issend.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Issend_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Issend_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5511,9 +6121,10 @@ static int Issend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype 
     transfer_started(*request);
   return code;
 }
-[[gnu::noinline]] static int MPI_Issend_c_entered(const void* buf, MPI_Count count,
-    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Entry entry(false);
+[[gnu::noinline]] static int Issend_c_entered(const void* buf, MPI_Count count,
+    MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request,
+    const void* caller) {
+  const Entry entry(caller);
   return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -5521,20 +6132,14 @@ WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype dat
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Issend_c.mpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return MPI_Issend_c_entered(buf, count, datatype, dest, tag, comm, request);
-}
-[[gnu::noinline]] static int PMPI_Issend_c_entered(const void* caller, const void* buf,
-    MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-    MPI_Request* request) {
-  const Entry entry(true, from_library(caller));
-  return Issend_c(entry.nested(), buf, count, datatype, dest, tag, comm, request);
+  return Issend_c_entered(buf, count, datatype, dest, tag, comm, request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
   if (is_short(count, datatype) && nothing_under_way())
     if (const auto straight = next_calls.Issend_c.pmpi_bound())
       return straight(buf, count, datatype, dest, tag, comm, request);
-  return PMPI_Issend_c_entered(RETURN_ADDRESS, buf, count, datatype, dest, tag, comm, request);
+  return Issend_c_entered(buf, count, datatype, dest, tag, comm, request, RETURN_ADDRESS);
 }
 
 #endif
@@ -5545,11 +6150,11 @@ static int Parrived(bool nested, MPI_Request request, int partition, int* flag) 
   return next(request, partition, flag);
 }
 WEFT_WRAPPER int MPI_Parrived(MPI_Request request, int partition, int* flag) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Parrived(entry.nested(), request, partition, flag);
 }
 WEFT_WRAPPER int PMPI_Parrived(MPI_Request request, int partition, int* flag) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Parrived(entry.nested(), request, partition, flag);
 }
 
@@ -5560,11 +6165,11 @@ static int Win_test(bool nested, MPI_Win win, int* flag) {
   return next(win, flag);
 }
 WEFT_WRAPPER int MPI_Win_test(MPI_Win win, int* flag) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_test(entry.nested(), win, flag);
 }
 WEFT_WRAPPER int PMPI_Win_test(MPI_Win win, int* flag) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_test(entry.nested(), win, flag);
 }
 
@@ -5580,12 +6185,12 @@ static int Cart_create(bool nested, MPI_Comm comm_old, int ndims, const int* dim
 }
 WEFT_WRAPPER int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims, const int* periods,
     int reorder, MPI_Comm* comm_cart) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Cart_create(entry.nested(), comm_old, ndims, dims, periods, reorder, comm_cart);
 }
 WEFT_WRAPPER int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int* dims,
     const int* periods, int reorder, MPI_Comm* comm_cart) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Cart_create(entry.nested(), comm_old, ndims, dims, periods, reorder, comm_cart);
 }
 
@@ -5599,11 +6204,11 @@ static int Cart_sub(bool nested, MPI_Comm comm, const int* remain_dims, MPI_Comm
   return code;
 }
 WEFT_WRAPPER int MPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Cart_sub(entry.nested(), comm, remain_dims, newcomm);
 }
 WEFT_WRAPPER int PMPI_Cart_sub(MPI_Comm comm, const int* remain_dims, MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Cart_sub(entry.nested(), comm, remain_dims, newcomm);
 }
 
@@ -5617,11 +6222,11 @@ static int Comm_create(bool nested, MPI_Comm comm, MPI_Group group, MPI_Comm* ne
   return code;
 }
 WEFT_WRAPPER int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_create(entry.nested(), comm, group, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_create(entry.nested(), comm, group, newcomm);
 }
 
@@ -5636,12 +6241,12 @@ static int Comm_create_from_group(bool nested, MPI_Group group, const char* stri
 }
 WEFT_WRAPPER int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_create_from_group(entry.nested(), group, stringtag, info, errhandler, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_create_from_group(entry.nested(), group, stringtag, info, errhandler, newcomm);
 }
 
@@ -5656,12 +6261,12 @@ static int Comm_create_group(bool nested, MPI_Comm comm, MPI_Group group, int ta
 }
 WEFT_WRAPPER int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_create_group(entry.nested(), comm, group, tag, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_create_group(entry.nested(), comm, group, tag, newcomm);
 }
 
@@ -5671,11 +6276,11 @@ static int Comm_dup(bool nested, MPI_Comm comm, MPI_Comm* newcomm) {
   return special::Comm_dup(comm, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_dup(entry.nested(), comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_dup(entry.nested(), comm, newcomm);
 }
 
@@ -5685,11 +6290,11 @@ static int Comm_dup_with_info(bool nested, MPI_Comm comm, MPI_Info info, MPI_Com
   return special::Comm_dup_with_info(comm, info, newcomm);
 }
 WEFT_WRAPPER int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_dup_with_info(entry.nested(), comm, info, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_dup_with_info(entry.nested(), comm, info, newcomm);
 }
 
@@ -5703,11 +6308,11 @@ static int Comm_split(bool nested, MPI_Comm comm, int color, int key, MPI_Comm* 
   return code;
 }
 WEFT_WRAPPER int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_split(entry.nested(), comm, color, key, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_split(entry.nested(), comm, color, key, newcomm);
 }
 
@@ -5723,12 +6328,12 @@ static int Comm_split_type(bool nested, MPI_Comm comm, int split_type, int key, 
 }
 WEFT_WRAPPER int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_split_type(entry.nested(), comm, split_type, key, info, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_split_type(entry.nested(), comm, split_type, key, info, newcomm);
 }
 
@@ -5748,14 +6353,14 @@ static int Dist_graph_create(bool nested, MPI_Comm comm_old, int n, const int* s
 WEFT_WRAPPER int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Dist_graph_create(entry.nested(), comm_old, n, sources, degrees, destinations, weights,
       info, reorder, comm_dist_graph);
 }
 WEFT_WRAPPER int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int* sources,
     const int* degrees, const int* destinations, const int* weights, MPI_Info info, int reorder,
     MPI_Comm* comm_dist_graph) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Dist_graph_create(entry.nested(), comm_old, n, sources, degrees, destinations, weights,
       info, reorder, comm_dist_graph);
 }
@@ -5777,14 +6382,14 @@ static int Dist_graph_create_adjacent(bool nested, MPI_Comm comm_old, int indegr
 WEFT_WRAPPER int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Dist_graph_create_adjacent(entry.nested(), comm_old, indegree, sources, sourceweights,
       outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 }
 WEFT_WRAPPER int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
     const int* sources, const int* sourceweights, int outdegree, const int* destinations,
     const int* destweights, MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Dist_graph_create_adjacent(entry.nested(), comm_old, indegree, sources, sourceweights,
       outdegree, destinations, destweights, info, reorder, comm_dist_graph);
 }
@@ -5801,12 +6406,12 @@ static int Graph_create(bool nested, MPI_Comm comm_old, int nnodes, const int* i
 }
 WEFT_WRAPPER int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Graph_create(entry.nested(), comm_old, nnodes, index, edges, reorder, comm_graph);
 }
 WEFT_WRAPPER int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int* index,
     const int* edges, int reorder, MPI_Comm* comm_graph) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Graph_create(entry.nested(), comm_old, nnodes, index, edges, reorder, comm_graph);
 }
 
@@ -5820,11 +6425,11 @@ static int Intercomm_merge(bool nested, MPI_Comm intercomm, int high, MPI_Comm* 
   return code;
 }
 WEFT_WRAPPER int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Intercomm_merge(entry.nested(), intercomm, high, newintracomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Intercomm_merge(entry.nested(), intercomm, high, newintracomm);
 }
 
@@ -5842,33 +6447,44 @@ static int Allgather(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Allgather_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Allgather, call, &code)) return code;
+    const bool taken = carry_out(CallId::Allgather, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Allgather, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgather.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
+      nullptr);
+}
 WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allgather, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgather.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
+      RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5887,33 +6503,44 @@ static int Allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Allgather_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Allgather_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Allgather_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Allgather_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgather_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allgather_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgather_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      known, RETURN_ADDRESS);
 }
 
 #endif
@@ -5933,35 +6560,43 @@ static int Allgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datat
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Allgatherv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
     int code;
-    if (carry_out(CallId::Allgatherv, call, &code)) return code;
+    const bool taken = carry_out(CallId::Allgatherv, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Allgatherv), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Allgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgatherv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    if (carry_out(CallId::Allgatherv, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Allgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgatherv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -5981,35 +6616,43 @@ static int Allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Allgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
     int code;
-    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Allgatherv_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Allgatherv_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Allgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgatherv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    if (carry_out(CallId::Allgatherv_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Allgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allgatherv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6026,31 +6669,39 @@ static int Allreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Allreduce_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Allreduce, call, &code)) return code;
+    const bool taken = carry_out(CallId::Allreduce, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Allreduce, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allreduce.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allreduce, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Allreduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allreduce.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6067,31 +6718,41 @@ static int Allreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Coun
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Allreduce_c_entered(const void* sendbuf, void* recvbuf,
+    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Allreduce_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Allreduce_c, sendbuf, recvbuf), comm, count, datatype,
+      op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allreduce_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Allreduce_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Allreduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Allreduce_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6109,33 +6770,44 @@ static int Alltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Alltoall_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Alltoall, call, &code)) return code;
+    const bool taken = carry_out(CallId::Alltoall, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Alltoall, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoall.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
+      nullptr);
+}
 WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoall, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoall.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
+      RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6153,33 +6825,44 @@ static int Alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Alltoall_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Alltoall_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
 }
+WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoall_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Alltoall_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoall_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6200,35 +6883,46 @@ static int Alltoallv(bool nested, const void* sendbuf, const int* sendcounts, co
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
-WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-    MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Alltoallv_entered(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
     int code;
-    if (carry_out(CallId::Alltoallv, call, &code)) return code;
+    const bool taken = carry_out(CallId::Alltoallv, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Alltoallv), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Alltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallv.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-    int code;
-    if (carry_out(CallId::Alltoallv, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Alltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallv.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6249,35 +6943,46 @@ static int Alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendco
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
-WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+[[gnu::noinline]] static int Alltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
     int code;
-    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Alltoallv_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Alltoallv_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Alltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallv_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
-      .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-    int code;
-    if (carry_out(CallId::Alltoallv_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Alltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallv_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6298,37 +7003,47 @@ static int Alltoallw(bool nested, const void* sendbuf, const int* sendcounts, co
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
-WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
-    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Alltoallw_entered(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
     int code;
-    if (carry_out(CallId::Alltoallw, call, &code)) return code;
+    const bool taken = carry_out(CallId::Alltoallw, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Alltoallw), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
+WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
+    const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Alltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallw.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
-      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
-    int code;
-    if (carry_out(CallId::Alltoallw, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
+  const KnownCall* const known = known_call(called(CallId::Alltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallw.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6350,39 +7065,49 @@ static int Alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendco
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
-WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+[[gnu::noinline]] static int Alltoallw_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
     int code;
-    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Alltoallw_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Alltoallw_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
 }
+WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Alltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallw_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
-      .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
-    int code;
-    if (carry_out(CallId::Alltoallw_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm);
+  const KnownCall* const known = known_call(called(CallId::Alltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Alltoallw_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6398,25 +7123,33 @@ static int Barrier(bool nested, MPI_Comm comm) {
   }
   return next(comm);
 }
-WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Barrier_entered(MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
     int code;
-    if (carry_out(CallId::Barrier, call, &code)) return code;
+    const bool taken = carry_out(CallId::Barrier, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Barrier), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Barrier(entry.nested(), comm);
 }
+WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Barrier), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Barrier.mpi_bound())
+      return straight(comm);
+  return Barrier_entered(comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
-    int code;
-    if (carry_out(CallId::Barrier, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Barrier(entry.nested(), comm);
+  const KnownCall* const known = known_call(called(CallId::Barrier), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Barrier.pmpi_bound())
+      return straight(comm);
+  return Barrier_entered(comm, known, RETURN_ADDRESS);
 }
 
 static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
@@ -6432,31 +7165,37 @@ static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, in
   }
   return next(buffer, count, datatype, root, comm);
 }
-WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Bcast_entered(void* buffer, int count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
     int code;
-    if (carry_out(CallId::Bcast, call, &code)) return code;
+    const bool taken = carry_out(CallId::Bcast, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Bcast), comm, count, datatype, root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Bcast(entry.nested(), buffer, count, datatype, root, comm);
 }
+WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Bcast), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Bcast.mpi_bound())
+      return straight(buffer, count, datatype, root, comm);
+  return Bcast_entered(buffer, count, datatype, root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
-      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Bcast, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Bcast(entry.nested(), buffer, count, datatype, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Bcast), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Bcast.pmpi_bound())
+      return straight(buffer, count, datatype, root, comm);
+  return Bcast_entered(buffer, count, datatype, root, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6473,31 +7212,37 @@ static int Bcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype data
   }
   return next(buffer, count, datatype, root, comm);
 }
-WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Bcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
+    int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
       .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .comm = comm};
     int code;
-    if (carry_out(CallId::Bcast_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Bcast_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Bcast_c), comm, count, datatype, root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
 }
+WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Bcast_c), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Bcast_c.mpi_bound())
+      return straight(buffer, count, datatype, root, comm);
+  return Bcast_c_entered(buffer, count, datatype, root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
-      .recvbuf = buffer, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Bcast_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Bcast_c(entry.nested(), buffer, count, datatype, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Bcast_c), comm, count, datatype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Bcast_c.pmpi_bound())
+      return straight(buffer, count, datatype, root, comm);
+  return Bcast_c_entered(buffer, count, datatype, root, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6514,31 +7259,39 @@ static int Exscan(bool nested, const void* sendbuf, void* recvbuf, int count,
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Exscan_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Exscan, call, &code)) return code;
+    const bool taken = carry_out(CallId::Exscan, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Exscan, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Exscan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Exscan.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Exscan, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Exscan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Exscan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Exscan.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6555,31 +7308,39 @@ static int Exscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count c
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Exscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Exscan_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Exscan_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Exscan_c, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Exscan_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Exscan_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Exscan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
+      count, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Exscan_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6597,33 +7358,44 @@ static int Gather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype 
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Gather_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Gather, call, &code)) return code;
+    const bool taken = carry_out(CallId::Gather, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Gather, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
+WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Gather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gather.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Gather, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Gather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Gather, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gather.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6641,33 +7413,44 @@ static int Gather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_D
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Gather_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Gather_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Gather_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Gather_c, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
+WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gather_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Gather_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Gather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gather_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6687,35 +7470,45 @@ static int Gatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Gatherv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
     int code;
-    if (carry_out(CallId::Gatherv, call, &code)) return code;
+    const bool taken = carry_out(CallId::Gatherv, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Gatherv), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Gatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gatherv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
+  return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    if (carry_out(CallId::Gatherv, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Gatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Gatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gatherv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
+  return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6735,35 +7528,45 @@ static int Gatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
-    int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Gatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
     int code;
-    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Gatherv_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Gatherv_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
+    int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Gatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gatherv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
+  return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    if (carry_out(CallId::Gatherv_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Gatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Gatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Gatherv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
+  return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6781,33 +7584,45 @@ static int Neighbor_allgather(bool nested, const void* sendbuf, int sendcount,
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Neighbor_allgather_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_allgather, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Neighbor_allgather, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgather.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_allgather, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgather(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgather.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6826,35 +7641,47 @@ static int Neighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count send
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+[[gnu::noinline]] static int Neighbor_allgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_allgather_c, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Neighbor_allgather_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather_c, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgather_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_allgather_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgather_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgather_c, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgather_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6874,35 +7701,44 @@ static int Neighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Neighbor_allgatherv_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
+    MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
     int code;
-    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_allgatherv, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Neighbor_allgatherv), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgatherv.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    if (carry_out(CallId::Neighbor_allgatherv, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgatherv(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgatherv.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6922,35 +7758,45 @@ static int Neighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sen
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
-    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Neighbor_allgatherv_c_entered(const void* sendbuf,
+    MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
     int code;
-    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_allgatherv_c, call,
+      known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Neighbor_allgatherv_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
       displs, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgatherv_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-    int code;
-    if (carry_out(CallId::Neighbor_allgatherv_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_allgatherv_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-      displs, recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_allgatherv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_allgatherv_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+      recvtype, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -6968,33 +7814,45 @@ static int Neighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Neighbor_alltoall_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_alltoall, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Neighbor_alltoall, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoall.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoall, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoall(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoall.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7013,35 +7871,47 @@ static int Neighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendc
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+[[gnu::noinline]] static int Neighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_alltoall_c, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf), comm, sendcount,
+      recvcount, sendtype, recvtype);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
       recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoall_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoall_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoall_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount,
-      recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoall_c, sendbuf, recvbuf),
+      comm, sendcount, recvcount, sendtype, recvtype);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoall_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+      comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -7062,37 +7932,48 @@ static int Neighbor_alltoallv(bool nested, const void* sendbuf, const int* sendc
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
+[[gnu::noinline]] static int Neighbor_alltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
     int code;
-    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_alltoallv, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Neighbor_alltoallv), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
+    const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallv.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
-      .recvdispls = rdispls};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallv, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallv(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallv.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7113,37 +7994,48 @@ static int Neighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Coun
   return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
       comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Neighbor_alltoallv_c_entered(const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
     int code;
-    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_alltoallv_c, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Neighbor_alltoallv_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
       recvcounts, rdispls, recvtype, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallv_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
-      .recvdispls = rdispls};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallv_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallv_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-      recvcounts, rdispls, recvtype, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallv_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
+  return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+      rdispls, recvtype, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -7164,37 +8056,48 @@ static int Neighbor_alltoallw(bool nested, const void* sendbuf, const int* sendc
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
+[[gnu::noinline]] static int Neighbor_alltoallw_entered(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
     int code;
-    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_alltoallw, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Neighbor_alltoallw), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallw.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallw, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallw(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallw.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7216,39 +8119,50 @@ static int Neighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Coun
   return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
       comm);
 }
-WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
-    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
-    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Neighbor_alltoallw_c_entered(const void* sendbuf,
+    const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
+    void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+    const MPI_Datatype* recvtypes, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
     int code;
-    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Neighbor_alltoallw_c, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Neighbor_alltoallw_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm);
 }
+WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallw_c.mpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
-      .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
-      .recvtypes = recvtypes};
-    int code;
-    if (carry_out(CallId::Neighbor_alltoallw_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Neighbor_alltoallw_c(entry.nested(), sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm);
+  const KnownCall* const known = known_call(called(CallId::Neighbor_alltoallw_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Neighbor_alltoallw_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
+  return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+      rdispls, recvtypes, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -7265,31 +8179,41 @@ static int Reduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   }
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
-WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Reduce_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
       .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce, call, &code)) return code;
+    const bool taken = carry_out(CallId::Reduce, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Reduce, sendbuf, recvbuf), comm, count, datatype, op,
+      root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
+WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Reduce, sendbuf, recvbuf), comm, count,
+      datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
+  return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
-      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Reduce, sendbuf, recvbuf), comm, count,
+      datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
+  return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7306,31 +8230,42 @@ static int Reduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count c
   }
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
-WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Reduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
       .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Reduce_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Reduce_c, sendbuf, recvbuf), comm, count, datatype, op,
+      root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
+  return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count,
-      .sendtype = datatype, .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
+      count, datatype, op, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
+  return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known,
+      RETURN_ADDRESS);
 }
 
 #endif
@@ -7347,31 +8282,40 @@ static int Reduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const
   }
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Reduce_scatter_entered(const void* sendbuf, void* recvbuf,
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
+    const bool taken = carry_out(CallId::Reduce_scatter, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Reduce_scatter), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_scatter, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known,
+      RETURN_ADDRESS);
 }
 
 static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
@@ -7388,31 +8332,44 @@ static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf,
   }
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Reduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
+    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
+    const bool taken = carry_out(CallId::Reduce_scatter_block, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Reduce_scatter_block, sendbuf, recvbuf), comm, recvcount,
+      datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block, sendbuf, recvbuf),
+      comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter_block.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
+      nullptr);
+}
 WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_scatter_block, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter_block(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block, sendbuf, recvbuf),
+      comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter_block.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
+      RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7430,31 +8387,44 @@ static int Reduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbu
   }
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Reduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
+    const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Reduce_scatter_block_c, call,
+      known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Reduce_scatter_block_c, sendbuf, recvbuf), comm,
+      recvcount, datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block_c, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter_block_c.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
+      nullptr);
+}
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcount, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_scatter_block_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter_block_c(entry.nested(), sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_block_c, sendbuf,
+      recvbuf), comm, recvcount, datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter_block_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
+      RETURN_ADDRESS);
 }
 
 static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
@@ -7471,31 +8441,41 @@ static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
   }
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
-    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Reduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+    const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Reduce_scatter_c, call, known ? known->plan : nullptr,
+      &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Reduce_scatter_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter_c.mpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known,
+      nullptr);
+}
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Reduce_scatter_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Reduce_scatter_c(entry.nested(), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Reduce_scatter_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Reduce_scatter_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known,
+      RETURN_ADDRESS);
 }
 
 #endif
@@ -7512,31 +8492,39 @@ static int Scan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-    MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Scan_entered(const void* sendbuf, void* recvbuf, int count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Scan, call, &code)) return code;
+    const bool taken = carry_out(CallId::Scan, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Scan, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scan.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scan, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Scan(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scan.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7553,31 +8541,39 @@ static int Scan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count cou
   }
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
-WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Scan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
     int code;
-    if (carry_out(CallId::Scan_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Scan_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Scan_c, sendbuf, recvbuf), comm, count, datatype, op);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
 }
+WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Scan_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scan_c.mpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
-      .recvbuf = recvbuf, .sendcounts = count, .recvcounts = count, .sendtype = datatype,
-      .recvtype = datatype, .op = op, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scan_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Scan_c(entry.nested(), sendbuf, recvbuf, count, datatype, op, comm);
+  const KnownCall* const known = known_call(called(CallId::Scan_c, sendbuf, recvbuf), comm, count,
+      datatype, op);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scan_c.pmpi_bound())
+      return straight(sendbuf, recvbuf, count, datatype, op, comm);
+  return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -7595,33 +8591,44 @@ static int Scatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Scatter_entered(const void* sendbuf, int sendcount,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Scatter, call, &code)) return code;
+    const bool taken = carry_out(CallId::Scatter, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Scatter, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
 }
+WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+    void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatter.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scatter, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Scatter(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+  const KnownCall* const known = known_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatter.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7639,33 +8646,44 @@ static int Scatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
   }
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Scatter_c_entered(const void* sendbuf, MPI_Count sendcount,
+    MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
     int code;
-    if (carry_out(CallId::Scatter_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Scatter_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(false, called(CallId::Scatter_c, sendbuf, recvbuf), comm, sendcount, recvcount,
+      sendtype, recvtype, root);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
 }
+WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatter_c.mpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm};
-    int code;
-    if (carry_out(CallId::Scatter_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Scatter_c(entry.nested(), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      root, comm);
+  const KnownCall* const known = known_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
+      sendcount, recvcount, sendtype, recvtype, root);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatter_c.pmpi_bound())
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      known, RETURN_ADDRESS);
 }
 
 #endif
@@ -7685,35 +8703,45 @@ static int Scatterv(bool nested, const void* sendbuf, const int* sendcounts, con
   }
   return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+[[gnu::noinline]] static int Scatterv_entered(const void* sendbuf, const int* sendcounts,
+    const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+    int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
     int code;
-    if (carry_out(CallId::Scatterv, call, &code)) return code;
+    const bool taken = carry_out(CallId::Scatterv, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Scatterv), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Scatterv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatterv.mpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
+  return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-    int code;
-    if (carry_out(CallId::Scatterv, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Scatterv(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Scatterv), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatterv.pmpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
+  return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, known, RETURN_ADDRESS);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7733,35 +8761,45 @@ static int Scatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcou
   }
   return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
-WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
+[[gnu::noinline]] static int Scatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(false);
-  if (!entry.nested() && blocking_wanted()) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+  const Entry entry(caller);
+  if (!entry.nested()) {
     const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
     int code;
-    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
+    const bool taken = carry_out(CallId::Scatterv_c, call, known ? known->plan : nullptr, &code);
+    if (!known) [[unlikely]]
+      remember_call(true, called(CallId::Scatterv_c), comm);
+    if (taken) return code;
   }
   const DeclinedCall declined;
   return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
       recvtype, root, comm);
 }
+WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
+    const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_call(called(CallId::Scatterv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatterv_c.mpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
+  return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, known, nullptr);
+}
 WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
-  if (!entry.nested() && blocking_wanted()) {
-    const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
-      .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
-      .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-    int code;
-    if (carry_out(CallId::Scatterv_c, call, &code)) return code;
-  }
-  const DeclinedCall declined;
-  return Scatterv_c(entry.nested(), sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-      recvtype, root, comm);
+  const KnownCall* const known = known_call(called(CallId::Scatterv_c), comm);
+  if (known && known->goes_straight())
+    if (const auto straight = next_calls.Scatterv_c.pmpi_bound())
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
+  return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, known, RETURN_ADDRESS);
 }
 
 #endif
@@ -7780,12 +8818,12 @@ static int Bsend(bool nested, const void* buf, int count, MPI_Datatype datatype,
 }
 WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Bsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Bsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -7805,12 +8843,12 @@ static int Bsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
 }
 WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Bsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Bsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -7822,11 +8860,11 @@ static int Buffer_detach(bool nested, void* buffer_addr, int* size) {
   return next(buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Buffer_detach(void* buffer_addr, int* size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Buffer_detach(entry.nested(), buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Buffer_detach(void* buffer_addr, int* size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Buffer_detach(entry.nested(), buffer_addr, size);
 }
 
@@ -7838,11 +8876,11 @@ static int Buffer_detach_c(bool nested, void* buffer_addr, MPI_Count* size) {
   return next(buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Buffer_detach_c(entry.nested(), buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Buffer_detach_c(entry.nested(), buffer_addr, size);
 }
 
@@ -7853,11 +8891,11 @@ static int Buffer_flush(bool nested) {
   return next();
 }
 WEFT_WRAPPER int MPI_Buffer_flush() {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Buffer_flush(entry.nested());
 }
 WEFT_WRAPPER int PMPI_Buffer_flush() {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Buffer_flush(entry.nested());
 }
 
@@ -7872,12 +8910,12 @@ static int Comm_accept(bool nested, const char* port_name, MPI_Info info, int ro
 }
 WEFT_WRAPPER int MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_accept(entry.nested(), port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_accept(entry.nested(), port_name, info, root, comm, newcomm);
 }
 
@@ -7891,12 +8929,12 @@ static int Comm_connect(bool nested, const char* port_name, MPI_Info info, int r
 }
 WEFT_WRAPPER int MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_connect(entry.nested(), port_name, info, root, comm, newcomm);
 }
 WEFT_WRAPPER int PMPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
     MPI_Comm* newcomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_connect(entry.nested(), port_name, info, root, comm, newcomm);
 }
 
@@ -7908,11 +8946,11 @@ static int Comm_detach_buffer(bool nested, MPI_Comm comm, void* buffer_addr, int
   return next(comm, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_detach_buffer(entry.nested(), comm, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_detach_buffer(entry.nested(), comm, buffer_addr, size);
 }
 
@@ -7923,11 +8961,11 @@ static int Comm_detach_buffer_c(bool nested, MPI_Comm comm, void* buffer_addr, M
   return next(comm, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_detach_buffer_c(entry.nested(), comm, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_detach_buffer_c(entry.nested(), comm, buffer_addr, size);
 }
 
@@ -7937,11 +8975,11 @@ static int Comm_disconnect(bool nested, MPI_Comm* comm) {
   return object::Comm_disconnect(nested, comm);
 }
 WEFT_WRAPPER int MPI_Comm_disconnect(MPI_Comm* comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_disconnect(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Comm_disconnect(MPI_Comm* comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_disconnect(entry.nested(), comm);
 }
 
@@ -7953,11 +8991,11 @@ static int Comm_flush_buffer(bool nested, MPI_Comm comm) {
   return next(comm);
 }
 WEFT_WRAPPER int MPI_Comm_flush_buffer(MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_flush_buffer(entry.nested(), comm);
 }
 WEFT_WRAPPER int PMPI_Comm_flush_buffer(MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_flush_buffer(entry.nested(), comm);
 }
 
@@ -7969,11 +9007,11 @@ static int Comm_join(bool nested, int fd, MPI_Comm* intercomm) {
   return next(fd, intercomm);
 }
 WEFT_WRAPPER int MPI_Comm_join(int fd, MPI_Comm* intercomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_join(entry.nested(), fd, intercomm);
 }
 WEFT_WRAPPER int PMPI_Comm_join(int fd, MPI_Comm* intercomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_join(entry.nested(), fd, intercomm);
 }
 
@@ -7987,13 +9025,13 @@ static int Comm_spawn(bool nested, const char* command, char** argv, int maxproc
 }
 WEFT_WRAPPER int MPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_spawn(entry.nested(), command, argv, maxprocs, info, root, comm, intercomm,
       array_of_errcodes);
 }
 WEFT_WRAPPER int PMPI_Comm_spawn(const char* command, char** argv, int maxprocs, MPI_Info info,
     int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_spawn(entry.nested(), command, argv, maxprocs, info, root, comm, intercomm,
       array_of_errcodes);
 }
@@ -8012,14 +9050,14 @@ static int Comm_spawn_multiple(bool nested, int count, char** array_of_commands,
 WEFT_WRAPPER int MPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Comm_spawn_multiple(entry.nested(), count, array_of_commands, array_of_argv,
       array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
 }
 WEFT_WRAPPER int PMPI_Comm_spawn_multiple(int count, char** array_of_commands,
     char*** array_of_argv, const int* array_of_maxprocs, const MPI_Info* array_of_info, int root,
     MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Comm_spawn_multiple(entry.nested(), count, array_of_commands, array_of_argv,
       array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
 }
@@ -8035,11 +9073,11 @@ static int File_close(bool nested, MPI_File* fh) {
   return code;
 }
 WEFT_WRAPPER int MPI_File_close(MPI_File* fh) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_close(entry.nested(), fh);
 }
 WEFT_WRAPPER int PMPI_File_close(MPI_File* fh) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_close(entry.nested(), fh);
 }
 
@@ -8055,12 +9093,12 @@ static int File_open(bool nested, MPI_Comm comm, const char* filename, int amode
 }
 WEFT_WRAPPER int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_open(entry.nested(), comm, filename, amode, info, fh);
 }
 WEFT_WRAPPER int PMPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
     MPI_File* fh) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_open(entry.nested(), comm, filename, amode, info, fh);
 }
 
@@ -8072,11 +9110,11 @@ static int File_preallocate(bool nested, MPI_File fh, MPI_Offset size) {
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_preallocate(entry.nested(), fh, size);
 }
 WEFT_WRAPPER int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_preallocate(entry.nested(), fh, size);
 }
 
@@ -8089,12 +9127,12 @@ static int File_read(bool nested, MPI_File fh, void* buf, int count, MPI_Datatyp
 }
 WEFT_WRAPPER int MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8108,12 +9146,12 @@ static int File_read_all(bool nested, MPI_File fh, void* buf, int count, MPI_Dat
 }
 WEFT_WRAPPER int MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_all(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_all(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8127,12 +9165,12 @@ static int File_read_all_begin(bool nested, MPI_File fh, void* buf, int count,
 }
 WEFT_WRAPPER int MPI_File_read_all_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_all_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8147,12 +9185,12 @@ static int File_read_all_begin_c(bool nested, MPI_File fh, void* buf, MPI_Count 
 }
 WEFT_WRAPPER int MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8166,12 +9204,12 @@ static int File_read_all_c(bool nested, MPI_File fh, void* buf, MPI_Count count,
 }
 WEFT_WRAPPER int MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8184,11 +9222,11 @@ static int File_read_all_end(bool nested, MPI_File fh, void* buf, MPI_Status* st
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_all_end(entry.nested(), fh, buf, status);
 }
 
@@ -8201,12 +9239,12 @@ static int File_read_at(bool nested, MPI_File fh, MPI_Offset offset, void* buf, 
 }
 WEFT_WRAPPER int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8220,12 +9258,12 @@ static int File_read_at_all(bool nested, MPI_File fh, MPI_Offset offset, void* b
 }
 WEFT_WRAPPER int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8239,12 +9277,12 @@ static int File_read_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, v
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 
@@ -8259,12 +9297,12 @@ static int File_read_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset,
 }
 WEFT_WRAPPER int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 
@@ -8278,12 +9316,12 @@ static int File_read_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, void*
 }
 WEFT_WRAPPER int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8296,11 +9334,11 @@ static int File_read_at_all_end(bool nested, MPI_File fh, void* buf, MPI_Status*
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at_all_end(entry.nested(), fh, buf, status);
 }
 
@@ -8314,12 +9352,12 @@ static int File_read_at_c(bool nested, MPI_File fh, MPI_Offset offset, void* buf
 }
 WEFT_WRAPPER int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8332,12 +9370,12 @@ static int File_read_c(bool nested, MPI_File fh, void* buf, MPI_Count count, MPI
 }
 WEFT_WRAPPER int MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8352,12 +9390,12 @@ static int File_read_ordered(bool nested, MPI_File fh, void* buf, int count, MPI
 }
 WEFT_WRAPPER int MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8371,12 +9409,12 @@ static int File_read_ordered_begin(bool nested, MPI_File fh, void* buf, int coun
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_begin(MPI_File fh, void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8391,12 +9429,12 @@ static int File_read_ordered_begin_c(bool nested, MPI_File fh, void* buf, MPI_Co
 }
 WEFT_WRAPPER int MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8410,12 +9448,12 @@ static int File_read_ordered_c(bool nested, MPI_File fh, void* buf, MPI_Count co
 }
 WEFT_WRAPPER int MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8428,11 +9466,11 @@ static int File_read_ordered_end(bool nested, MPI_File fh, void* buf, MPI_Status
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_ordered_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_ordered_end(entry.nested(), fh, buf, status);
 }
 
@@ -8445,12 +9483,12 @@ static int File_read_shared(bool nested, MPI_File fh, void* buf, int count, MPI_
 }
 WEFT_WRAPPER int MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8464,12 +9502,12 @@ static int File_read_shared_c(bool nested, MPI_File fh, void* buf, MPI_Count cou
 }
 WEFT_WRAPPER int MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_read_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_read_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8482,11 +9520,11 @@ static int File_seek_shared(bool nested, MPI_File fh, MPI_Offset offset, int whe
   return next(fh, offset, whence);
 }
 WEFT_WRAPPER int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_seek_shared(entry.nested(), fh, offset, whence);
 }
 WEFT_WRAPPER int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_seek_shared(entry.nested(), fh, offset, whence);
 }
 
@@ -8498,11 +9536,11 @@ static int File_set_atomicity(bool nested, MPI_File fh, int flag) {
   return next(fh, flag);
 }
 WEFT_WRAPPER int MPI_File_set_atomicity(MPI_File fh, int flag) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_set_atomicity(entry.nested(), fh, flag);
 }
 WEFT_WRAPPER int PMPI_File_set_atomicity(MPI_File fh, int flag) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_set_atomicity(entry.nested(), fh, flag);
 }
 
@@ -8514,11 +9552,11 @@ static int File_set_info(bool nested, MPI_File fh, MPI_Info info) {
   return next(fh, info);
 }
 WEFT_WRAPPER int MPI_File_set_info(MPI_File fh, MPI_Info info) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_set_info(entry.nested(), fh, info);
 }
 WEFT_WRAPPER int PMPI_File_set_info(MPI_File fh, MPI_Info info) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_set_info(entry.nested(), fh, info);
 }
 
@@ -8530,11 +9568,11 @@ static int File_set_size(bool nested, MPI_File fh, MPI_Offset size) {
   return next(fh, size);
 }
 WEFT_WRAPPER int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_set_size(entry.nested(), fh, size);
 }
 WEFT_WRAPPER int PMPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_set_size(entry.nested(), fh, size);
 }
 
@@ -8548,12 +9586,12 @@ static int File_set_view(bool nested, MPI_File fh, MPI_Offset disp, MPI_Datatype
 }
 WEFT_WRAPPER int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
     MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_set_view(entry.nested(), fh, disp, etype, filetype, datarep, info);
 }
 WEFT_WRAPPER int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
     MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_set_view(entry.nested(), fh, disp, etype, filetype, datarep, info);
 }
 
@@ -8565,11 +9603,11 @@ static int File_sync(bool nested, MPI_File fh) {
   return next(fh);
 }
 WEFT_WRAPPER int MPI_File_sync(MPI_File fh) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_sync(entry.nested(), fh);
 }
 WEFT_WRAPPER int PMPI_File_sync(MPI_File fh) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_sync(entry.nested(), fh);
 }
 
@@ -8582,12 +9620,12 @@ static int File_write(bool nested, MPI_File fh, const void* buf, int count, MPI_
 }
 WEFT_WRAPPER int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8601,12 +9639,12 @@ static int File_write_all(bool nested, MPI_File fh, const void* buf, int count,
 }
 WEFT_WRAPPER int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_all(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_all(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8620,12 +9658,12 @@ static int File_write_all_begin(bool nested, MPI_File fh, const void* buf, int c
 }
 WEFT_WRAPPER int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_all_begin(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8640,12 +9678,12 @@ static int File_write_all_begin_c(bool nested, MPI_File fh, const void* buf, MPI
 }
 WEFT_WRAPPER int MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_all_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8659,12 +9697,12 @@ static int File_write_all_c(bool nested, MPI_File fh, const void* buf, MPI_Count
 }
 WEFT_WRAPPER int MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_all_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8677,11 +9715,11 @@ static int File_write_all_end(bool nested, MPI_File fh, const void* buf, MPI_Sta
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_all_end(entry.nested(), fh, buf, status);
 }
 
@@ -8694,12 +9732,12 @@ static int File_write_at(bool nested, MPI_File fh, MPI_Offset offset, const void
 }
 WEFT_WRAPPER int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8713,12 +9751,12 @@ static int File_write_at_all(bool nested, MPI_File fh, MPI_Offset offset, const 
 }
 WEFT_WRAPPER int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at_all(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8732,12 +9770,12 @@ static int File_write_at_all_begin(bool nested, MPI_File fh, MPI_Offset offset, 
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf,
     int count, MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at_all_begin(entry.nested(), fh, offset, buf, count, datatype);
 }
 
@@ -8752,12 +9790,12 @@ static int File_write_at_all_begin_c(bool nested, MPI_File fh, MPI_Offset offset
 }
 WEFT_WRAPPER int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at_all_begin_c(entry.nested(), fh, offset, buf, count, datatype);
 }
 
@@ -8771,12 +9809,12 @@ static int File_write_at_all_c(bool nested, MPI_File fh, MPI_Offset offset, cons
 }
 WEFT_WRAPPER int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at_all_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8789,11 +9827,11 @@ static int File_write_at_all_end(bool nested, MPI_File fh, const void* buf, MPI_
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at_all_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at_all_end(entry.nested(), fh, buf, status);
 }
 
@@ -8807,12 +9845,12 @@ static int File_write_at_c(bool nested, MPI_File fh, MPI_Offset offset, const vo
 }
 WEFT_WRAPPER int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf,
     MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_at_c(entry.nested(), fh, offset, buf, count, datatype, status);
 }
 
@@ -8825,12 +9863,12 @@ static int File_write_c(bool nested, MPI_File fh, const void* buf, MPI_Count cou
 }
 WEFT_WRAPPER int MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8845,12 +9883,12 @@ static int File_write_ordered(bool nested, MPI_File fh, const void* buf, int cou
 }
 WEFT_WRAPPER int MPI_File_write_ordered(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_ordered(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8864,12 +9902,12 @@ static int File_write_ordered_begin(bool nested, MPI_File fh, const void* buf, i
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_ordered_begin(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8885,12 +9923,12 @@ static int File_write_ordered_begin_c(bool nested, MPI_File fh, const void* buf,
 }
 WEFT_WRAPPER int MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_ordered_begin_c(entry.nested(), fh, buf, count, datatype);
 }
 
@@ -8904,12 +9942,12 @@ static int File_write_ordered_c(bool nested, MPI_File fh, const void* buf, MPI_C
 }
 WEFT_WRAPPER int MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_ordered_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8922,11 +9960,11 @@ static int File_write_ordered_end(bool nested, MPI_File fh, const void* buf, MPI
   return next(fh, buf, status);
 }
 WEFT_WRAPPER int MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_ordered_end(entry.nested(), fh, buf, status);
 }
 WEFT_WRAPPER int PMPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_ordered_end(entry.nested(), fh, buf, status);
 }
 
@@ -8939,12 +9977,12 @@ static int File_write_shared(bool nested, MPI_File fh, const void* buf, int coun
 }
 WEFT_WRAPPER int MPI_File_write_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_shared(MPI_File fh, const void* buf, int count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_shared(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8958,12 +9996,12 @@ static int File_write_shared_c(bool nested, MPI_File fh, const void* buf, MPI_Co
 }
 WEFT_WRAPPER int MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return File_write_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 WEFT_WRAPPER int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count,
     MPI_Datatype datatype, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return File_write_shared_c(entry.nested(), fh, buf, count, datatype, status);
 }
 
@@ -8978,13 +10016,13 @@ static int Intercomm_create(bool nested, MPI_Comm local_comm, int local_leader, 
 }
 WEFT_WRAPPER int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Intercomm_create(entry.nested(), local_comm, local_leader, peer_comm, remote_leader, tag,
       newintercomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     int remote_leader, int tag, MPI_Comm* newintercomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Intercomm_create(entry.nested(), local_comm, local_leader, peer_comm, remote_leader, tag,
       newintercomm);
 }
@@ -9003,14 +10041,14 @@ static int Intercomm_create_from_groups(bool nested, MPI_Group local_group, int 
 WEFT_WRAPPER int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Intercomm_create_from_groups(entry.nested(), local_group, local_leader, remote_group,
       remote_leader, stringtag, info, errhandler, newintercomm);
 }
 WEFT_WRAPPER int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info,
     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Intercomm_create_from_groups(entry.nested(), local_group, local_leader, remote_group,
       remote_leader, stringtag, info, errhandler, newintercomm);
 }
@@ -9022,11 +10060,11 @@ static int Lookup_name(bool nested, const char* service_name, MPI_Info info, cha
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Lookup_name(entry.nested(), service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Lookup_name(entry.nested(), service_name, info, port_name);
 }
 
@@ -9043,12 +10081,12 @@ static int Mprobe(bool nested, int source, int tag, MPI_Comm comm, MPI_Message* 
 }
 WEFT_WRAPPER int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Mprobe(entry.nested(), source, tag, comm, message, status);
 }
 WEFT_WRAPPER int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Mprobe(entry.nested(), source, tag, comm, message, status);
 }
 
@@ -9067,12 +10105,12 @@ static int Mrecv(bool nested, void* buf, int count, MPI_Datatype datatype, MPI_M
 }
 WEFT_WRAPPER int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Mrecv(entry.nested(), buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
     MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Mrecv(entry.nested(), buf, count, datatype, message, status);
 }
 
@@ -9092,12 +10130,12 @@ static int Mrecv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatyp
 }
 WEFT_WRAPPER int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Mrecv_c(entry.nested(), buf, count, datatype, message, status);
 }
 WEFT_WRAPPER int PMPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     MPI_Message* message, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Mrecv_c(entry.nested(), buf, count, datatype, message, status);
 }
 
@@ -9113,11 +10151,11 @@ static int Probe(bool nested, int source, int tag, MPI_Comm comm, MPI_Status* st
   return next(source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Probe(entry.nested(), source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Probe(entry.nested(), source, tag, comm, status);
 }
 
@@ -9129,12 +10167,12 @@ static int Publish_name(bool nested, const char* service_name, MPI_Info info,
   return next(service_name, info, port_name);
 }
 WEFT_WRAPPER int MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Publish_name(entry.nested(), service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Publish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Publish_name(entry.nested(), service_name, info, port_name);
 }
 
@@ -9153,12 +10191,12 @@ static int Recv(bool nested, void* buf, int count, MPI_Datatype datatype, int so
 }
 WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Recv(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Recv(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 
@@ -9178,12 +10216,12 @@ static int Recv_c(bool nested, void* buf, MPI_Count count, MPI_Datatype datatype
 }
 WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Recv_c(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Recv_c(entry.nested(), buf, count, datatype, source, tag, comm, status);
 }
 
@@ -9203,12 +10241,12 @@ static int Rsend(bool nested, const void* buf, int count, MPI_Datatype datatype,
 }
 WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Rsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Rsend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -9228,12 +10266,12 @@ static int Rsend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
 }
 WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Rsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Rsend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -9253,12 +10291,12 @@ static int Send(bool nested, const void* buf, int count, MPI_Datatype datatype, 
 }
 WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Send(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Send(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -9278,12 +10316,12 @@ static int Send_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype da
 }
 WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Send_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Send_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -9308,14 +10346,14 @@ static int Sendrecv(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
 WEFT_WRAPPER int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Sendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
     MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Sendrecv(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
       recvtype, source, recvtag, comm, status);
 }
@@ -9341,14 +10379,14 @@ static int Sendrecv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
 WEFT_WRAPPER int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Sendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
     int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Sendrecv_c(entry.nested(), sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
       recvcount, recvtype, source, recvtag, comm, status);
 }
@@ -9370,13 +10408,13 @@ static int Sendrecv_replace(bool nested, void* buf, int count, MPI_Datatype data
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Sendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Sendrecv_replace(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, status);
 }
@@ -9398,13 +10436,13 @@ static int Sendrecv_replace_c(bool nested, void* buf, MPI_Count count, MPI_Datat
 }
 WEFT_WRAPPER int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Sendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, status);
 }
 WEFT_WRAPPER int PMPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Sendrecv_replace_c(entry.nested(), buf, count, datatype, dest, sendtag, source, recvtag,
       comm, status);
 }
@@ -9416,11 +10454,11 @@ static int Session_detach_buffer(bool nested, MPI_Session session, void* buffer_
   return next(session, buffer_addr, size);
 }
 WEFT_WRAPPER int MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Session_detach_buffer(entry.nested(), session, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Session_detach_buffer(entry.nested(), session, buffer_addr, size);
 }
 
@@ -9433,12 +10471,12 @@ static int Session_detach_buffer_c(bool nested, MPI_Session session, void* buffe
 }
 WEFT_WRAPPER int MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
     MPI_Count* size) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Session_detach_buffer_c(entry.nested(), session, buffer_addr, size);
 }
 WEFT_WRAPPER int PMPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr,
     MPI_Count* size) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Session_detach_buffer_c(entry.nested(), session, buffer_addr, size);
 }
 
@@ -9450,11 +10488,11 @@ static int Session_finalize(bool nested, MPI_Session* session) {
   return next(session);
 }
 WEFT_WRAPPER int MPI_Session_finalize(MPI_Session* session) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Session_finalize(entry.nested(), session);
 }
 WEFT_WRAPPER int PMPI_Session_finalize(MPI_Session* session) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Session_finalize(entry.nested(), session);
 }
 
@@ -9466,11 +10504,11 @@ static int Session_flush_buffer(bool nested, MPI_Session session) {
   return next(session);
 }
 WEFT_WRAPPER int MPI_Session_flush_buffer(MPI_Session session) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Session_flush_buffer(entry.nested(), session);
 }
 WEFT_WRAPPER int PMPI_Session_flush_buffer(MPI_Session session) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Session_flush_buffer(entry.nested(), session);
 }
 
@@ -9490,12 +10528,12 @@ static int Ssend(bool nested, const void* buf, int count, MPI_Datatype datatype,
 }
 WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Ssend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Ssend(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -9515,12 +10553,12 @@ static int Ssend_c(bool nested, const void* buf, MPI_Count count, MPI_Datatype d
 }
 WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Ssend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int PMPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Ssend_c(entry.nested(), buf, count, datatype, dest, tag, comm);
 }
 
@@ -9534,12 +10572,12 @@ static int Unpublish_name(bool nested, const char* service_name, MPI_Info info,
 }
 WEFT_WRAPPER int MPI_Unpublish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Unpublish_name(entry.nested(), service_name, info, port_name);
 }
 WEFT_WRAPPER int PMPI_Unpublish_name(const char* service_name, MPI_Info info,
     const char* port_name) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Unpublish_name(entry.nested(), service_name, info, port_name);
 }
 
@@ -9555,12 +10593,12 @@ static int Win_allocate(bool nested, MPI_Aint size, int disp_unit, MPI_Info info
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_allocate(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     void* baseptr, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_allocate(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -9577,12 +10615,12 @@ static int Win_allocate_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_In
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_allocate_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_allocate_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -9595,12 +10633,12 @@ static int Win_allocate_shared(bool nested, MPI_Aint size, int disp_unit, MPI_In
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_allocate_shared(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_allocate_shared(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -9613,12 +10651,12 @@ static int Win_allocate_shared_c(bool nested, MPI_Aint size, MPI_Aint disp_unit,
 }
 WEFT_WRAPPER int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_allocate_shared_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 WEFT_WRAPPER int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_allocate_shared_c(entry.nested(), size, disp_unit, info, comm, baseptr, win);
 }
 
@@ -9630,11 +10668,11 @@ static int Win_complete(bool nested, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_complete(MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_complete(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_complete(MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_complete(entry.nested(), win);
 }
 
@@ -9650,12 +10688,12 @@ static int Win_create(bool nested, void* base, MPI_Aint size, int disp_unit, MPI
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_create(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_create(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 
@@ -9672,12 +10710,12 @@ static int Win_create_c(bool nested, void* base, MPI_Aint size, MPI_Aint disp_un
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_create_c(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     MPI_Comm comm, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_create_c(entry.nested(), base, size, disp_unit, info, comm, win);
 }
 
@@ -9692,11 +10730,11 @@ static int Win_create_dynamic(bool nested, MPI_Info info, MPI_Comm comm, MPI_Win
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_create_dynamic(entry.nested(), info, comm, win);
 }
 WEFT_WRAPPER int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_create_dynamic(entry.nested(), info, comm, win);
 }
 
@@ -9708,11 +10746,11 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_fence(int assertion, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_fence(entry.nested(), assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_fence(int assertion, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_fence(entry.nested(), assertion, win);
 }
 
@@ -9723,11 +10761,11 @@ static int Win_flush(bool nested, int rank, MPI_Win win) {
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush(int rank, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_flush(entry.nested(), rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush(int rank, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_flush(entry.nested(), rank, win);
 }
 
@@ -9738,11 +10776,11 @@ static int Win_flush_all(bool nested, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_all(MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_flush_all(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_all(MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_flush_all(entry.nested(), win);
 }
 
@@ -9753,11 +10791,11 @@ static int Win_flush_local(bool nested, int rank, MPI_Win win) {
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local(int rank, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_flush_local(entry.nested(), rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_local(int rank, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_flush_local(entry.nested(), rank, win);
 }
 
@@ -9768,11 +10806,11 @@ static int Win_flush_local_all(bool nested, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_flush_local_all(MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_flush_local_all(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_flush_local_all(MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_flush_local_all(entry.nested(), win);
 }
 
@@ -9781,11 +10819,11 @@ static int Win_free(bool nested, MPI_Win* win) {
   return object::Win_free(nested, win);
 }
 WEFT_WRAPPER int MPI_Win_free(MPI_Win* win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_free(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_free(MPI_Win* win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_free(entry.nested(), win);
 }
 
@@ -9796,11 +10834,11 @@ static int Win_lock(bool nested, int lock_type, int rank, int assertion, MPI_Win
   return next(lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_lock(entry.nested(), lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_lock(entry.nested(), lock_type, rank, assertion, win);
 }
 
@@ -9811,11 +10849,11 @@ static int Win_lock_all(bool nested, int assertion, MPI_Win win) {
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock_all(int assertion, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_lock_all(entry.nested(), assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_lock_all(int assertion, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_lock_all(entry.nested(), assertion, win);
 }
 
@@ -9826,11 +10864,11 @@ static int Win_post(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_post(entry.nested(), group, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_post(entry.nested(), group, assertion, win);
 }
 
@@ -9842,11 +10880,11 @@ static int Win_set_info(bool nested, MPI_Win win, MPI_Info info) {
   return next(win, info);
 }
 WEFT_WRAPPER int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_set_info(entry.nested(), win, info);
 }
 WEFT_WRAPPER int PMPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_set_info(entry.nested(), win, info);
 }
 
@@ -9857,11 +10895,11 @@ static int Win_start(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_start(entry.nested(), group, assertion, win);
 }
 WEFT_WRAPPER int PMPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_start(entry.nested(), group, assertion, win);
 }
 
@@ -9872,11 +10910,11 @@ static int Win_unlock(bool nested, int rank, MPI_Win win) {
   return next(rank, win);
 }
 WEFT_WRAPPER int MPI_Win_unlock(int rank, MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_unlock(entry.nested(), rank, win);
 }
 WEFT_WRAPPER int PMPI_Win_unlock(int rank, MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_unlock(entry.nested(), rank, win);
 }
 
@@ -9887,11 +10925,11 @@ static int Win_unlock_all(bool nested, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_unlock_all(MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_unlock_all(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_unlock_all(MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_unlock_all(entry.nested(), win);
 }
 
@@ -9906,11 +10944,11 @@ static int Win_wait(bool nested, MPI_Win win) {
   return next(win);
 }
 WEFT_WRAPPER int MPI_Win_wait(MPI_Win win) {
-  const Entry entry(false);
+  const Entry entry(nullptr);
   return Win_wait(entry.nested(), win);
 }
 WEFT_WRAPPER int PMPI_Win_wait(MPI_Win win) {
-  const Entry entry(true, from_library(RETURN_ADDRESS));
+  const Entry entry(RETURN_ADDRESS);
   return Win_wait(entry.nested(), win);
 }
 

@@ -565,6 +565,51 @@ bool library_is_next(bool (*is_library)(const void* function)) {
   bool all = true;
   all = all && is_next(next_calls.Start, is_library);
   all = all && is_next(next_calls.Startall, is_library);
+  all = all && is_next(next_calls.Iallgather, is_library);
+  all = all && is_next(next_calls.Iallgatherv, is_library);
+  all = all && is_next(next_calls.Iallreduce, is_library);
+  all = all && is_next(next_calls.Ialltoall, is_library);
+  all = all && is_next(next_calls.Ialltoallv, is_library);
+  all = all && is_next(next_calls.Ialltoallw, is_library);
+  all = all && is_next(next_calls.Ibarrier, is_library);
+  all = all && is_next(next_calls.Ibcast, is_library);
+  all = all && is_next(next_calls.Iexscan, is_library);
+  all = all && is_next(next_calls.Igather, is_library);
+  all = all && is_next(next_calls.Igatherv, is_library);
+  all = all && is_next(next_calls.Ineighbor_allgather, is_library);
+  all = all && is_next(next_calls.Ineighbor_allgatherv, is_library);
+  all = all && is_next(next_calls.Ineighbor_alltoall, is_library);
+  all = all && is_next(next_calls.Ineighbor_alltoallv, is_library);
+  all = all && is_next(next_calls.Ineighbor_alltoallw, is_library);
+  all = all && is_next(next_calls.Ireduce, is_library);
+  all = all && is_next(next_calls.Ireduce_scatter, is_library);
+  all = all && is_next(next_calls.Ireduce_scatter_block, is_library);
+  all = all && is_next(next_calls.Iscan, is_library);
+  all = all && is_next(next_calls.Iscatter, is_library);
+  all = all && is_next(next_calls.Iscatterv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Iallgather_c, is_library);
+  all = all && is_next(next_calls.Iallgatherv_c, is_library);
+  all = all && is_next(next_calls.Iallreduce_c, is_library);
+  all = all && is_next(next_calls.Ialltoall_c, is_library);
+  all = all && is_next(next_calls.Ialltoallv_c, is_library);
+  all = all && is_next(next_calls.Ialltoallw_c, is_library);
+  all = all && is_next(next_calls.Ibcast_c, is_library);
+  all = all && is_next(next_calls.Iexscan_c, is_library);
+  all = all && is_next(next_calls.Igather_c, is_library);
+  all = all && is_next(next_calls.Igatherv_c, is_library);
+  all = all && is_next(next_calls.Ineighbor_allgather_c, is_library);
+  all = all && is_next(next_calls.Ineighbor_allgatherv_c, is_library);
+  all = all && is_next(next_calls.Ineighbor_alltoall_c, is_library);
+  all = all && is_next(next_calls.Ineighbor_alltoallv_c, is_library);
+  all = all && is_next(next_calls.Ineighbor_alltoallw_c, is_library);
+  all = all && is_next(next_calls.Ireduce_c, is_library);
+  all = all && is_next(next_calls.Ireduce_scatter_block_c, is_library);
+  all = all && is_next(next_calls.Ireduce_scatter_c, is_library);
+  all = all && is_next(next_calls.Iscan_c, is_library);
+  all = all && is_next(next_calls.Iscatter_c, is_library);
+  all = all && is_next(next_calls.Iscatterv_c, is_library);
+#endif
   all = all && is_next(next_calls.Test, is_library);
   all = all && is_next(next_calls.Testall, is_library);
   all = all && is_next(next_calls.Testany, is_library);
@@ -682,6 +727,89 @@ bool library_is_next(bool (*is_library)(const void* function)) {
   all = all && is_next(next_calls.Issend, is_library);
 #if !defined(WEFT_FAMILY_OPENMPI)
   all = all && is_next(next_calls.Issend_c, is_library);
+#endif
+  all = all && is_next(next_calls.Allgather, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Allgather_c, is_library);
+#endif
+  all = all && is_next(next_calls.Allgatherv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Allgatherv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Allreduce, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Allreduce_c, is_library);
+#endif
+  all = all && is_next(next_calls.Alltoall, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Alltoall_c, is_library);
+#endif
+  all = all && is_next(next_calls.Alltoallv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Alltoallv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Alltoallw, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Alltoallw_c, is_library);
+#endif
+  all = all && is_next(next_calls.Barrier, is_library);
+  all = all && is_next(next_calls.Bcast, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Bcast_c, is_library);
+#endif
+  all = all && is_next(next_calls.Exscan, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Exscan_c, is_library);
+#endif
+  all = all && is_next(next_calls.Gather, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Gather_c, is_library);
+#endif
+  all = all && is_next(next_calls.Gatherv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Gatherv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Neighbor_allgather, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Neighbor_allgather_c, is_library);
+#endif
+  all = all && is_next(next_calls.Neighbor_allgatherv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Neighbor_allgatherv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Neighbor_alltoall, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Neighbor_alltoall_c, is_library);
+#endif
+  all = all && is_next(next_calls.Neighbor_alltoallv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Neighbor_alltoallv_c, is_library);
+#endif
+  all = all && is_next(next_calls.Neighbor_alltoallw, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Neighbor_alltoallw_c, is_library);
+#endif
+  all = all && is_next(next_calls.Reduce, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Reduce_c, is_library);
+#endif
+  all = all && is_next(next_calls.Reduce_scatter, is_library);
+  all = all && is_next(next_calls.Reduce_scatter_block, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Reduce_scatter_block_c, is_library);
+  all = all && is_next(next_calls.Reduce_scatter_c, is_library);
+#endif
+  all = all && is_next(next_calls.Scan, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Scan_c, is_library);
+#endif
+  all = all && is_next(next_calls.Scatter, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Scatter_c, is_library);
+#endif
+  all = all && is_next(next_calls.Scatterv, is_library);
+#if !defined(WEFT_FAMILY_OPENMPI)
+  all = all && is_next(next_calls.Scatterv_c, is_library);
 #endif
   return all;
 }

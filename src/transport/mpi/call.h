@@ -13,6 +13,9 @@
 
 namespace weft {
 
+// Copies of arrays of the application's.
+using KeptArrays = std::vector<std::vector<std::byte>>;
+
 // Counts or displacements, as given: one number, or an array of the application's with one per
 // peer; of type int, MPI_Aint or, in the `_c` calls, MPI_Count.
 class Numbers {
@@ -40,15 +43,23 @@ class Numbers {
     return reinterpret_cast<const T*>(static_cast<std::intptr_t>(one_));
   }
 
+  // The same number; or an array whose first `count` numbers are the same.
+  bool is_like(const Numbers& other, int count) const {
+    if (width_ != other.width_) return false;
+    if (!is_array()) return one_ == other.one_;
+    const auto bytes = width_ * static_cast<std::size_t>(count);
+    return bytes == 0 || std::memcmp(array<std::byte>(), other.array<std::byte>(), bytes) == 0;
+  }
+
   // Of an array: the numbers from this one on.
   void skip(int index) { one_ += static_cast<std::int64_t>(width_) * index; }
 
-  // Moves to a copy of the first `count` numbers, which is added to `storage`.
-  void keep(int count, std::vector<std::vector<std::byte>>& storage) {
+  // Moves to a copy of the first `count` numbers, which is added to `kept`.
+  void keep(int count, KeptArrays& kept) {
     if (!is_array() || count == 0) return;  // a library may refuse a null array, if of no numbers
     const auto* begin = array<std::byte>();
-    storage.emplace_back(begin, begin + static_cast<std::size_t>(count) * width_);
-    one_ = reinterpret_cast<std::intptr_t>(storage.back().data());
+    kept.emplace_back(begin, begin + static_cast<std::size_t>(count) * width_);
+    one_ = reinterpret_cast<std::intptr_t>(kept.back().data());
   }
 
  private:
@@ -73,6 +84,25 @@ struct Call {
   Numbers recvdispls{};
   const MPI_Datatype* sendtypes = nullptr;
   const MPI_Datatype* recvtypes = nullptr;
+
+  bool has_arrays() const { return sendcounts.is_array() || recvcounts.is_array(); }
 };
+
+// Moves the call to copies of its arrays, which the application may reuse: of so many numbers and
+// types for each side.
+inline void keep_arrays(Call* call, int sends, int recvs, KeptArrays* kept) {
+  call->sendcounts.keep(sends, *kept);
+  call->senddispls.keep(sends, *kept);
+  call->recvcounts.keep(recvs, *kept);
+  call->recvdispls.keep(recvs, *kept);
+  const auto keep_types = [&](const MPI_Datatype*& types, int count) {
+    if (!types || count == 0) return;  // that there are none is not the same as an array of none
+    const auto* begin = reinterpret_cast<const std::byte*>(types);
+    kept->emplace_back(begin, begin + static_cast<std::size_t>(count) * sizeof *types);
+    types = reinterpret_cast<const MPI_Datatype*>(kept->back().data());
+  };
+  keep_types(call->sendtypes, sends);
+  keep_types(call->recvtypes, recvs);
+}
 
 }  // namespace weft

@@ -1,0 +1,99 @@
+// KnownCalls: of the collectives that a thread made last, what is done with them, so that a wrapper
+// need not ask again, and passes on at once what is the library's. Why apart from the plans: a short
+// collective takes so few instructions that the look for its plan would be felt.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "library/generated/call_ids.h"
+#include "runtime/epoch.h"
+#include "runtime/held.h"
+#include "runtime/plans.h"
+#include "runtime/runtime.h"
+
+namespace weft {
+
+// For which calls of an epoch on one communicator an answer holds.
+enum class Alike : std::uint8_t { none, same_arguments, all };
+
+struct KnownCall {
+  static constexpr std::size_t kMostWords = 5;
+
+  std::uint64_t epoch;  // 0: there is none
+  std::uint32_t called;
+  MPI_Comm comm;
+  std::array<std::uintptr_t, kMostWords> words;
+  const Plan* plan;  // nullptr: the library's
+
+  // Weft has nothing to do with it, nor anything of its own to do meanwhile.
+  bool goes_straight() const {
+    return !plan && epoch == straight_epoch.load(std::memory_order_acquire) &&
+           nothing_under_way() && holding.load(std::memory_order_acquire) == 0;
+  }
+};
+
+struct KnownCalls {
+  // plan_for() has come to this answer; nullptr: the call is the library's.
+  void answered(Alike alike, std::uint64_t epoch, const Plan* plan) {
+    last_alike = alike;
+    last_epoch = epoch;
+    last_plan = plan;
+  }
+  template <class... Words>
+  KnownCall& place_of(std::uint32_t called, Words... words) {
+    const std::uint64_t sum = (called + ... + (std::uintptr_t)words);
+    return all[(sum * 0x9E3779B97F4A7C15u) >> 59];
+  }
+  // The plan goes.
+  void forget(const Plan& plan) {
+    for (KnownCall& known : all)
+      if (known.plan == &plan) known = {};
+  }
+
+  Alike last_alike;
+  std::uint64_t last_epoch;
+  const Plan* last_plan;
+  std::array<KnownCall, 32> all;
+};
+extern constinit thread_local KnownCalls known_calls __attribute__((tls_model("initial-exec")));
+
+// Which call, and of the buffers of one without arrays, whether they are none or one. Never 0.
+inline std::uint32_t called(CallId id, const void* send, const void* recv) {
+  const unsigned buffers = (send == MPI_IN_PLACE) + 2 * (recv == MPI_IN_PLACE) + 4 * (send == recv);
+  return static_cast<std::uint32_t>(id) + 1 + (buffers << 16);
+}
+inline std::uint32_t called(CallId id) {
+  return static_cast<std::uint32_t>(id) + 1;
+}
+
+// words: the arguments beside buffers and communicator; none of a call with arrays. nullptr: it is
+// not known.
+template <class... Words>
+[[gnu::always_inline]] inline const KnownCall* known_call(std::uint32_t called, MPI_Comm comm,
+                                                          Words... words) {
+  static_assert(sizeof...(words) <= KnownCall::kMostWords);
+  const KnownCall& known = known_calls.place_of(called, words...);
+  if (known.called != called || known.comm != comm) return nullptr;
+  [[maybe_unused]] std::size_t i = 0;
+  if (!((known.words[i++] == (std::uintptr_t)words) && ...)) return nullptr;
+  return known.epoch == epoch() ? &known : nullptr;
+}
+
+// The last answer was for this call. has_arrays: it is known again only by an answer for all.
+template <class... Words>
+void remember_call(bool has_arrays, std::uint32_t called, MPI_Comm comm, Words... words) {
+  const Alike alike = std::exchange(known_calls.last_alike, Alike::none);
+  if (alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
+  known_calls.place_of(called, words...) = {known_calls.last_epoch,
+                                            called,
+                                            comm,
+                                            {(std::uintptr_t)words...},
+                                            known_calls.last_plan};
+}
+
+}  // namespace weft
