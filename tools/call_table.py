@@ -226,9 +226,10 @@ def goes_straight_on(call):
     kind, short_ones = call["class"], " && ".join(f"is_short{what}" for what in moves(call))
     if short_ones:
         return f"{short_ones} && nothing_under_way()"
-    if kind == "completion" and "get_status" not in call["name"]:
-        return "only_library()"
-    return "only_library()" if short(call) in ("Start", "Startall") else None
+    is_completion = kind == "completion" and "get_status" not in call["name"]
+    if not is_completion and short(call) not in ("Start", "Startall"):
+        return None
+    return f"only_library({argument(call, 'request', 'request_inout') or ''})"
 
 
 # Writing --------------------------------------------------------------------------------------

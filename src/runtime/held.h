@@ -3,7 +3,6 @@
 // collective itself begins later, in its order.
 #pragma once
 
-#include <atomic>
 #include <optional>
 
 #include "runtime/plans.h"
@@ -18,9 +17,6 @@ class HeldCall {
   // Begins if nothing is in its way; false: something is.
   virtual bool go_on() = 0;
 };
-
-// How many communicators hold calls.
-inline std::atomic<int> holding{0};
 
 // The call is held, and gets its request. plan: nullptr where it is the library's.
 int hold(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,

@@ -145,6 +145,7 @@ void Requests::add(std::shared_ptr<CollectiveOperation> operation) {
   const std::lock_guard lock(mutex_);
   operations_[request] = std::move(operation);
   held_.fetch_add(1);
+  held_like(request).fetch_add(1);
 }
 
 void Requests::remove(MPI_Request request) {
@@ -156,6 +157,7 @@ void Requests::remove(MPI_Request request) {
   operations_.erase(it);
   if (removed->persistent()) removals_.fetch_add(1, std::memory_order_release);
   held_.fetch_sub(1);
+  held_like(request).fetch_sub(1);
 }
 
 std::shared_ptr<CollectiveOperation> Requests::find(MPI_Request request) {

@@ -173,6 +173,15 @@ void set_status(MPI_Status* status);
 // Calls the handler of the communicator that the application used; returns `code`.
 int call_error_handler(CollectiveOperation& operation, int code);
 
+// How many communicators hold calls (runtime/held.h).
+inline std::atomic<int> holding{0};
+
+// How many of Weft's requests have handles alike, so that the library's are told apart at once.
+inline std::array<std::atomic<std::uint16_t>, 4096> held_alike{};
+inline std::atomic<std::uint16_t>& held_like(MPI_Request request) {
+  return held_alike[((std::uintptr_t)request * std::uint64_t{0x9E3779B97F4A7C15u}) >> 52];
+}
+
 class Requests {
  public:
   void add(std::shared_ptr<CollectiveOperation> operation);
@@ -188,6 +197,10 @@ class Requests {
   std::vector<std::shared_ptr<CollectiveOperation>> all();
   // Weft's requests that the application holds: to be completed, or persistent.
   int held() const { return held_.load(std::memory_order_relaxed); }
+  // False: it is none of them.
+  static bool may_be_held(MPI_Request request) {
+    return held_like(request).load(std::memory_order_relaxed) != 0;
+  }
   // Of these, started and not completed by the application yet.
   int active() const { return active_.load(std::memory_order_relaxed); }
   void activated() { active_.fetch_add(1); }

@@ -153,13 +153,27 @@ class Runtime final : public Observer {
   MPI_Comm reports_{};  // of all ranks, for what they tell each other at the end; where observing_
 };
 
-// Of calls for messages: whether Weft has nothing to do with this one, whatever it is about. A
+[[gnu::always_inline]] inline bool nothing_under_way() {
+  return Runtime::active()->progress.under_way() == 0;
+}
+// Of calls for requests: whether Weft has nothing to do with this one, whatever it is about. A
 // runtime is active where any may go straight on.
+inline bool nothing_followed(const Runtime& runtime) {
+  return !runtime.requests.watching() && known_transfers.load(std::memory_order_relaxed) == 0;
+}
 inline bool only_library() {
   if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
-  const Runtime* runtime = Runtime::active();
-  return runtime->requests.held() == 0 && !runtime->requests.watching() &&
-         known_transfers.load(std::memory_order_relaxed) == 0;
+  const Runtime& runtime = *Runtime::active();
+  return runtime.requests.held() == 0 && nothing_followed(runtime);
+}
+// The same of one request, where others may be Weft's.
+[[gnu::always_inline]] inline bool only_library(const MPI_Request* request) {
+  if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
+  const Runtime& runtime = *Runtime::active();
+  if (!nothing_followed(runtime)) return false;
+  return runtime.requests.held() == 0 ||
+         (request && !runtime.requests.may_be_held(*request) && nothing_under_way() &&
+          holding.load(std::memory_order_relaxed) == 0);
 }
 // The same of one that starts a message.
 template <class Count>  // as the call has it: each conversion is an instruction
@@ -167,9 +181,6 @@ bool is_short(Count count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type == type && count < known.least_count &&
          known_types.epoch == straight_epoch.load(std::memory_order_acquire);
-}
-[[gnu::always_inline]] inline bool nothing_under_way() {
-  return Runtime::active()->progress.under_way() == 0;
 }
 
 }  // namespace weft

@@ -210,13 +210,13 @@ static int Start(bool nested, MPI_Request* request) {
   return Start(entry.nested(), request);
 }
 WEFT_WRAPPER int MPI_Start(MPI_Request* request) {
-  if (only_library())
+  if (only_library(request))
     if (const auto straight = next_calls.Start.mpi_bound())
       return straight(request);
   return Start_entered(request, nullptr);
 }
 WEFT_WRAPPER int PMPI_Start(MPI_Request* request) {
-  if (only_library())
+  if (only_library(request))
     if (const auto straight = next_calls.Start.pmpi_bound())
       return straight(request);
   return Start_entered(request, RETURN_ADDRESS);
@@ -3904,13 +3904,13 @@ static int Test(bool nested, MPI_Request* request, int* flag, MPI_Status* status
   return Test(entry.nested(), request, flag, status);
 }
 WEFT_WRAPPER int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (only_library())
+  if (only_library(request))
     if (const auto straight = next_calls.Test.mpi_bound())
       return straight(request, flag, status);
   return Test_entered(request, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (only_library())
+  if (only_library(request))
     if (const auto straight = next_calls.Test.pmpi_bound())
       return straight(request, flag, status);
   return Test_entered(request, flag, status, RETURN_ADDRESS);
@@ -4012,13 +4012,13 @@ static int Wait(bool nested, MPI_Request* request, MPI_Status* status) {
   return Wait(entry.nested(), request, status);
 }
 WEFT_WRAPPER int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (only_library())
+  if (only_library(request))
     if (const auto straight = next_calls.Wait.mpi_bound())
       return straight(request, status);
   return Wait_entered(request, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (only_library())
+  if (only_library(request))
     if (const auto straight = next_calls.Wait.pmpi_bound())
       return straight(request, status);
   return Wait_entered(request, status, RETURN_ADDRESS);
