@@ -563,6 +563,16 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
   return *(first.ways->plans[place] = std::move(plan));
 }
 
+bool is_left_at_site(const Plan& plan) {
+  Site& site = *plan.ways->site;
+  const auto way = site.learner.way_at_once();
+  if (!way || site.key.blocking) return false;
+  const Plan* const made = plan.ways->plans[static_cast<std::size_t>(*way)].get();
+  Runtime& runtime = *Runtime::active();
+  if (!made || !made->declined || runtime.observing()) return false;
+  return next_way_at_once(runtime, *plan.communicator, site).has_value();
+}
+
 void decline_after_all(Reason reason) {
   declined_for = reason;
   known_calls.last_alike = Alike::none;

@@ -51,6 +51,10 @@ void decline_after_all(Reason reason);
 // This thread's call, and all that are alike, is the library's without a look at its plan.
 void leave_all_alike(const Runtime& runtime);
 
+// Of a plan that engine auto learns about, for a non-blocking call: the library's way is in use, and
+// there is nothing to note. The call is counted if so.
+bool is_left_at_site(const Plan& plan);
+
 // From the communicator's cache, or built.
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,
                                              const Shape& shape, const Choice& choice);

@@ -83,9 +83,13 @@ class Learner {
   // The same at a site that is settled or at rest, where nothing is to be noted and nobody tries:
   // its way. none: next() is to be asked.
   std::optional<int> next_at_once() {
-    if (wants_time()) return std::nullopt;
-    ++calls_;
-    return way_;
+    const std::optional<int> way = way_at_once();
+    if (way) ++calls_;
+    return way;
+  }
+  // What next_at_once() would say.
+  std::optional<int> way_at_once() const {
+    return wants_time() ? std::nullopt : std::optional(way_);
   }
 
   // Of the call that next() was last asked for, where by_own_time is set: whether it is to be
