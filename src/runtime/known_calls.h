@@ -33,7 +33,7 @@ struct KnownCall {
   // Weft has nothing to do with it, nor anything of its own to do meanwhile. A call of a site is
   // counted there if so.
   [[gnu::always_inline]] bool goes_straight() const {
-    const bool may_be = !plan || plan->ways;
+    const bool may_be = !plan || (plan->ways && plan->ways->was_left);
     return may_be && epoch == straight_epoch.load(std::memory_order_acquire) &&
            nothing_under_way() && holding.load(std::memory_order_acquire) == 0 &&
            (!plan || is_left_at_site(*plan));

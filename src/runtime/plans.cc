@@ -121,7 +121,18 @@ int buffers_of(const Call& call) {
          4 * (call.sendbuf == call.recvbuf);
 }
 
-// The plans of the calls that this thread made last: programs repeat themselves.
+std::size_t bytes_of(const Plan& plan) {
+  std::size_t bytes = 0;
+  for (const Schedule* schedule : {plan.schedule.get(), plan.direct.get()})
+    if (schedule) bytes += weft::bytes_of(*schedule);
+  if (plan.ways)
+    for (const auto& way : plan.ways->plans)
+      if (way) bytes += bytes_of(*way);
+  return bytes;
+}
+
+// The plans of the calls that this thread made last: programs repeat themselves. Bounded by bytes,
+// like ScheduleCache.
 class RecentPlans {
  public:
   const Plan* find(const Call& call, Use use) {
@@ -145,6 +156,7 @@ class RecentPlans {
     entry = Entry{0, use, buffers_of(call), 0, 0, call, plan, {}};
     if (call.has_arrays() && !entry.keep_arrays()) return keep(plan);
     entry.epoch = made_at;
+    drop_if_too_many(entry);
     return &entry.plan;
   }
   // Not to be found again.
@@ -182,6 +194,11 @@ class RecentPlans {
       weft::keep_arrays(&call, sends, recvs, &arrays);
       return true;
     }
+    std::size_t bytes() const {
+      const std::size_t arrays_bytes =
+          arrays.size() * static_cast<std::size_t>(std::max(sends, recvs)) * sizeof(std::int64_t);
+      return arrays_bytes + bytes_of(plan);
+    }
     static bool same_types(const MPI_Datatype* a, const MPI_Datatype* b, int count) {
       return !a == !b && (!a || std::equal(a, a + count, b));
     }
@@ -191,6 +208,20 @@ class RecentPlans {
     std::array<Entry, 4> entries{};
     unsigned next = 0;
   };
+  // All but the last, since a program repeats its calls.
+  void drop_if_too_many(const Entry& last) {
+    constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
+    std::size_t bytes = 0;
+    for (const Set& set : sets_)
+      for (const Entry& entry : set.entries) bytes += entry.bytes();
+    if (bytes <= kMost_bytes) return;
+    for (Set& set : sets_)
+      for (Entry& entry : set.entries)
+        if (&entry != &last) {
+          known_calls.forget(entry.plan);
+          entry = {};
+        }
+  }
   Set& set_of(const Call& call, Use use) {
     const auto count = [](const Numbers& numbers) {
       return numbers.is_array() ? 0 : numbers.one<std::uint64_t>();

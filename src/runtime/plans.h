@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/runtime.h"
 #include "runtime/shared_buffers.h"
@@ -15,6 +16,7 @@ namespace weft {
 // How the caller will learn of the end.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
+struct Site;
 struct Ways;
 
 // What Weft does with a call.
@@ -40,6 +42,13 @@ struct Plan {
     schedule = std::move(other);
     alone = stands_alone(*schedule, kernel != nullptr);
   }
+};
+
+// The plans of one call for the ways of its site, each made when it is first taken.
+struct Ways {
+  Site* site = nullptr;
+  std::vector<std::unique_ptr<const Plan>> plans;  // nullptr: not taken yet
+  bool was_left = false;                           // the last call was the library's
 };
 
 // Good until this thread's next call; nullptr: Weft leaves the call to the library.

@@ -52,12 +52,6 @@ struct Site {
   int looks_at_callers_ = 0;
 };
 
-// The plans of one call for the ways of its site, each made when it is first taken.
-struct Ways {
-  Site* site = nullptr;
-  std::vector<std::unique_ptr<const Plan>> plans;  // nullptr: not taken yet
-};
-
 // Of one communicator. Memory is bounded: where there is no room for more of them, those that are
 // no longer called are forgotten.
 class Sites {

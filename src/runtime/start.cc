@@ -384,8 +384,10 @@ bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request,
     const auto way = next_way_at_once(*runtime, *plan->communicator, *site);
     if (!way) [[unlikely]]
       return start_at_site(*runtime, id, call, *plan, request, code);
+    Ways& ways = *plan->ways;
     plan = &plan_of(*runtime, call, *plan, *way);
-    if (plan->declined) [[unlikely]] {
+    ways.was_left = plan->declined.has_value();
+    if (ways.was_left) [[unlikely]] {
       decline_after_all(*plan->declined);
       return false;
     }
