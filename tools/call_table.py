@@ -229,7 +229,9 @@ def goes_straight_on(call):
     is_completion = kind == "completion" and "get_status" not in call["name"]
     if not is_completion and short(call) not in ("Start", "Startall"):
         return None
-    return f"only_library({argument(call, 'request', 'request_inout') or ''})"
+    count = argument(call, "request_count")
+    requests = argument(call, "request", "request_inout", "requests")
+    return f"only_library({requests}, {count})" if count else f"only_library({requests})"
 
 
 # Writing --------------------------------------------------------------------------------------

@@ -156,24 +156,24 @@ class Runtime final : public Observer {
 [[gnu::always_inline]] inline bool nothing_under_way() {
   return Runtime::active()->progress.under_way() == 0;
 }
-// Of calls for requests: whether Weft has nothing to do with this one, whatever it is about. A
-// runtime is active where any may go straight on.
+// Of calls for requests. A runtime is active where any may go straight on.
 inline bool nothing_followed(const Runtime& runtime) {
   return !runtime.requests.watching() && known_transfers.load(std::memory_order_relaxed) == 0;
 }
-inline bool only_library() {
-  if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
-  const Runtime& runtime = *Runtime::active();
-  return runtime.requests.held() == 0 && nothing_followed(runtime);
-}
-// The same of one request, where others may be Weft's.
-[[gnu::always_inline]] inline bool only_library(const MPI_Request* request) {
+// Whether Weft has nothing to do with a call for these: it holds none, or has nothing under way and
+// these are not among them.
+[[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
+  constexpr int kMostLookedAt = 16;
   if (straight_epoch.load(std::memory_order_acquire) == 0) return false;
   const Runtime& runtime = *Runtime::active();
   if (!nothing_followed(runtime)) return false;
-  return runtime.requests.held() == 0 ||
-         (request && !runtime.requests.may_be_held(*request) && nothing_under_way() &&
-          holding.load(std::memory_order_relaxed) == 0);
+  if (runtime.requests.held() == 0) return true;
+  if (!requests || count > kMostLookedAt || !nothing_under_way() ||
+      holding.load(std::memory_order_relaxed) != 0)
+    return false;
+  for (int i = 0; i < count; ++i)
+    if (Requests::may_be_held(requests[i])) return false;
+  return true;
 }
 // The same of one that starts a message.
 template <class Count>  // as the call has it: each conversion is an instruction

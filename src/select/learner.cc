@@ -26,6 +26,11 @@ constexpr std::uint64_t kLeastBetweenChecks = 48, kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // A site that is called more often than this has nothing that could be hidden. It rests.
 constexpr std::int64_t kLeastPeriod_ns = 20'000;
+// Where a call comes around this soon, it takes another time after one that went another way: ranks
+// run ahead of others, and caches are warm with what the way before used. So a slot is several calls,
+// of which the first does not count.
+constexpr std::int64_t kShortPeriod_ns = 100'000;
+constexpr int kCallsOfShortSlot = 4;
 // Of so many calls of a site at rest one is watched.
 constexpr std::uint64_t kOneWatchedOf = 64;
 // The longest rest takes about as long as this, and so many calls.
@@ -143,7 +148,7 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   if (stage_ == Stage::waiting) move_on(turn);
   Step step{way_, calls_ == compares_at_};
   if (stage_ == Stage::trying && calls_ < compares_at_) {
-    step.way = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(depth_)];
+    step.way = order_[(calls_ - begins_at_) / static_cast<std::uint64_t>(slot_calls_)];
     ++calls_on_trial_;
   }
   if (step.compare) {
@@ -174,10 +179,13 @@ bool Learner::counts_last_call() const {
 
 // A site that is settled needs the mean only.
 void Learner::add_time(std::int64_t ns) {
-  const std::uint64_t in_slot = stage_ == Stage::settled  ? kNever
-                                : stage_ == Stage::trying ? static_cast<std::uint64_t>(depth_)
-                                                          : 1;
-  const std::size_t slot = (calls_ - 1 - counts_from()) / in_slot;
+  const bool on_trial = stage_ == Stage::trying;
+  const std::uint64_t in_slot = stage_ == Stage::settled ? kNever
+                                : on_trial               ? static_cast<std::uint64_t>(slot_calls_)
+                                                         : 1;
+  const std::uint64_t call = calls_ - 1 - counts_from();
+  const std::size_t slot = call / in_slot;
+  if (on_trial && call % in_slot < static_cast<std::uint64_t>(slot_warm_ups_)) return;
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
@@ -245,7 +253,7 @@ std::int64_t Learner::cost_expected_ns() const {
   for (std::size_t way = 0; way < records_.size(); ++way)
     if (!records_[way].out)
       cost_ns += std::max<std::int64_t>(median_ns(static_cast<int>(way)) - median_ns(way_), 0);
-  return cost_ns * rounds_of_next() * depth_;
+  return cost_ns * rounds_of_next() * slot_calls_;
 }
 
 // Rests on the number of the call and on what was agreed on, as all decisions do.
@@ -265,7 +273,14 @@ void Learner::put_off() {
   begin_settled();
 }
 
+void Learner::choose_slots() {
+  const bool is_short = !switches_ && depth_ == 1 && period_ns_ < kShortPeriod_ns;
+  slot_calls_ = is_short ? kCallsOfShortSlot : depth_;
+  slot_warm_ups_ = is_short ? 1 : 0;
+}
+
 void Learner::begin_trials(TrialTurn& turn) {
+  choose_slots();
   const int rounds = rounds_of_next();
   std::vector<int> alive;
   for (std::size_t way = 0; way < records_.size(); ++way)
@@ -287,7 +302,7 @@ void Learner::begin_trials(TrialTurn& turn) {
   ++stages_tried_;
   slots_tried_ += static_cast<int>(order_.size());
   begin_stage(Stage::trying,
-              static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(depth_));
+              static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
 // Another site has taken the turn, since this one was not called for long.
@@ -338,7 +353,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   const auto alive = static_cast<std::size_t>(
       std::count_if(records_.begin(), records_.end(), [](const Record& one) { return !one.out; }));
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    of_way[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / depth_;
+    of_way[static_cast<std::size_t>(order_[slot])] = agreed_[slot] / counted_calls();
     if (++in_round < alive) continue;
     for (std::size_t way = 0; way < records_.size(); ++way)
       records_[way].each_ns.push_back(of_way[way]);
@@ -366,7 +381,8 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
 void Learner::count_cost(TrialTurn& turn) {
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot)
-    cost_ns += std::max<std::int64_t>(agreed_[slot] - median_ns(way_) * depth_, 0);
+    cost_ns += std::max<std::int64_t>(agreed_[slot] / counted_calls() - median_ns(way_), 0);
+  cost_ns *= slot_calls_;
   if (stages_tried_ == 1) cost_of_first_stage_ns_ = cost_ns;
   trials_cost_ns_ += cost_ns;
   turn.cost_ns += cost_ns - cost_expected_ns_;

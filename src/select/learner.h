@@ -141,6 +141,8 @@ class Learner {
   std::int64_t cost_expected_ns() const;
   bool may_try(const TrialTurn& turn) const;
   void begin_trials(TrialTurn& turn);
+  void choose_slots();
+  int counted_calls() const { return slot_calls_ - slot_warm_ups_; }
   void put_off();
   void begin_settled();
   void begin_known();
@@ -189,7 +191,9 @@ class Learner {
   std::int64_t cost_of_first_stage_ns_ = 0;  // the last time
   std::int64_t cost_expected_ns_ = 0;        // of the trials under way
   int way_ = 0;                              // outside trials
-  int depth_ = 1;                            // of these many calls in flight one slot is made
+  int depth_ = 1;                            // so many calls are in flight together
+  int slot_calls_ = 1;                       // so many make a slot of the trials under way
+  int slot_warm_ups_ = 0;                    // of these, the first, which do not count
   std::int64_t period_ns_ = 0;
   std::uint64_t calls_between_checks_ = 0;
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "learner_program.h"
 
@@ -84,6 +85,24 @@ TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
   EXPECT_EQ(looks[3] - looks[2], 16);
   EXPECT_EQ(looks.back() - looks[looks.size() - 2], 64);
   EXPECT_EQ(program.comparisons(), 0);
+}
+
+// The library's way is the fastest, but not right after another one.
+TEST(Learner, OfShortCallsTheFirstAfterAnotherWayDoesNotCount) {
+  Program program;
+  int before = kNative;
+  int now = kNative;
+  std::uint32_t last_call = 0;
+  const int site = program.add_site(3, [&](int, int way, std::uint32_t call) -> std::int64_t {
+    if (call != last_call) before = std::exchange(now, way);
+    last_call = call;
+    const std::int64_t after_another = way == kNative && before != kNative ? 60'000 : 0;
+    return (way == kNative ? 30'000 : 45'000) + after_another;
+  });
+  for (int call = 0; call < 300; ++call) program.call(site);
+  EXPECT_TRUE(program.learner(site).found().settled);
+  EXPECT_EQ(program.call(site), kNative);
+  EXPECT_EQ(program.learner(site).found().median_ns[kNative], 30'000);
 }
 
 TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {

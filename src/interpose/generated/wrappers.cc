@@ -232,13 +232,13 @@ static int Startall(bool nested, int count, MPI_Request* array_of_requests) {
   return Startall(entry.nested(), count, array_of_requests);
 }
 WEFT_WRAPPER int MPI_Startall(int count, MPI_Request* array_of_requests) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Startall.mpi_bound())
       return straight(count, array_of_requests);
   return Startall_entered(count, array_of_requests, nullptr);
 }
 WEFT_WRAPPER int PMPI_Startall(int count, MPI_Request* array_of_requests) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Startall.pmpi_bound())
       return straight(count, array_of_requests);
   return Startall_entered(count, array_of_requests, RETURN_ADDRESS);
@@ -3930,14 +3930,14 @@ static int Testall(bool nested, int count, MPI_Request* array_of_requests, int* 
 }
 WEFT_WRAPPER int MPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Testall.mpi_bound())
       return straight(count, array_of_requests, flag, array_of_statuses);
   return Testall_entered(count, array_of_requests, flag, array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testall(int count, MPI_Request* array_of_requests, int* flag,
     MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Testall.pmpi_bound())
       return straight(count, array_of_requests, flag, array_of_statuses);
   return Testall_entered(count, array_of_requests, flag, array_of_statuses, RETURN_ADDRESS);
@@ -3957,14 +3957,14 @@ static int Testany(bool nested, int count, MPI_Request* array_of_requests, int* 
 }
 WEFT_WRAPPER int MPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Testany.mpi_bound())
       return straight(count, array_of_requests, index, flag, status);
   return Testany_entered(count, array_of_requests, index, flag, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
     MPI_Status* status) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Testany.pmpi_bound())
       return straight(count, array_of_requests, index, flag, status);
   return Testany_entered(count, array_of_requests, index, flag, status, RETURN_ADDRESS);
@@ -3986,7 +3986,7 @@ static int Testsome(bool nested, int incount, MPI_Request* array_of_requests, in
 }
 WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, incount))
     if (const auto straight = next_calls.Testsome.mpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   return Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
@@ -3994,7 +3994,7 @@ WEFT_WRAPPER int MPI_Testsome(int incount, MPI_Request* array_of_requests, int* 
 }
 WEFT_WRAPPER int PMPI_Testsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, incount))
     if (const auto straight = next_calls.Testsome.pmpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   return Testsome_entered(incount, array_of_requests, outcount, array_of_indices,
@@ -4038,14 +4038,14 @@ static int Waitall(bool nested, int count, MPI_Request* array_of_requests,
 }
 WEFT_WRAPPER int MPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Waitall.mpi_bound())
       return straight(count, array_of_requests, array_of_statuses);
   return Waitall_entered(count, array_of_requests, array_of_statuses, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitall(int count, MPI_Request* array_of_requests,
     MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Waitall.pmpi_bound())
       return straight(count, array_of_requests, array_of_statuses);
   return Waitall_entered(count, array_of_requests, array_of_statuses, RETURN_ADDRESS);
@@ -4065,14 +4065,14 @@ static int Waitany(bool nested, int count, MPI_Request* array_of_requests, int* 
 }
 WEFT_WRAPPER int MPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Waitany.mpi_bound())
       return straight(count, array_of_requests, index, status);
   return Waitany_entered(count, array_of_requests, index, status, nullptr);
 }
 WEFT_WRAPPER int PMPI_Waitany(int count, MPI_Request* array_of_requests, int* index,
     MPI_Status* status) {
-  if (only_library())
+  if (only_library(array_of_requests, count))
     if (const auto straight = next_calls.Waitany.pmpi_bound())
       return straight(count, array_of_requests, index, status);
   return Waitany_entered(count, array_of_requests, index, status, RETURN_ADDRESS);
@@ -4094,7 +4094,7 @@ static int Waitsome(bool nested, int incount, MPI_Request* array_of_requests, in
 }
 WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, incount))
     if (const auto straight = next_calls.Waitsome.mpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   return Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
@@ -4102,7 +4102,7 @@ WEFT_WRAPPER int MPI_Waitsome(int incount, MPI_Request* array_of_requests, int* 
 }
 WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int* outcount,
     int* array_of_indices, MPI_Status* array_of_statuses) {
-  if (only_library())
+  if (only_library(array_of_requests, incount))
     if (const auto straight = next_calls.Waitsome.pmpi_bound())
       return straight(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   return Waitsome_entered(incount, array_of_requests, outcount, array_of_indices,
