@@ -223,7 +223,7 @@ class Petsc(Program):
     def command(self, directory, ranks, short):
         module = self.path().parents[1]
         paths = [str(module), str(self.root() / "usr/lib/python3/dist-packages")]
-        text = textwrap.dedent(self.SOURCE).format(paths=paths, side=40 if short else 100)
+        text = textwrap.dedent(self.SOURCE).format(paths=paths, side=40 if short else 200)
         (directory / "solve.py").write_text(text)
         return [self.interpreter(), "solve.py"]
 
