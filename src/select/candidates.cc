@@ -110,7 +110,8 @@ int rank_in_company(const Nodes& nodes) {
 
 class Collected {
  public:
-  Collected(const Shape& shape, bool at_once) : shape_(shape), at_once_(at_once) {}
+  Collected(const Shape& shape, bool at_once, std::int32_t laps)
+      : shape_(shape), at_once_(at_once), laps_(laps) {}
 
   // `first`: the tuning to begin with, if it is among them.
   void add(const Algorithm& algorithm, const Tuning& first) {
@@ -119,7 +120,8 @@ class Collected {
     const auto found = std::find(all.begin(), all.end(), first);
     if (found != all.end()) std::rotate(all.begin(), found, found + 1);
     for (const Tuning& tuning : all) {
-      BuiltCandidate one{{&algorithm, tuning}, build(algorithm, shape_, tuning)};
+      BuiltCandidate one{{&algorithm, tuning},
+                         build_in_sections(algorithm, shape_, laps_, tuning)};
       if (at_once_ && !needs_no_later_help(one.schedule, false)) continue;
       if (note(one)) all_.push_back(std::move(one));
     }
@@ -149,11 +151,12 @@ class Collected {
     if (!needs_nodes(algorithm->needs)) return one.schedule.node_bytes;
     Shape there = shape_;
     there.rank = rank_in_company(*shape_.nodes);
-    return build(*algorithm, there, tuning).node_bytes;
+    return build_in_sections(*algorithm, there, laps_, tuning).node_bytes;
   }
 
   const Shape& shape_;
   const bool at_once_;
+  const std::int32_t laps_;
   std::vector<BuiltCandidate> all_;
   std::vector<Looks> noted_;
 };
@@ -184,9 +187,9 @@ Shape shape_on_trial(const Shape& shape) {
   return trial;
 }
 
-std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first,
-                                           bool at_once) {
-  Collected all(shape, at_once);
+std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first, bool at_once,
+                                           std::int32_t laps) {
+  Collected all(shape, at_once, laps);
   all.add(*first.algorithm, first.tuning);
   for (const Algorithm& algorithm : algorithms())
     if (&algorithm != first.algorithm) all.add(algorithm, first.tuning);

@@ -19,7 +19,7 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// With its schedule for this rank, which may be that of a smaller call.
+// With its schedule for this rank, which may be that of a smaller call, and the first section only.
 struct BuiltCandidate {
   Candidate candidate;
   Schedule schedule;
@@ -31,9 +31,10 @@ Shape shape_on_trial(const Shape& shape);
 
 // All that do the call, on one node in its memory, `first` first, and no two that are the same: a
 // short call is the same in parts of any size. at_once: only those that need no later help of a
-// caller's (needs_no_later_help). The same on all ranks, in the same order.
-std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first,
-                                           bool at_once);
+// caller's (needs_no_later_help). In sections of so many laps (build_in_sections). The same on all
+// ranks, in the same order.
+std::vector<BuiltCandidate> candidates_for(const Shape& shape, const Candidate& first, bool at_once,
+                                           std::int32_t laps);
 
 // Whether times of the call on trial say which of two is faster. Of a call that is longer than
 // that, other parts alone have been seen to come out otherwise

@@ -70,7 +70,7 @@ std::shared_ptr<const Domains> two_domains(int size) {
 
 std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = false) {
   const Shape trial = shape_on_trial(shape);
-  return candidates_for(trial, {&default_algorithm(shape), {}}, at_once);
+  return candidates_for(trial, {&default_algorithm(shape), {}}, at_once, INT32_MAX);
 }
 
 class Candidates : public testing::TestWithParam<Kind> {};
@@ -158,7 +158,7 @@ TEST(Candidates, BeginWithTheTuningOfTheRules) {
   const Shape shape = shape_of(Kind::allreduce, 0, 2, 600'000);
   const Candidate first{&default_algorithm(shape), default_tuning(shape, Processor::amd)};
   ASSERT_NE(first.tuning, Tuning{});
-  EXPECT_EQ(candidates_for(shape_on_trial(shape), first, false)[0].candidate, first);
+  EXPECT_EQ(candidates_for(shape_on_trial(shape), first, false, INT32_MAX)[0].candidate, first);
 }
 
 TEST_P(Candidates, AreFoundAgainByName) {
@@ -239,10 +239,24 @@ TEST(Candidates, OfALongCallDifferInTheirParts) {
 TEST(Candidates, LeaveOutWhatDoesNotApply) {
   Shape shape = shape_of(Kind::allreduce, 0, 2, kMiB);
   shape.commutative = false;
-  for (const BuiltCandidate& one : candidates_for(shape, {&default_algorithm(shape), {}}, false))
+  const Candidate first{&default_algorithm(shape), {}};
+  for (const BuiltCandidate& one : candidates_for(shape, first, false, INT32_MAX))
     EXPECT_STRNE(one.candidate.algorithm->name, "node-ring");
   EXPECT_EQ(find_candidate(shape, "node-ring", {}), std::nullopt);
   EXPECT_EQ(find_candidate(shape, "recursive-doubling", {}), std::nullopt);
+}
+
+TEST(Candidates, OfManyRanksAreBuiltInSections) {
+  constexpr std::int32_t kLaps = 16;
+  Shape shape = shape_of(Kind::allreduce, 0, 1'000, 100'000);
+  shape.on_one_node = false;
+  std::size_t in_sections = 0;
+  for (const BuiltCandidate& one :
+       candidates_for(shape, {&default_algorithm(shape), {}}, false, kLaps)) {
+    EXPECT_LT(one.schedule.steps.size(), 200u) << one.candidate.algorithm->name;
+    in_sections += one.schedule.next_section != nullptr;
+  }
+  EXPECT_GT(in_sections, 0u);
 }
 
 TEST(Candidates, AtOnceAreThoseThatNeedNoLaterHelp) {
