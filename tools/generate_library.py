@@ -51,7 +51,8 @@ struct Next {{
   // The wrappers may run while another thread binds: pair with the release in bind_next_calls.
   Function* mpi_bound() const {{ return __atomic_load_n(&mpi, __ATOMIC_ACQUIRE); }}
   Function* pmpi_bound() const {{ return __atomic_load_n(&pmpi, __ATOMIC_ACQUIRE); }}
-  operator Function*() const {{ return this_thread & kProfiling ? pmpi_bound() : mpi_bound(); }}
+  Function* bound_by(bool profiling) const {{ return profiling ? pmpi_bound() : mpi_bound(); }}
+  operator Function*() const {{ return bound_by(this_thread & kProfiling); }}
 }};
 
 struct NextCalls {{

@@ -198,8 +198,6 @@ def body(call, calls):
 def straight_on(call, form):
     """The call itself, before anything else, where that is enough."""
     when = goes_straight_on(call)
-    if not when:
-        return []
     known = []
     if is_known_again(call):
         known = [f"  const KnownCall* const known = known_call({known_as(call)});"]
@@ -207,6 +205,22 @@ def straight_on(call, form):
         *known,
         f"  if ({when})",
         f"    if (const auto straight = next_calls.{short(call)}.{form}_bound())",
+        f"      return straight({arguments(call)});",
+    ]
+
+
+def entered_as_known(call):
+    """What the wrapper has found; and the way straight on of a call that its site leaves."""
+    found = [
+        "  const KnownCall* const known = known_calls.found;",
+        "  const void* const caller = known_calls.profiled_by;",
+    ]
+    if call["class"] != "nonblocking_collective":
+        return found
+    return [
+        *found,
+        "  if (known && known->goes_straight_at_site(caller))",
+        f"    if (const auto straight = next_calls.{short(call)}.bound_by(caller != nullptr))",
         f"      return straight({arguments(call)});",
     ]
 
@@ -245,20 +259,23 @@ def wrapper(call, calls):
     offer = offers[call["class"]](call) if is_known_again(call) else []
     made = [*offer, f"  return {name}({entered});", "}"]
     straight = goes_straight_on(call) is not None
+    known = is_known_again(call)
     if straight:
-        # Apart, so that the way straight on saves no register.
-        known = "const KnownCall* known, " if is_known_again(call) else ""
-        taken = f"{parameters(call)}, {known}const void* caller"
+        # Apart, so that the way straight on saves no register; and, where a call has little time, with
+        # the same parameters, so that none is moved.
+        taken = parameters(call) if known else f"{parameters(call)}, const void* caller"
+        found = entered_as_known(call) if known else []
         head = f"[[gnu::noinline]] static {call['return']} {name}_entered({taken}) {{"
-        text += [head, "  const Entry entry(caller);", *made]
+        text += [head, *found, "  const Entry entry(caller);", *made]
     for profiling in (False, True):
         exported = f"P{call['name']}" if profiling else call["name"]
         caller = "RETURN_ADDRESS" if profiling else "nullptr"
         text += [f"WEFT_WRAPPER {call['return']} {exported}({parameters(call)}) {{"]
         if straight:
-            text += [*straight_on(call, "pmpi" if profiling else "mpi")]
-            known = "known, " if is_known_again(call) else ""
-            text += [f"  return {name}_entered({passed}, {known}{caller});", "}"]
+            text += straight_on(call, "pmpi" if profiling else "mpi")
+            text += [f"  known_calls.enters(known, {caller});"] if known else []
+            given = passed if known else f"{passed}, {caller}"
+            text += [f"  return {name}_entered({given});", "}"]
         else:
             text += [f"  const Entry entry({caller});", *made]
     return "\n".join(wrap(line, 4 if line[0] in "sW[" else 6) for line in text) + "\n"

@@ -22,7 +22,9 @@ inline std::atomic<std::uint64_t> straight_epoch{0};
 // another one.
 inline void begin_epoch() {
   const std::uint64_t now = current_epoch.fetch_add(1, std::memory_order_release) + 1;
-  if (straight_epoch.load() != 0) straight_epoch.store(now);
+  std::uint64_t before = straight_epoch.load();
+  while (before != 0 && before < now && !straight_epoch.compare_exchange_weak(before, now)) {
+  }
 }
 
 }  // namespace weft

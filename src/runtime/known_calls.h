@@ -30,13 +30,19 @@ struct KnownCall {
   std::array<std::uintptr_t, kMostWords> words;
   const Plan* plan;  // nullptr: the library's
 
-  // Weft has nothing to do with it, nor anything of its own to do meanwhile. A call of a site is
-  // counted there if so.
-  [[gnu::always_inline]] bool goes_straight() const {
-    const bool may_be = !plan || (plan->ways && plan->ways->was_left);
-    return may_be && epoch == straight_epoch.load(std::memory_order_acquire) &&
-           nothing_under_way() && holding.load(std::memory_order_acquire) == 0 &&
-           (!plan || is_left_at_site(*plan));
+  // Weft has nothing to do with it, nor anything of its own to do meanwhile.
+  [[gnu::always_inline]] bool goes_straight() const { return !plan && nothing_meanwhile(); }
+  // The same of a non-blocking call that its site leaves to the library, which is counted there
+  // then. profiled_by: as Entry has it (hooks.h).
+  bool goes_straight_at_site(const void* profiled_by) const {
+    return plan && plan->ways && plan->ways->was_left && nothing_meanwhile() &&
+           is_left_at_site(*plan, profiled_by);
+  }
+
+ private:
+  [[gnu::always_inline]] bool nothing_meanwhile() const {
+    return epoch == straight_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
+           holding.load(std::memory_order_acquire) == 0;
   }
 };
 
@@ -48,9 +54,15 @@ struct KnownCalls {
     last_plan = plan;
   }
   template <class... Words>
-  KnownCall& place_of(std::uint32_t called, Words... words) {
-    const std::uint64_t sum = (called + ... + (std::uintptr_t)words);
+  KnownCall& place_of(std::uint32_t called, MPI_Comm comm, Words... words) {
+    const std::uint64_t first = called + (std::uintptr_t)comm;
+    const std::uint64_t sum = (first + ... + (std::uintptr_t)words);
     return all[(sum * 0x9E3779B97F4A7C15u) >> 59];
+  }
+  // The wrapper hands over what it has found; nullptr: nothing. profiled_by: as Entry has it.
+  void enters(const KnownCall* known, const void* by) {
+    found = known;
+    profiled_by = by;
   }
   // The plan goes.
   void forget(const Plan& plan) {
@@ -58,6 +70,8 @@ struct KnownCalls {
       if (known.plan == &plan) known = {};
   }
 
+  const KnownCall* found;
+  const void* profiled_by;
   Alike last_alike;
   std::uint64_t last_epoch;
   const Plan* last_plan;
@@ -80,7 +94,7 @@ template <class... Words>
 [[gnu::always_inline]] inline const KnownCall* known_call(std::uint32_t called, MPI_Comm comm,
                                                           Words... words) {
   static_assert(sizeof...(words) <= KnownCall::kMostWords);
-  const KnownCall& known = known_calls.place_of(called, words...);
+  const KnownCall& known = known_calls.place_of(called, comm, words...);
   if (known.called != called || known.comm != comm) return nullptr;
   [[maybe_unused]] std::size_t i = 0;
   if (!((known.words[i++] == (std::uintptr_t)words) && ...)) return nullptr;
@@ -92,7 +106,7 @@ template <class... Words>
 void remember_call(bool has_arrays, std::uint32_t called, MPI_Comm comm, Words... words) {
   const Alike alike = std::exchange(known_calls.last_alike, Alike::none);
   if (alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
-  known_calls.place_of(called, words...) = {known_calls.last_epoch,
+  known_calls.place_of(called, comm, words...) = {known_calls.last_epoch,
                                             called,
                                             comm,
                                             {(std::uintptr_t)words...},

@@ -10,6 +10,8 @@
 #include "coll/algorithm.h"
 #include "coll/split_tree.h"
 #include "library/handles.h"
+#include "library/search.h"
+#include "library/this_thread.h"
 #include "runtime/blocking_call.h"
 #include "runtime/contest.h"
 #include "runtime/device_memory.h"
@@ -150,8 +152,7 @@ class RecentPlans {
   // made_at: the epoch in which the plan's making began. Not to be found again where the call's
   // arrays are too long to be compared each time.
   const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan) {
-    Set& set = set_of(call, use);
-    Entry& entry = set.entries[set.next++ % set.entries.size()];
+    Entry& entry = set_of(call, use).to_be_replaced();
     known_calls.forget(entry.plan);
     entry = Entry{0, use, buffers_of(call), 0, 0, call, plan, {}};
     if (call.has_arrays() && !entry.keep_arrays()) return keep(plan);
@@ -207,6 +208,12 @@ class RecentPlans {
   struct Set {
     std::array<Entry, 4> entries{};
     unsigned next = 0;
+
+    Entry& to_be_replaced() {
+      for (Entry& entry : entries)
+        if (entry.epoch != epoch()) return entry;
+      return entries[next++ % entries.size()];
+    }
   };
   // All but the last, since a program repeats its calls.
   void drop_if_too_many(const Entry& last) {
@@ -228,7 +235,9 @@ class RecentPlans {
     };
     const std::uint64_t sum = static_cast<std::uint64_t>(call.form) * 4 +
                               static_cast<std::uint64_t>(use) + count(call.sendcounts) +
-                              count(call.recvcounts) + static_cast<std::uint64_t>(call.root);
+                              count(call.recvcounts) + static_cast<std::uint64_t>(call.root) +
+                              (std::uintptr_t)call.comm + (std::uintptr_t)call.op +
+                              (std::uintptr_t)call.recvtype;
     return sets_[(sum * 0x9E3779B97F4A7C15u) >> 60];
   }
 
@@ -451,10 +460,7 @@ std::optional<Reason> plan_by(Runtime& runtime, const Call& call, Use use, const
 std::optional<Reason> plan_anew(Runtime& runtime, const Call& call, Use use, Plan* plan) {
   Communicator& communicator = *plan->communicator;
   if (is_neighborhood(call.kind) && !communicator.neighbors) return Reason::topology;
-  if (runtime.engine_for(communicator) == Engine::native) return Reason::engine_native;
   const bool learns = use == Use::blocking && learns_blocking(runtime, communicator);
-  // Of what comes with arrays each rank knows its own part only.
-  if (learns && !has_one_count(call.kind)) return outside_memory(runtime);
   if (!arguments_look_right(call, communicator) || is_refused(call, communicator, use))
     return Reason::arguments;
   const Shape shape = shape_of(call, communicator);
@@ -526,6 +532,10 @@ std::optional<Reason> decline_at_once(Runtime& runtime, MPI_Comm comm,
     return runtime.config.engine == Engine::native ? Reason::engine_native : Reason::level_kept;
   if (!communicator)
     return runtime.communicators.is_crowded_out(comm) ? Reason::crowded : Reason::communicator;
+  if (runtime.engine_for(*communicator) == Engine::native) return Reason::engine_native;
+  // Of what comes with arrays each rank knows its own part only.
+  const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator);
+  if (learns && !has_one_count(kind)) return outside_memory(runtime);
   if (!in_memory_only(runtime, *communicator, use)) return std::nullopt;
   const bool possible =
       use != Use::request || (runtime.has_memory_thread() && needs_no_library(kind, true));
@@ -594,7 +604,8 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
   return *(first.ways->plans[place] = std::move(plan));
 }
 
-bool is_left_at_site(const Plan& plan) {
+bool is_left_at_site(const Plan& plan, const void* profiled_by) {
+  if ((this_thread & kInside) || (profiled_by && from_library(profiled_by))) return false;
   Site& site = *plan.ways->site;
   const auto way = site.learner.way_at_once();
   if (!way || site.key.blocking) return false;
@@ -607,6 +618,10 @@ bool is_left_at_site(const Plan& plan) {
 void decline_after_all(Reason reason) {
   declined_for = reason;
   known_calls.last_alike = Alike::none;
+}
+
+void decline_this_call(Reason reason) {
+  declined_for = reason;
 }
 
 Reason why_declined() {

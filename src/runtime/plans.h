@@ -55,14 +55,16 @@ struct Ways {
 const Plan* plan_for(Runtime& runtime, const Call& call, Use use);
 // Why it did so with this thread's last such call.
 Reason why_declined();
-// The same of one that the caller declines after all.
+// The same of one that the caller declines after all; and of one by its site, whose plan holds.
 void decline_after_all(Reason reason);
+void decline_this_call(Reason reason);
 // This thread's call, and all that are alike, is the library's without a look at its plan.
 void leave_all_alike(const Runtime& runtime);
 
 // Of a plan that engine auto learns about, for a non-blocking call: the library's way is in use, and
-// there is nothing to note. The call is counted if so.
-bool is_left_at_site(const Plan& plan);
+// there is nothing to note. The call is counted if so. profiled_by: as Entry has it (hooks.h); a call
+// from inside MPI is none of the site's.
+bool is_left_at_site(const Plan& plan, const void* profiled_by);
 
 // From the communicator's cache, or built.
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,

@@ -357,7 +357,7 @@ namespace {
   }
   const Plan& chosen = plan_of(runtime, call, plan, *way);
   if (chosen.declined) {
-    decline_after_all(*chosen.declined);
+    decline_this_call(*chosen.declined);
     if (site.learner.is_watching()) {
       plan.communicator->lend();  // the watch may outlive it
       watch_for(&site, plan.communicator);
@@ -372,12 +372,14 @@ namespace {
 
 bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request, int* code) {
   Runtime* runtime = request ? Runtime::active() : nullptr;
-  const Plan* plan = known;
-  if (!plan) [[unlikely]]
-    plan = runtime ? plan_for(*runtime, call, Use::request) : nullptr;
-  if (runtime && holding.load(std::memory_order_acquire) > 0) [[unlikely]]
+  if (!runtime) [[unlikely]] {
+    known_calls.last_alike = Alike::none;
+    return false;
+  }
+  const Plan* plan = known ? known : plan_for(*runtime, call, Use::request);
+  if (holding.load(std::memory_order_acquire) > 0) [[unlikely]]
     if (hold_behind_others(*runtime, id, call, plan, request, code)) return true;
-  if (!plan || !runtime) return false;
+  if (!plan) return false;
   Site* site = nullptr;
   if (plan->ways) {
     site = plan->ways->site;
@@ -388,7 +390,7 @@ bool start(CallId id, const Call& call, const Plan* known, MPI_Request* request,
     plan = &plan_of(*runtime, call, *plan, *way);
     ways.was_left = plan->declined.has_value();
     if (ways.was_left) [[unlikely]] {
-      decline_after_all(*plan->declined);
+      decline_this_call(*plan->declined);
       return false;
     }
   }

@@ -238,6 +238,7 @@ void Learner::move_on(TrialTurn& turn) {
   const auto depth = static_cast<std::uint64_t>(depth_);
   const bool begins_batch = (calls_ - begins_batch_) % depth == 0;
   if (!switches_ && !begins_batch) return;
+  if (stages_tried_ == 0) choose_slots();
   if (!may_try(turn)) return put_off();
   if (switches_ || turn.take(*this)) begin_trials(turn);
 }
@@ -248,7 +249,7 @@ int Learner::rounds_of_next() const {
 
 // By the times known so far; at first, by what the first stage cost before the program changed.
 std::int64_t Learner::cost_expected_ns() const {
-  if (stages_tried_ == 0) return cost_of_first_stage_ns_;
+  if (stages_tried_ == 0) return cost_of_first_stage_ns_ * slot_calls_;
   std::int64_t cost_ns = 0;
   for (std::size_t way = 0; way < records_.size(); ++way)
     if (!records_[way].out)
@@ -280,7 +281,6 @@ void Learner::choose_slots() {
 }
 
 void Learner::begin_trials(TrialTurn& turn) {
-  choose_slots();
   const int rounds = rounds_of_next();
   std::vector<int> alive;
   for (std::size_t way = 0; way < records_.size(); ++way)
@@ -382,8 +382,8 @@ void Learner::count_cost(TrialTurn& turn) {
   std::int64_t cost_ns = 0;
   for (std::size_t slot = 0; slot < order_.size(); ++slot)
     cost_ns += std::max<std::int64_t>(agreed_[slot] / counted_calls() - median_ns(way_), 0);
-  cost_ns *= slot_calls_;
   if (stages_tried_ == 1) cost_of_first_stage_ns_ = cost_ns;
+  cost_ns *= slot_calls_;
   trials_cost_ns_ += cost_ns;
   turn.cost_ns += cost_ns - cost_expected_ns_;
   budget_.spend(cost_ns - cost_expected_ns_);

@@ -188,11 +188,11 @@ class Learner {
   int stages_tried_ = 0;        // since the last watch
   int slots_tried_ = 0;         // ever
   bool is_put_off_ = false;     // settled before the last stage of trials
-  std::int64_t cost_of_first_stage_ns_ = 0;  // the last time
+  std::int64_t cost_of_first_stage_ns_ = 0;  // the last time, by calls of which a slot has one
   std::int64_t cost_expected_ns_ = 0;        // of the trials under way
   int way_ = 0;                              // outside trials
   int depth_ = 1;                            // so many calls are in flight together
-  int slot_calls_ = 1;                       // so many make a slot of the trials under way
+  int slot_calls_ = 1;                       // so many make a slot, since the trials began
   int slot_warm_ups_ = 0;                    // of these, the first, which do not count
   std::int64_t period_ns_ = 0;
   std::uint64_t calls_between_checks_ = 0;

@@ -269,7 +269,12 @@ static int Iallgather(bool nested, const void* sendbuf, int sendcount, MPI_Datat
 }
 [[gnu::noinline]] static int Iallgather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iallgather.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
@@ -293,8 +298,9 @@ WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallgather.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -303,8 +309,9 @@ WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatyp
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallgather.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -320,8 +327,13 @@ static int Iallgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Data
 }
 [[gnu::noinline]] static int Iallgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iallgatherv.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
@@ -345,8 +357,9 @@ WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
     if (const auto straight = next_calls.Iallgatherv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request, known, nullptr);
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
@@ -356,8 +369,9 @@ WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Dataty
     if (const auto straight = next_calls.Iallgatherv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request, known, RETURN_ADDRESS);
+      comm, request);
 }
 
 static int Iallreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
@@ -370,8 +384,12 @@ static int Iallreduce(bool nested, const void* sendbuf, void* recvbuf, int count
   return code;
 }
 [[gnu::noinline]] static int Iallreduce_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iallreduce.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
@@ -394,7 +412,8 @@ WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallreduce.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -403,8 +422,8 @@ WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallreduce.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -419,7 +438,12 @@ static int Ialltoall(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
 }
 [[gnu::noinline]] static int Ialltoall_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ialltoall.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
@@ -443,8 +467,9 @@ WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ialltoall.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -453,8 +478,9 @@ WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ialltoall.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
@@ -471,8 +497,13 @@ static int Ialltoallv(bool nested, const void* sendbuf, const int* sendcounts, c
 }
 [[gnu::noinline]] static int Ialltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ialltoallv.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
@@ -496,8 +527,9 @@ WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, cons
     if (const auto straight = next_calls.Ialltoallv.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request, known, nullptr);
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -507,8 +539,9 @@ WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, con
     if (const auto straight = next_calls.Ialltoallv.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request, known, RETURN_ADDRESS);
+      recvtype, comm, request);
 }
 
 static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, const int* sdispls,
@@ -525,8 +558,13 @@ static int Ialltoallw(bool nested, const void* sendbuf, const int* sendcounts, c
 }
 [[gnu::noinline]] static int Ialltoallw_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ialltoallw.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
@@ -551,8 +589,9 @@ WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, cons
     if (const auto straight = next_calls.Ialltoallw.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, nullptr);
   return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request, known, nullptr);
+      recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -562,8 +601,9 @@ WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, con
     if (const auto straight = next_calls.Ialltoallw.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, request, known, RETURN_ADDRESS);
+      recvtypes, comm, request);
 }
 
 static int Ibarrier(bool nested, MPI_Comm comm, MPI_Request* request) {
@@ -574,8 +614,12 @@ static int Ibarrier(bool nested, MPI_Comm comm, MPI_Request* request) {
   passed_on(CallId::Ibarrier, request, code);
   return code;
 }
-[[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+[[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ibarrier.bound_by(caller != nullptr))
+      return straight(comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
@@ -593,14 +637,16 @@ WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ibarrier.mpi_bound())
       return straight(comm, request);
-  return Ibarrier_entered(comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Ibarrier_entered(comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const KnownCall* const known = known_call(called(CallId::Ibarrier), comm);
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ibarrier.pmpi_bound())
       return straight(comm, request);
-  return Ibarrier_entered(comm, request, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ibarrier_entered(comm, request);
 }
 
 static int Ibcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
@@ -613,7 +659,12 @@ static int Ibcast(bool nested, void* buffer, int count, MPI_Datatype datatype, i
   return code;
 }
 [[gnu::noinline]] static int Ibcast_entered(void* buffer, int count, MPI_Datatype datatype,
-    int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ibcast.bound_by(caller != nullptr))
+      return straight(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
@@ -633,7 +684,8 @@ WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ibcast.mpi_bound())
       return straight(buffer, count, datatype, root, comm, request);
-  return Ibcast_entered(buffer, count, datatype, root, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
@@ -641,7 +693,8 @@ WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ibcast.pmpi_bound())
       return straight(buffer, count, datatype, root, comm, request);
-  return Ibcast_entered(buffer, count, datatype, root, comm, request, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
 
 static int Iexscan(bool nested, const void* sendbuf, void* recvbuf, int count,
@@ -654,8 +707,12 @@ static int Iexscan(bool nested, const void* sendbuf, void* recvbuf, int count,
   return code;
 }
 [[gnu::noinline]] static int Iexscan_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iexscan.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
@@ -676,7 +733,8 @@ WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iexscan.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -685,8 +743,8 @@ WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iexscan.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -702,7 +760,13 @@ static int Igather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
 }
 [[gnu::noinline]] static int Igather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Igather.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
@@ -727,8 +791,9 @@ WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype se
     if (const auto straight = next_calls.Igather.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -739,8 +804,9 @@ WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype s
     if (const auto straight = next_calls.Igather.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -757,8 +823,13 @@ static int Igatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
 }
 [[gnu::noinline]] static int Igatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Igatherv.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
@@ -782,8 +853,9 @@ WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype s
     if (const auto straight = next_calls.Igatherv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  known_calls.enters(known, nullptr);
   return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, request, known, nullptr);
+      root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
@@ -793,8 +865,9 @@ WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype 
     if (const auto straight = next_calls.Igatherv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, request, known, RETURN_ADDRESS);
+      root, comm, request);
 }
 
 static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
@@ -810,7 +883,12 @@ static int Ineighbor_allgather(bool nested, const void* sendbuf, int sendcount,
 }
 [[gnu::noinline]] static int Ineighbor_allgather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_allgather.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
@@ -834,8 +912,9 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_allgather.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, nullptr);
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -845,8 +924,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_allgather.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, RETURN_ADDRESS);
+      comm, request);
 }
 
 static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
@@ -862,8 +942,13 @@ static int Ineighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
 }
 [[gnu::noinline]] static int Ineighbor_allgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_allgatherv.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
@@ -887,8 +972,9 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     if (const auto straight = next_calls.Ineighbor_allgatherv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request, known, nullptr);
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
@@ -898,8 +984,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     if (const auto straight = next_calls.Ineighbor_allgatherv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request, known, RETURN_ADDRESS);
+      recvtype, comm, request);
 }
 
 static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
@@ -915,7 +1002,12 @@ static int Ineighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
 }
 [[gnu::noinline]] static int Ineighbor_alltoall_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_alltoall.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
@@ -939,8 +1031,9 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_alltoall.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, nullptr);
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
@@ -949,8 +1042,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_alltoall.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, RETURN_ADDRESS);
+      comm, request);
 }
 
 static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* sendcounts,
@@ -968,7 +1062,13 @@ static int Ineighbor_alltoallv(bool nested, const void* sendbuf, const int* send
 [[gnu::noinline]] static int Ineighbor_alltoallv_entered(const void* sendbuf,
     const int* sendcounts, const int* sdispls, MPI_Datatype sendtype, void* recvbuf,
     const int* recvcounts, const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_alltoallv.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
@@ -993,8 +1093,9 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcou
     if (const auto straight = next_calls.Ineighbor_alltoallv.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request, known, nullptr);
+      rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
@@ -1004,8 +1105,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendco
     if (const auto straight = next_calls.Ineighbor_alltoallv.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request, known, RETURN_ADDRESS);
+      rdispls, recvtype, comm, request);
 }
 
 static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* sendcounts,
@@ -1023,7 +1125,13 @@ static int Ineighbor_alltoallw(bool nested, const void* sendbuf, const int* send
 [[gnu::noinline]] static int Ineighbor_alltoallw_entered(const void* sendbuf,
     const int* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const int* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_alltoallw.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
@@ -1048,8 +1156,9 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcou
     if (const auto straight = next_calls.Ineighbor_alltoallw.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request, known, nullptr);
+      rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
@@ -1059,8 +1168,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendco
     if (const auto straight = next_calls.Ineighbor_alltoallw.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request, known, RETURN_ADDRESS);
+      rdispls, recvtypes, comm, request);
 }
 
 static int Ireduce(bool nested, const void* sendbuf, void* recvbuf, int count,
@@ -1073,8 +1183,12 @@ static int Ireduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   return code;
 }
 [[gnu::noinline]] static int Ireduce_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ireduce.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
@@ -1096,8 +1210,8 @@ WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
@@ -1106,8 +1220,8 @@ WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
 static int Ireduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const int* recvcounts,
@@ -1120,8 +1234,12 @@ static int Ireduce_scatter(bool nested, const void* sendbuf, void* recvbuf, cons
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_entered(const void* sendbuf, void* recvbuf,
-    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ireduce_scatter.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
@@ -1143,8 +1261,8 @@ WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const i
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter.mpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -1152,8 +1270,8 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
 static int Ireduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
@@ -1166,8 +1284,12 @@ static int Ireduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
-    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ireduce_scatter_block.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
@@ -1191,8 +1313,8 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, i
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter_block.mpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -1201,8 +1323,8 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter_block.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
 static int Iscan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
@@ -1215,8 +1337,12 @@ static int Iscan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI
   return code;
 }
 [[gnu::noinline]] static int Iscan_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iscan.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
@@ -1237,7 +1363,8 @@ WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Da
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iscan.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -1246,8 +1373,8 @@ WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iscan.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -1263,7 +1390,13 @@ static int Iscatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
 }
 [[gnu::noinline]] static int Iscatter_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iscatter.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
@@ -1289,8 +1422,9 @@ WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype s
     if (const auto straight = next_calls.Iscatter.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -1301,8 +1435,9 @@ WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype 
     if (const auto straight = next_calls.Iscatter.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, const int* displs,
@@ -1319,7 +1454,13 @@ static int Iscatterv(bool nested, const void* sendbuf, const int* sendcounts, co
 }
 [[gnu::noinline]] static int Iscatterv_entered(const void* sendbuf, const int* sendcounts,
     const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
-    int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iscatterv.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
@@ -1343,8 +1484,9 @@ WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const
     if (const auto straight = next_calls.Iscatterv.mpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  known_calls.enters(known, nullptr);
   return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request, known, nullptr);
+      root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
@@ -1354,8 +1496,9 @@ WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, cons
     if (const auto straight = next_calls.Iscatterv.pmpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request, known, RETURN_ADDRESS);
+      root, comm, request);
 }
 
 static int Allgather_init(bool nested, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -2020,7 +2163,12 @@ static int Iallgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 }
 [[gnu::noinline]] static int Iallgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iallgather_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
@@ -2045,8 +2193,9 @@ WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallgather_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -2056,8 +2205,9 @@ WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallgather_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -2073,8 +2223,13 @@ static int Iallgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 }
 [[gnu::noinline]] static int Iallgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iallgatherv_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
@@ -2098,8 +2253,9 @@ WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
     if (const auto straight = next_calls.Iallgatherv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request, known, nullptr);
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -2109,8 +2265,9 @@ WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     if (const auto straight = next_calls.Iallgatherv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, request, known, RETURN_ADDRESS);
+      comm, request);
 }
 
 static int Iallreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -2123,8 +2280,12 @@ static int Iallreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Cou
   return code;
 }
 [[gnu::noinline]] static int Iallreduce_c_entered(const void* sendbuf, void* recvbuf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iallreduce_c.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
@@ -2147,8 +2308,8 @@ WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallreduce_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -2157,8 +2318,8 @@ WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iallreduce_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -2174,7 +2335,12 @@ static int Ialltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 }
 [[gnu::noinline]] static int Ialltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ialltoall_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
@@ -2199,8 +2365,9 @@ WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ialltoall_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
@@ -2210,8 +2377,9 @@ WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ialltoall_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -2228,8 +2396,13 @@ static int Ialltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendc
 }
 [[gnu::noinline]] static int Ialltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ialltoallv_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
@@ -2253,8 +2426,9 @@ WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
     if (const auto straight = next_calls.Ialltoallv_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request, known, nullptr);
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -2264,8 +2438,9 @@ WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcou
     if (const auto straight = next_calls.Ialltoallv_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, request, known, RETURN_ADDRESS);
+      recvtype, comm, request);
 }
 
 static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -2284,7 +2459,13 @@ static int Ialltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendc
 [[gnu::noinline]] static int Ialltoallw_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ialltoallw_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
@@ -2310,8 +2491,9 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     if (const auto straight = next_calls.Ialltoallw_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, nullptr);
   return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request, known, nullptr);
+      rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -2322,8 +2504,9 @@ WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcou
     if (const auto straight = next_calls.Ialltoallw_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, request, known, RETURN_ADDRESS);
+      rdispls, recvtypes, comm, request);
 }
 
 static int Ibcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
@@ -2336,7 +2519,12 @@ static int Ibcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype dat
   return code;
 }
 [[gnu::noinline]] static int Ibcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
-    int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ibcast_c.bound_by(caller != nullptr))
+      return straight(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
@@ -2357,7 +2545,8 @@ WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ibcast_c.mpi_bound())
       return straight(buffer, count, datatype, root, comm, request);
-  return Ibcast_c_entered(buffer, count, datatype, root, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
@@ -2365,7 +2554,8 @@ WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datat
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ibcast_c.pmpi_bound())
       return straight(buffer, count, datatype, root, comm, request);
-  return Ibcast_c_entered(buffer, count, datatype, root, comm, request, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
 
 static int Iexscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -2378,8 +2568,12 @@ static int Iexscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count 
   return code;
 }
 [[gnu::noinline]] static int Iexscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iexscan_c.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
@@ -2401,7 +2595,8 @@ WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iexscan_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -2410,8 +2605,8 @@ WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count co
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iexscan_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -2427,7 +2622,13 @@ static int Igather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
 }
 [[gnu::noinline]] static int Igather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Igather_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
@@ -2453,8 +2654,9 @@ WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     if (const auto straight = next_calls.Igather_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -2465,8 +2667,9 @@ WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     if (const auto straight = next_calls.Igather_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -2483,8 +2686,13 @@ static int Igatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
 }
 [[gnu::noinline]] static int Igatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Igatherv_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
@@ -2508,8 +2716,9 @@ WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     if (const auto straight = next_calls.Igatherv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  known_calls.enters(known, nullptr);
   return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, request, known, nullptr);
+      root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
@@ -2519,8 +2728,9 @@ WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     if (const auto straight = next_calls.Igatherv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, request, known, RETURN_ADDRESS);
+      root, comm, request);
 }
 
 static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -2536,8 +2746,12 @@ static int Ineighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count sen
 }
 [[gnu::noinline]] static int Ineighbor_allgather_c_entered(const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_allgather_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
@@ -2562,8 +2776,9 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendco
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_allgather_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, nullptr);
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -2573,8 +2788,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendc
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_allgather_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, RETURN_ADDRESS);
+      comm, request);
 }
 
 static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -2590,8 +2806,13 @@ static int Ineighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count se
 }
 [[gnu::noinline]] static int Ineighbor_allgatherv_c_entered(const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_allgatherv_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
@@ -2615,8 +2836,9 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
     if (const auto straight = next_calls.Ineighbor_allgatherv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request, known, nullptr);
+      recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -2626,8 +2848,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count send
     if (const auto straight = next_calls.Ineighbor_allgatherv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, request, known, RETURN_ADDRESS);
+      recvtype, comm, request);
 }
 
 static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount,
@@ -2643,7 +2866,12 @@ static int Ineighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count send
 }
 [[gnu::noinline]] static int Ineighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_alltoall_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
@@ -2668,8 +2896,9 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_alltoall_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, nullptr);
+      comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -2679,8 +2908,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendco
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ineighbor_alltoall_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, request, known, RETURN_ADDRESS);
+      comm, request);
 }
 
 static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -2698,7 +2928,13 @@ static int Ineighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Cou
 [[gnu::noinline]] static int Ineighbor_alltoallv_c_entered(const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_alltoallv_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
@@ -2723,8 +2959,9 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
     if (const auto straight = next_calls.Ineighbor_alltoallv_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request, known, nullptr);
+      rdispls, recvtype, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -2734,8 +2971,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count
     if (const auto straight = next_calls.Ineighbor_alltoallv_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, request, known, RETURN_ADDRESS);
+      rdispls, recvtype, comm, request);
 }
 
 static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -2754,8 +2992,13 @@ static int Ineighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Cou
 [[gnu::noinline]] static int Ineighbor_alltoallw_c_entered(const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ineighbor_alltoallw_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
@@ -2781,8 +3024,9 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     if (const auto straight = next_calls.Ineighbor_alltoallw_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, nullptr);
   return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request, known, nullptr);
+      recvcounts, rdispls, recvtypes, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -2793,8 +3037,9 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count
     if (const auto straight = next_calls.Ineighbor_alltoallw_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-      recvcounts, rdispls, recvtypes, comm, request, known, RETURN_ADDRESS);
+      recvcounts, rdispls, recvtypes, comm, request);
 }
 
 static int Ireduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -2807,8 +3052,12 @@ static int Ireduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count 
   return code;
 }
 [[gnu::noinline]] static int Ireduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ireduce_c.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
@@ -2831,8 +3080,8 @@ WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
@@ -2841,8 +3090,8 @@ WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count co
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
 
 static int Ireduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbuf,
@@ -2855,8 +3104,12 @@ static int Ireduce_scatter_block_c(bool nested, const void* sendbuf, void* recvb
   return code;
 }
 [[gnu::noinline]] static int Ireduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request,
-    const KnownCall* known, const void* caller) {
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ireduce_scatter_block_c.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
@@ -2880,8 +3133,8 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter_block_c.mpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -2890,8 +3143,8 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter_block_c.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
 
 static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
@@ -2906,7 +3159,12 @@ static int Ireduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
 }
 [[gnu::noinline]] static int Ireduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-    MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Ireduce_scatter_c.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
@@ -2929,8 +3187,8 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter_c.mpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
@@ -2939,8 +3197,8 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Ireduce_scatter_c.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 
 static int Iscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -2953,8 +3211,12 @@ static int Iscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count co
   return code;
 }
 [[gnu::noinline]] static int Iscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iscan_c.bound_by(caller != nullptr))
+      return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
@@ -2975,7 +3237,8 @@ WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iscan_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
@@ -2984,8 +3247,8 @@ WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Iscan_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm, request);
-  return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
 
 static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -3001,7 +3264,13 @@ static int Iscatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
 }
 [[gnu::noinline]] static int Iscatter_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, MPI_Request* request, const KnownCall* known, const void* caller) {
+    MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iscatter_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
@@ -3027,8 +3296,9 @@ WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     if (const auto straight = next_calls.Iscatter_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, nullptr);
   return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, nullptr);
+      request);
 }
 WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
@@ -3039,8 +3309,9 @@ WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     if (const auto straight = next_calls.Iscatter_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      request, known, RETURN_ADDRESS);
+      request);
 }
 
 static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcounts,
@@ -3057,8 +3328,13 @@ static int Iscatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendco
 }
 [[gnu::noinline]] static int Iscatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
+  if (known && known->goes_straight_at_site(caller))
+    if (const auto straight = next_calls.Iscatterv_c.bound_by(caller != nullptr))
+      return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm, request);
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
@@ -3082,8 +3358,9 @@ WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcount
     if (const auto straight = next_calls.Iscatterv_c.mpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  known_calls.enters(known, nullptr);
   return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request, known, nullptr);
+      root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -3093,8 +3370,9 @@ WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcoun
     if (const auto straight = next_calls.Iscatterv_c.pmpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, request, known, RETURN_ADDRESS);
+      root, comm, request);
 }
 
 #endif
@@ -6448,8 +6726,9 @@ static int Allgather(bool nested, const void* sendbuf, int sendcount, MPI_Dataty
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 [[gnu::noinline]] static int Allgather_entered(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    const KnownCall* known, const void* caller) {
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgather, .form = CallId::Iallgather, .sendbuf = sendbuf,
@@ -6473,8 +6752,8 @@ WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgather.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -6483,8 +6762,8 @@ WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgather.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6505,7 +6784,9 @@ static int Allgather_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 }
 [[gnu::noinline]] static int Allgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgather, .form = CallId::Iallgather_c, .sendbuf = sendbuf,
@@ -6529,8 +6810,8 @@ WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgather_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -6539,8 +6820,8 @@ WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgather_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 #endif
@@ -6562,7 +6843,9 @@ static int Allgatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datat
 }
 [[gnu::noinline]] static int Allgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
@@ -6585,8 +6868,9 @@ WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgatherv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
@@ -6595,8 +6879,9 @@ WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgatherv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6618,7 +6903,9 @@ static int Allgatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount,
 }
 [[gnu::noinline]] static int Allgatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
@@ -6641,8 +6928,9 @@ WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgatherv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
@@ -6651,8 +6939,9 @@ WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allgatherv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #endif
@@ -6670,7 +6959,9 @@ static int Allreduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 [[gnu::noinline]] static int Allreduce_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce, .sendbuf = sendbuf,
@@ -6692,7 +6983,8 @@ WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allreduce.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -6701,7 +6993,8 @@ WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allreduce.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6719,8 +7012,9 @@ static int Allreduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Coun
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 [[gnu::noinline]] static int Allreduce_c_entered(const void* sendbuf, void* recvbuf,
-    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::allreduce, .form = CallId::Iallreduce_c, .sendbuf = sendbuf,
@@ -6743,7 +7037,8 @@ WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allreduce_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -6752,7 +7047,8 @@ WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Allreduce_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #endif
@@ -6771,8 +7067,9 @@ static int Alltoall(bool nested, const void* sendbuf, int sendcount, MPI_Datatyp
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 [[gnu::noinline]] static int Alltoall_entered(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    const KnownCall* known, const void* caller) {
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall, .sendbuf = sendbuf,
@@ -6796,8 +7093,8 @@ WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Alltoall.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -6806,8 +7103,8 @@ WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Alltoall.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6827,7 +7124,9 @@ static int Alltoall_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI
 }
 [[gnu::noinline]] static int Alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoall, .form = CallId::Ialltoall_c, .sendbuf = sendbuf,
@@ -6851,8 +7150,8 @@ WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Alltoall_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -6861,8 +7160,8 @@ WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Alltoall_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 #endif
@@ -6885,8 +7184,9 @@ static int Alltoallv(bool nested, const void* sendbuf, const int* sendcounts, co
 }
 [[gnu::noinline]] static int Alltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
@@ -6910,8 +7210,9 @@ WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const
     if (const auto straight = next_calls.Alltoallv.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, known, nullptr);
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -6921,8 +7222,9 @@ WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, cons
     if (const auto straight = next_calls.Alltoallv.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, known, RETURN_ADDRESS);
+      recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -6945,8 +7247,9 @@ static int Alltoallv_c(bool nested, const void* sendbuf, const MPI_Count* sendco
 }
 [[gnu::noinline]] static int Alltoallv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
@@ -6970,8 +7273,9 @@ WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
     if (const auto straight = next_calls.Alltoallv_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, known, nullptr);
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -6981,8 +7285,9 @@ WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
     if (const auto straight = next_calls.Alltoallv_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-      recvtype, comm, known, RETURN_ADDRESS);
+      recvtype, comm);
 }
 
 #endif
@@ -7005,8 +7310,9 @@ static int Alltoallw(bool nested, const void* sendbuf, const int* sendcounts, co
 }
 [[gnu::noinline]] static int Alltoallw_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw, .sendbuf = sendbuf,
@@ -7031,8 +7337,9 @@ WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const
     if (const auto straight = next_calls.Alltoallw.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, nullptr);
   return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, known, nullptr);
+      recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls,
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
@@ -7042,8 +7349,9 @@ WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, cons
     if (const auto straight = next_calls.Alltoallw.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, known, RETURN_ADDRESS);
+      recvtypes, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7068,7 +7376,9 @@ static int Alltoallw_c(bool nested, const void* sendbuf, const MPI_Count* sendco
 [[gnu::noinline]] static int Alltoallw_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::alltoallw, .form = CallId::Ialltoallw_c, .sendbuf = sendbuf,
@@ -7094,8 +7404,9 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
     if (const auto straight = next_calls.Alltoallw_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, nullptr);
   return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, known, nullptr);
+      recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -7106,8 +7417,9 @@ WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     if (const auto straight = next_calls.Alltoallw_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-      recvtypes, comm, known, RETURN_ADDRESS);
+      recvtypes, comm);
 }
 
 #endif
@@ -7123,8 +7435,9 @@ static int Barrier(bool nested, MPI_Comm comm) {
   }
   return next(comm);
 }
-[[gnu::noinline]] static int Barrier_entered(MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+[[gnu::noinline]] static int Barrier_entered(MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
@@ -7142,14 +7455,16 @@ WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Barrier.mpi_bound())
       return straight(comm);
-  return Barrier_entered(comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Barrier_entered(comm);
 }
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
   const KnownCall* const known = known_call(called(CallId::Barrier), comm);
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Barrier.pmpi_bound())
       return straight(comm);
-  return Barrier_entered(comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Barrier_entered(comm);
 }
 
 static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, int root,
@@ -7166,7 +7481,9 @@ static int Bcast(bool nested, void* buffer, int count, MPI_Datatype datatype, in
   return next(buffer, count, datatype, root, comm);
 }
 [[gnu::noinline]] static int Bcast_entered(void* buffer, int count, MPI_Datatype datatype,
-    int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::bcast, .form = CallId::Ibcast, .root = root, .sendbuf = buffer,
@@ -7187,7 +7504,8 @@ WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Bcast.mpi_bound())
       return straight(buffer, count, datatype, root, comm);
-  return Bcast_entered(buffer, count, datatype, root, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Bcast_entered(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
@@ -7195,7 +7513,8 @@ WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int 
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Bcast.pmpi_bound())
       return straight(buffer, count, datatype, root, comm);
-  return Bcast_entered(buffer, count, datatype, root, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Bcast_entered(buffer, count, datatype, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7213,7 +7532,9 @@ static int Bcast_c(bool nested, void* buffer, MPI_Count count, MPI_Datatype data
   return next(buffer, count, datatype, root, comm);
 }
 [[gnu::noinline]] static int Bcast_c_entered(void* buffer, MPI_Count count, MPI_Datatype datatype,
-    int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::bcast, .form = CallId::Ibcast_c, .root = root, .sendbuf = buffer,
@@ -7234,7 +7555,8 @@ WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Bcast_c.mpi_bound())
       return straight(buffer, count, datatype, root, comm);
-  return Bcast_c_entered(buffer, count, datatype, root, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Bcast_c_entered(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
@@ -7242,7 +7564,8 @@ WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Bcast_c.pmpi_bound())
       return straight(buffer, count, datatype, root, comm);
-  return Bcast_c_entered(buffer, count, datatype, root, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Bcast_c_entered(buffer, count, datatype, root, comm);
 }
 
 #endif
@@ -7260,7 +7583,9 @@ static int Exscan(bool nested, const void* sendbuf, void* recvbuf, int count,
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 [[gnu::noinline]] static int Exscan_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::exscan, .form = CallId::Iexscan, .sendbuf = sendbuf,
@@ -7282,7 +7607,8 @@ WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Exscan.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
@@ -7291,7 +7617,8 @@ WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Exscan.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7309,7 +7636,9 @@ static int Exscan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count c
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 [[gnu::noinline]] static int Exscan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::exscan, .form = CallId::Iexscan_c, .sendbuf = sendbuf,
@@ -7331,7 +7660,8 @@ WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Exscan_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -7340,7 +7670,8 @@ WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Exscan_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #endif
@@ -7360,7 +7691,9 @@ static int Gather(bool nested, const void* sendbuf, int sendcount, MPI_Datatype 
 }
 [[gnu::noinline]] static int Gather_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gather, .form = CallId::Igather, .root = root,
@@ -7384,8 +7717,8 @@ WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sen
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Gather.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -7394,8 +7727,8 @@ WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype se
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Gather.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7415,7 +7748,9 @@ static int Gather_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_D
 }
 [[gnu::noinline]] static int Gather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gather, .form = CallId::Igather_c, .root = root,
@@ -7439,8 +7774,8 @@ WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Gather_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -7449,8 +7784,8 @@ WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Gather_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 #endif
@@ -7472,7 +7807,9 @@ static int Gatherv(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
 }
 [[gnu::noinline]] static int Gatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
@@ -7496,8 +7833,9 @@ WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype se
     if (const auto straight = next_calls.Gatherv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  known_calls.enters(known, nullptr);
   return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
@@ -7507,8 +7845,9 @@ WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype s
     if (const auto straight = next_calls.Gatherv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7530,7 +7869,9 @@ static int Gatherv_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
 }
 [[gnu::noinline]] static int Gatherv_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
@@ -7554,8 +7895,9 @@ WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     if (const auto straight = next_calls.Gatherv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  known_calls.enters(known, nullptr);
   return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, known, nullptr);
+      root, comm);
 }
 WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
@@ -7565,8 +7907,9 @@ WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     if (const auto straight = next_calls.Gatherv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-      root, comm, known, RETURN_ADDRESS);
+      root, comm);
 }
 
 #endif
@@ -7585,8 +7928,9 @@ static int Neighbor_allgather(bool nested, const void* sendbuf, int sendcount,
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 [[gnu::noinline]] static int Neighbor_allgather_entered(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    const KnownCall* known, const void* caller) {
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather,
@@ -7611,8 +7955,9 @@ WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgather.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -7621,8 +7966,9 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgather.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7643,7 +7989,9 @@ static int Neighbor_allgather_c(bool nested, const void* sendbuf, MPI_Count send
 }
 [[gnu::noinline]] static int Neighbor_allgather_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgather, .form = CallId::Ineighbor_allgather_c,
@@ -7669,8 +8017,9 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgather_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -7680,8 +8029,9 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendco
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgather_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #endif
@@ -7703,7 +8053,9 @@ static int Neighbor_allgatherv(bool nested, const void* sendbuf, int sendcount,
 }
 [[gnu::noinline]] static int Neighbor_allgatherv_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
-    MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
@@ -7727,8 +8079,9 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgatherv.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, known, nullptr);
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
@@ -7737,8 +8090,9 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgatherv.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, known, RETURN_ADDRESS);
+      recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7760,8 +8114,9 @@ static int Neighbor_allgatherv_c(bool nested, const void* sendbuf, MPI_Count sen
 }
 [[gnu::noinline]] static int Neighbor_allgatherv_c_entered(const void* sendbuf,
     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
-    const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
@@ -7785,8 +8140,9 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendco
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgatherv_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, known, nullptr);
+      recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
@@ -7795,8 +8151,9 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_allgatherv_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-      recvtype, comm, known, RETURN_ADDRESS);
+      recvtype, comm);
 }
 
 #endif
@@ -7815,8 +8172,9 @@ static int Neighbor_alltoall(bool nested, const void* sendbuf, int sendcount,
   return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 [[gnu::noinline]] static int Neighbor_alltoall_entered(const void* sendbuf, int sendcount,
-    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-    const KnownCall* known, const void* caller) {
+    MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall,
@@ -7841,8 +8199,9 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_alltoall.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
@@ -7851,8 +8210,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_alltoall.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7873,7 +8233,9 @@ static int Neighbor_alltoall_c(bool nested, const void* sendbuf, MPI_Count sendc
 }
 [[gnu::noinline]] static int Neighbor_alltoall_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoall, .form = CallId::Ineighbor_alltoall_c,
@@ -7899,8 +8261,9 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcoun
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_alltoall_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, nullptr);
+      comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -7910,8 +8273,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Neighbor_alltoall_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-      comm, known, RETURN_ADDRESS);
+      comm);
 }
 
 #endif
@@ -7934,8 +8298,9 @@ static int Neighbor_alltoallv(bool nested, const void* sendbuf, const int* sendc
 }
 [[gnu::noinline]] static int Neighbor_alltoallv_entered(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv,
@@ -7961,8 +8326,9 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcoun
     if (const auto straight = next_calls.Neighbor_alltoallv.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, known, nullptr);
+      rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcounts,
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
@@ -7972,8 +8338,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcou
     if (const auto straight = next_calls.Neighbor_alltoallv.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, known, RETURN_ADDRESS);
+      rdispls, recvtype, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -7996,8 +8363,9 @@ static int Neighbor_alltoallv_c(bool nested, const void* sendbuf, const MPI_Coun
 }
 [[gnu::noinline]] static int Neighbor_alltoallv_c_entered(const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf,
-    const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
-    const KnownCall* known, const void* caller) {
+    const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallv, .form = CallId::Ineighbor_alltoallv_c,
@@ -8023,8 +8391,9 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* 
     if (const auto straight = next_calls.Neighbor_alltoallv_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, known, nullptr);
+      rdispls, recvtype, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -8034,8 +8403,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
     if (const auto straight = next_calls.Neighbor_alltoallv_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-      rdispls, recvtype, comm, known, RETURN_ADDRESS);
+      rdispls, recvtype, comm);
 }
 
 #endif
@@ -8058,8 +8428,9 @@ static int Neighbor_alltoallw(bool nested, const void* sendbuf, const int* sendc
 }
 [[gnu::noinline]] static int Neighbor_alltoallw_entered(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw,
@@ -8085,8 +8456,9 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcoun
     if (const auto straight = next_calls.Neighbor_alltoallw.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, known, nullptr);
+      rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
@@ -8096,8 +8468,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcou
     if (const auto straight = next_calls.Neighbor_alltoallw.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, known, RETURN_ADDRESS);
+      rdispls, recvtypes, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -8122,7 +8495,9 @@ static int Neighbor_alltoallw_c(bool nested, const void* sendbuf, const MPI_Coun
 [[gnu::noinline]] static int Neighbor_alltoallw_c_entered(const void* sendbuf,
     const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
-    const MPI_Datatype* recvtypes, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    const MPI_Datatype* recvtypes, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::neighbor_alltoallw, .form = CallId::Ineighbor_alltoallw_c,
@@ -8149,8 +8524,9 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
     if (const auto straight = next_calls.Neighbor_alltoallw_c.mpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, nullptr);
   return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, known, nullptr);
+      rdispls, recvtypes, comm);
 }
 WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
@@ -8161,8 +8537,9 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     if (const auto straight = next_calls.Neighbor_alltoallw_c.pmpi_bound())
       return straight(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-      rdispls, recvtypes, comm, known, RETURN_ADDRESS);
+      rdispls, recvtypes, comm);
 }
 
 #endif
@@ -8180,8 +8557,9 @@ static int Reduce(bool nested, const void* sendbuf, void* recvbuf, int count,
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 [[gnu::noinline]] static int Reduce_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce, .form = CallId::Ireduce, .root = root,
@@ -8204,7 +8582,8 @@ WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, int root, MPI_Comm comm) {
@@ -8213,7 +8592,8 @@ WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -8231,8 +8611,9 @@ static int Reduce_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count c
   return next(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 [[gnu::noinline]] static int Reduce_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce, .form = CallId::Ireduce_c, .root = root,
@@ -8255,7 +8636,8 @@ WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
@@ -8264,8 +8646,8 @@ WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, root, comm);
-  return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 #endif
@@ -8283,8 +8665,9 @@ static int Reduce_scatter(bool nested, const void* sendbuf, void* recvbuf, const
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 [[gnu::noinline]] static int Reduce_scatter_entered(const void* sendbuf, void* recvbuf,
-    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
@@ -8306,7 +8689,8 @@ WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const in
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter.mpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -8314,8 +8698,8 @@ WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const i
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf, int recvcount,
@@ -8333,8 +8717,9 @@ static int Reduce_scatter_block(bool nested, const void* sendbuf, void* recvbuf,
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 [[gnu::noinline]] static int Reduce_scatter_block_entered(const void* sendbuf, void* recvbuf,
-    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block,
@@ -8358,8 +8743,8 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, in
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter_block.mpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -8368,8 +8753,8 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, i
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter_block.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -8388,8 +8773,9 @@ static int Reduce_scatter_block_c(bool nested, const void* sendbuf, void* recvbu
   return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 [[gnu::noinline]] static int Reduce_scatter_block_c_entered(const void* sendbuf, void* recvbuf,
-    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known,
-    const void* caller) {
+    MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter_block, .form = CallId::Ireduce_scatter_block_c,
@@ -8413,8 +8799,8 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter_block_c.mpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -8423,8 +8809,8 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter_block_c.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
@@ -8442,8 +8828,9 @@ static int Reduce_scatter_c(bool nested, const void* sendbuf, void* recvbuf,
   return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 [[gnu::noinline]] static int Reduce_scatter_c_entered(const void* sendbuf, void* recvbuf,
-    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-    const KnownCall* known, const void* caller) {
+    const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
@@ -8465,8 +8852,8 @@ WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter_c.mpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known,
-      nullptr);
+  known_calls.enters(known, nullptr);
+  return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -8474,8 +8861,8 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Reduce_scatter_c.pmpi_bound())
       return straight(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, known,
-      RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 #endif
@@ -8493,7 +8880,9 @@ static int Scan(bool nested, const void* sendbuf, void* recvbuf, int count, MPI_
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 [[gnu::noinline]] static int Scan_entered(const void* sendbuf, void* recvbuf, int count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scan, .form = CallId::Iscan, .sendbuf = sendbuf,
@@ -8515,7 +8904,8 @@ WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Dat
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scan.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm) {
@@ -8524,7 +8914,8 @@ WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Da
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scan.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -8542,7 +8933,9 @@ static int Scan_c(bool nested, const void* sendbuf, void* recvbuf, MPI_Count cou
   return next(sendbuf, recvbuf, count, datatype, op, comm);
 }
 [[gnu::noinline]] static int Scan_c_entered(const void* sendbuf, void* recvbuf, MPI_Count count,
-    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scan, .form = CallId::Iscan_c, .sendbuf = sendbuf,
@@ -8564,7 +8957,8 @@ WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scan_c.mpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -8573,7 +8967,8 @@ WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scan_c.pmpi_bound())
       return straight(sendbuf, recvbuf, count, datatype, op, comm);
-  return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #endif
@@ -8593,7 +8988,9 @@ static int Scatter(bool nested, const void* sendbuf, int sendcount, MPI_Datatype
 }
 [[gnu::noinline]] static int Scatter_entered(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatter, .form = CallId::Iscatter, .root = root,
@@ -8617,8 +9014,8 @@ WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype se
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scatter.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -8627,8 +9024,8 @@ WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype s
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scatter.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -8648,7 +9045,9 @@ static int Scatter_c(bool nested, const void* sendbuf, MPI_Count sendcount, MPI_
 }
 [[gnu::noinline]] static int Scatter_c_entered(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-    MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatter, .form = CallId::Iscatter_c, .root = root,
@@ -8672,8 +9071,8 @@ WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scatter_c.mpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, nullptr);
+  known_calls.enters(known, nullptr);
+  return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
@@ -8682,8 +9081,8 @@ WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
   if (known && known->goes_straight())
     if (const auto straight = next_calls.Scatter_c.pmpi_bound())
       return straight(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-      known, RETURN_ADDRESS);
+  known_calls.enters(known, RETURN_ADDRESS);
+  return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 #endif
@@ -8705,7 +9104,9 @@ static int Scatterv(bool nested, const void* sendbuf, const int* sendcounts, con
 }
 [[gnu::noinline]] static int Scatterv_entered(const void* sendbuf, const int* sendcounts,
     const int* displs, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
-    int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
@@ -8729,8 +9130,9 @@ WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const 
     if (const auto straight = next_calls.Scatterv.mpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  known_calls.enters(known, nullptr);
   return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, known, nullptr);
+      root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const int* displs,
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
@@ -8740,8 +9142,9 @@ WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const
     if (const auto straight = next_calls.Scatterv.pmpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, known, RETURN_ADDRESS);
+      root, comm);
 }
 
 #if !defined(WEFT_FAMILY_OPENMPI)
@@ -8763,7 +9166,9 @@ static int Scatterv_c(bool nested, const void* sendbuf, const MPI_Count* sendcou
 }
 [[gnu::noinline]] static int Scatterv_c_entered(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-    MPI_Datatype recvtype, int root, MPI_Comm comm, const KnownCall* known, const void* caller) {
+    MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const KnownCall* const known = known_calls.found;
+  const void* const caller = known_calls.profiled_by;
   const Entry entry(caller);
   if (!entry.nested()) {
     const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
@@ -8787,8 +9192,9 @@ WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts
     if (const auto straight = next_calls.Scatterv_c.mpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  known_calls.enters(known, nullptr);
   return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, known, nullptr);
+      root, comm);
 }
 WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts,
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -8798,8 +9204,9 @@ WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcount
     if (const auto straight = next_calls.Scatterv_c.pmpi_bound())
       return straight(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  known_calls.enters(known, RETURN_ADDRESS);
   return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-      root, comm, known, RETURN_ADDRESS);
+      root, comm);
 }
 
 #endif
